@@ -1,4 +1,4 @@
-"""Exhibit from Python: bundles as tables and pictures, conversions and evaluations as objects that draw themselves.
+"""Exhibit from Python: bundles as tables and pictures, conversions and evaluations as objects that a notebook displays.
 
     import exhibit
 
@@ -9,7 +9,7 @@
     after = exhibit.evaluate(bundle, target=my_function)
     exhibit.compare(before, after)
 
-Nothing is loaded before it is asked for, so that the import takes no time. docs/python.md has every name.
+Modules are imported at the first use of a name, so that the import takes no time. docs/python.md has every name.
 """
 
 import os
@@ -41,17 +41,17 @@ __all__ = [
 ]  # fmt: skip
 
 
-# ONNX Runtime tells its maker of every model that is opened, unless this is there before it is imported
+# ONNX Runtime reports every opened model to its maker, unless this is set before its import
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-# and huggingface_hub tells the Hub which program uses it, before every download
+# huggingface_hub reports the calling program to the Hub before every download, unless this is set
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 
 def __getattr__(name: str) -> object:
-    """Return a name from the module that has it, which is imported now."""
+    """Return a public name; its module is imported now."""
     place = next((place for place, names in _PLACES.items() if name in names), None)
     if place is None:
-        raise AttributeError(f"module 'exhibit' has no attribute {name!r}; it has {', '.join(__all__)}")
+        raise AttributeError(f"module 'exhibit' has no attribute {name!r}; the names are {', '.join(__all__)}")
     return getattr(import_module(place), name)
 
 

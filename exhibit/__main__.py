@@ -1,4 +1,4 @@
-"""The one command: `exhibit VERB …`, which is `python -m exhibit VERB …`."""
+"""The command `exhibit VERB …`, the same as `python -m exhibit VERB …`."""
 
 import difflib
 import logging
@@ -15,8 +15,11 @@ _OURS = ("--quiet", "--verbose")
 
 @guarded()
 def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
-    """Do what the verb says, in this process; return its exit code. `alone`: called as `python evaluate_rag.py`."""
-    given, own = _without_ours(list(sys.argv[1:] if argv is None else argv))
+    """Run a verb in this process and return its exit code.
+
+    `alone` means that it was called as `python evaluate_rag.py`.
+    """
+    given, own = _split_flags(list(sys.argv[1:] if argv is None else argv))
     if not given:
         sys.stderr.write(help_text() + "\n")
         return USAGE
@@ -28,7 +31,7 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         sys.stdout.write(f"{PROGRAM} {__version__}\n")
         return 0
     if verb not in VERBS:
-        return _unknown(verb)
+        return _report_unknown(verb)
     if "--verbose" in own:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
     check_room()
@@ -41,13 +44,13 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     return code
 
 
-def _without_ours(given: list[str]) -> tuple[list[str], set[str]]:
-    """Return the words without the flags that every verb has, wherever they stand before a `--`, and those flags."""
+def _split_flags(given: list[str]) -> tuple[list[str], set[str]]:
+    """Return the words without the flags that every verb has, and those flags; words after a `--` are kept."""
     end = given.index("--") if "--" in given else len(given)
     return [word for word in given[:end] if word not in _OURS] + given[end:], set(given[:end]) & set(_OURS)
 
 
-def _unknown(verb: str) -> int:
+def _report_unknown(verb: str) -> int:
     near = difflib.get_close_matches(verb, VERBS, n=1)
     meant = f"did you mean {PROGRAM} {near[0]}?" if near else f"usage: {PROGRAM} VERB …"
     return print_usage_error(f"no verb {verb!r}", meant, PROGRAM)

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 DEFAULT_OUT = Path("datasets_out")
-"""Where conversions go unless told otherwise."""
+"""The default folder of conversions."""
 What = Literal["questions", "gold", "documents"]
 Records = list[dict[str, Any]]
 
@@ -38,36 +38,36 @@ _DOCUMENT = ("filename", "title", "pages", "characters", "source", "ocr")
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle; its files are read, and its tables made, when they are first asked for."""
+    """A bundle; its files are read, and its tables made, at their first use."""
 
     root: Path
-    """Its folder, or the small files of one that is elsewhere."""
+    """The folder of the bundle, or of the small files of a remote one."""
     address: str
-    """Where it is, as its user named it."""
+    """The address of the bundle, as the user gave it."""
 
     @cached_property
     def bundle(self) -> Contents:
-        """What its files hold, as the evaluation reads them."""
+        """The content of the files, as the evaluation reads them."""
         return open_bundle(self.root)
 
     @cached_property
     def questions(self) -> pandas.DataFrame:
-        """One row a question of `train.json`; `contexts` is a list of file names and quotes."""
-        return self._frame("questions")
+        """One row per question of `train.json`; `contexts` is a list of file names and quotes."""
+        return self._make_frame("questions")
 
     @cached_property
     def gold(self) -> pandas.DataFrame:
-        """One row a line of `gold.jsonl`; the source's labels are columns `label_…`."""
-        return self._frame("gold")
+        """One row per line of `gold.jsonl`; the source's labels are columns `label_…`."""
+        return self._make_frame("gold")
 
     @cached_property
     def documents(self) -> pandas.DataFrame:
-        """One row a document of the corpus: title, pages, characters, source."""
-        return self._frame("documents")
+        """One row per document of the corpus: title, pages, characters, source."""
+        return self._make_frame("documents")
 
     def dataset(self, what: What = "questions") -> datasets.Dataset:
         """Return one of the three tables as a `datasets.Dataset`."""
-        columns, records = self._records(what)
+        columns, records = self._make_records(what)
         if what == "documents":  # a struct that is empty in every row cannot be stored
             records = [{**record, "ocr": [*record["ocr"].items()]} for record in records]
         made: datasets.Dataset = import_extra("datasets").Dataset.from_dict(
@@ -76,7 +76,7 @@ class Bundle:
         return made
 
     def show(self, row: int, *, scale: float = 1.5) -> Image.Image:
-        """Return the pages that a question's gold stands on, drawn, one below the other."""
+        """Return an image of the pages with a question's gold, one below the other."""
         pictures = [drawn.picture for drawn in draw_row(self.root, row, scale=scale)]
         if len(pictures) == 1:
             return pictures[0]
@@ -103,25 +103,25 @@ class Bundle:
         ]
         return html_table([[self.address, ""], *rows])
 
-    def _frame(self, what: What) -> pandas.DataFrame:
-        columns, records = self._records(what)
+    def _make_frame(self, what: What) -> pandas.DataFrame:
+        columns, records = self._make_records(what)
         made: pandas.DataFrame = import_extra("pandas").DataFrame(records, columns=columns)
         return made
 
-    def _records(self, what: What) -> tuple[list[str], Records]:
+    def _make_records(self, what: What) -> tuple[list[str], Records]:
         if what == "questions":
-            return list(_QUESTION), [_question(asdict(question)) for question in self.bundle.questions]
+            return list(_QUESTION), [_make_question_record(asdict(question)) for question in self.bundle.questions]
         if what == "gold":
-            return _gold_records(self.bundle)
+            return _make_gold_records(self.bundle)
         if what == "documents":
-            return list(_DOCUMENT), _document_records(self.bundle)
-        raise ToolkitError(f"no table {what!r}; there are questions, gold, documents")
+            return list(_DOCUMENT), _make_document_records(self.bundle)
+        raise ToolkitError(f"no table {what!r}; the tables are questions, gold, documents")
 
 
 def load(place: Path | str) -> Bundle:
     """Open a bundle: a folder, a benchmark's name, the Hub (`hf://OWNER/NAME@REVISION`) or a store (`s3://`, `gs://`).
 
-    A benchmark's name, such as "cuad", is the bundle that its converter writes by default, in `datasets_out/`.
+    A benchmark's name, such as "cuad", means the bundle that its converter writes by default, in `datasets_out/`.
     """
     address = str(place)
     if is_repository(address):
@@ -131,28 +131,30 @@ def load(place: Path | str) -> Bundle:
     converted = DEFAULT_OUT / address
     if address in plugin_names("exhibit.converters") and not Path(address).exists():
         if not converted.is_dir():
-            raise ToolkitError(f"{converted}: no such folder; make it with exhibit.convert({address!r})")
+            raise ToolkitError(f"{converted}: no such folder; convert the benchmark with exhibit.convert({address!r})")
         return Bundle(converted, str(converted))
     root = mirror_bundle(parse_location(address))
     if not root.is_dir():
-        raise ToolkitError(f"{root}: no such folder; give a bundle, or one of {', '.join(_converted()) or 'none'}")
+        raise ToolkitError(
+            f"{root}: no such folder; name a bundle's folder, or one of {', '.join(_list_converted()) or 'none'}"
+        )
     return Bundle(root, address)
 
 
-def _converted() -> list[str]:
-    """Return the bundles that were converted where this program runs."""
+def _list_converted() -> list[str]:
+    """Return the names of the converted bundles in the current folder."""
     return sorted(path.as_posix() for path in DEFAULT_OUT.glob("*") if path.is_dir())
 
 
 # ---------------------------------------------------------------- rows
 
 
-def _question(record: dict[str, Any]) -> dict[str, Any]:
+def _make_question_record(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "contexts": list(record["contexts"])}
 
 
-def _gold_records(bundle: Contents) -> tuple[list[str], Records]:
-    """Return the columns and rows of the gold; a label with values of several types is text throughout."""
+def _make_gold_records(bundle: Contents) -> tuple[list[str], Records]:
+    """Return the columns and rows of the gold; a label with values of several types becomes text."""
     names = list(dict.fromkeys(name for line in bundle.gold for name in line.labels))
     records = []
     for line in gold_records(bundle.gold):
@@ -163,23 +165,23 @@ def _gold_records(bundle: Contents) -> tuple[list[str], Records]:
     return [*_GOLD, *(f"label_{name}" for name in names)], records
 
 
-def _document_records(bundle: Contents) -> Records:
-    if bundle.info is None:  # a folder of other people's: its file names are all that is known
+def _make_document_records(bundle: Contents) -> Records:
+    if bundle.info is None:  # a folder without bundle.json: only its file names are known
         unknown = dict.fromkeys(_DOCUMENT, None)
         return [{**unknown, "filename": name, "ocr": {}} for name in sorted(bundle.files)]
     return [entry.model_dump() for entry in bundle.info.documents]
 
 
 def import_extra(module: str) -> Any:
-    """Return a library that is only in an extra, or say which."""
+    """Return a module of an optional dependency; raise an error that names the extra where it is missing."""
     try:
         return import_module(module)
     except ImportError:
-        raise ToolkitError(f"{module} is not installed; pip install 'exhibit-rag[notebook]'") from None
+        raise ToolkitError(f"{module} is not installed; run pip install 'exhibit-rag[notebook]'") from None
 
 
 def html_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as a table, the first as its head."""
+    """Return rows as an HTML table, the first as its header."""
     head, *body = ([escape(cell) for cell in row] for row in rows)
     top = "".join(f"<th scope='col'>{cell}</th>" for cell in head)
     lines = [f"<tr><th scope='row'>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in body]
@@ -187,12 +189,12 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def html_paragraphs(lines: Iterable[str]) -> str:
-    """Return a paragraph a line."""
+    """Return one paragraph per line."""
     return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
 def html_link(path: Path, label: str) -> str:
-    """Return a link to a file: relative where it can be, as a notebook's server gives out its own folder alone."""
+    """Return a link to a file; relative where possible, because a notebook's server serves only its own folder."""
     here = Path.cwd()
     whole = path.resolve()
     address = whole.relative_to(here).as_posix() if whole.is_relative_to(here) else whole.as_uri()

@@ -1,4 +1,4 @@
-"""Every verb of the one command: which function does it, how that is called by itself, and a line of help."""
+"""The verbs of the `exhibit` command: the function of each, how it is called without `exhibit`, and a line of help."""
 
 import json
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ PROGRAM = "exhibit"
 
 
 class Verb(NamedTuple):
-    """A verb; its module is imported only when it is asked for."""
+    """A verb of the command; its module is imported only when it is used."""
 
     module: str
     help: str
     attribute: str = "main"
     usual: str = ""
-    """How the same is called without the one command."""
+    """The same command without `exhibit`."""
     words: Sequence[str] = ()
-    """What the function wants in front of the user's own words."""
+    """Arguments that the function gets before the user's own."""
 
 
 _TEXTS: dict[str, Any] = read_beside(__file__)
@@ -30,7 +30,7 @@ FLAGS: dict[str, str] = _TEXTS["flags"]
 
 
 def spellings() -> dict[str, str]:
-    """Return how commands are called here, by how they are called by themselves."""
+    """Return the spelling of each command with `exhibit`, by its spelling without it."""
     names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
     names |= {
         f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("exhibit.converters")
@@ -45,9 +45,9 @@ def help_text() -> str:
         "",
         "Legal benchmarks as document bundles a RAG system can be tested on, with gold located on the page.",
         "",
-        *_listed("verbs", {name: verb.help for name, verb in VERBS.items()}),
-        *_listed("flags", FLAGS),
-        *_listed("exit codes", {str(code): meaning for code, meaning in EXIT_CODES.items()}),
+        *_format_list("verbs", {name: verb.help for name, verb in VERBS.items()}),
+        *_format_list("flags", FLAGS),
+        *_format_list("exit codes", {str(code): meaning for code, meaning in EXIT_CODES.items()}),
         "examples:",
         f"  {PROGRAM} demo",
         f"  {PROGRAM} convert cuad --out datasets_out/cuad",
@@ -57,13 +57,13 @@ def help_text() -> str:
     return "\n".join(lines)
 
 
-def _listed(title: str, meanings: dict[str, str]) -> list[str]:
+def _format_list(title: str, meanings: dict[str, str]) -> list[str]:
     width = max(map(len, meanings))
     return [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in meanings.items()), ""]
 
 
 def kept_help(words: Sequence[str]) -> str:
-    """Return the help that is kept for a verb, with what other distributions bring; nothing where none is kept."""
+    """Return the stored help of a verb, with the additions of other distributions; empty where none is stored."""
     try:
         kept = json.loads((Path(__file__).parent / "help.json").read_text(encoding="utf-8"))
     except OSError:

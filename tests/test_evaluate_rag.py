@@ -37,7 +37,7 @@ def test_it_prints_one_table_and_where_the_report_is(command, tmp_path, capsys):
     assert blank == "" and "[" in rows[1]
     assert {"char_precision@1", "ndcg@10"} <= {row.split()[0] for row in rows if row.split()}
     assert report == f"report:  {tmp_path / 'results' / 'r' / 'report.html'}"
-    assert "README.md: not a dataset's folder" in err
+    assert "README.md: not a dataset folder" in err
     assert json.loads((tmp_path / "results" / "r" / "config.json").read_text())["file_type"] == ["txt"]
 
 
@@ -84,7 +84,7 @@ def test_problems_are_lines_on_stderr(command, tmp_path, capsys):
     out, err = capsys.readouterr()
     assert out == "" and err.count("error: ") == 3 and "matches nothing" in err and "no such folder" in err
     assert command() == 1
-    assert "name one, such as datasets_out/cuad" in capsys.readouterr().err
+    assert "name a folder, such as datasets_out/cuad" in capsys.readouterr().err
     with pytest.raises(SystemExit) as ended:
         command("--limit", "ten")
     assert ended.value.code == 2

@@ -129,7 +129,7 @@ def test_the_metrics_are_the_same_and_one_document_at_a_time_is_here(memory, loc
     assert evaluate(tmp_path, monkeypatch, "remote", *flags, f"{memory}/bundles/*") == here
     assert most[:3] == [1, 1, 1] and list(passing.iterdir()) == []
     assert 3 < len(most) <= 6, "each once to be indexed, and once for the report at most"
-    assert f"{memory}/bundles/half: no bundle.json there; passed over" in capsys.readouterr().err
+    assert f"{memory}/bundles/half: has no bundle.json; skipped" in capsys.readouterr().err
     config = json.loads((tmp_path / "results" / "remote" / "config.json").read_text())
     assert config["datasets"]["cuad"]["path"] == f"{memory}/bundles/cuad"
     pages = [

@@ -1,1 +1,1 @@
-"""Tests any RAG system on bundles: targets, cases, metrics, statistics, results, report."""
+"""Test any RAG system on bundles: targets, cases, metrics, statistics, results and report."""

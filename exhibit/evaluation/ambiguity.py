@@ -1,4 +1,4 @@
-"""Gold of few words that stands on many places: widened to its sentence where its neighbours tell which is meant."""
+"""Decide which occurrence of a short gold passage is meant when its words occur many times in a document."""
 
 import re
 from collections.abc import Sequence
@@ -10,41 +10,42 @@ from exhibit.evidence import Span
 from exhibit.evidence.place import is_ambiguous
 
 _NEAR = 600
-"""Characters between two gold passages of one question that are of one paragraph."""
+"""Two gold passages of one question count as one paragraph when at most this many characters lie between them."""
 _REACH = 1000
-"""Characters in which a sentence's ends are looked for."""
+"""The ends of a sentence are searched within this many characters."""
 _END = re.compile(r"[.;!?][\"'”’)]?\s|\n\s{0,20}\n")
 
 
 def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list[GoldPassage]:
-    """Return the golds of a question; an ambiguous one at the place that its neighbours tell, else marked.
+    """Return the gold passages of a question, the ambiguous ones resolved or marked as ambiguous.
 
-    A neighbour is another gold passage of the same question, in the same file, at one place that is known.
+    An ambiguous passage is resolved to the sentence around the occurrence that is nearest to another gold passage of
+    the same question. That other passage must be in the same file and have one known place.
     """
     sure = [gold for gold in golds if not _is_ambiguous(gold)]
-    return [_settled(gold, sure, documents) if _is_ambiguous(gold) else gold for gold in golds]
+    return [_settle(gold, sure, documents) if _is_ambiguous(gold) else gold for gold in golds]
 
 
 def _is_ambiguous(gold: GoldPassage) -> bool:
     return is_ambiguous(gold.text or "", len(gold.places))
 
 
-def _settled(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
+def _settle(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
     beside = [one.places[0] for one in sure if one.filename == gold.filename and len(one.places) == 1]
-    gaps = sorted((min(_gap(place, one) for one in beside), place) for place in gold.places) if beside else []
+    gaps = sorted((min(_measure_gap(place, one) for one in beside), place) for place in gold.places) if beside else []
     document = documents.get(gold.filename)
     if not gaps or gaps[0][0] > _NEAR or document is None or (len(gaps) > 1 and gaps[0][0] == gaps[1][0]):
         return replace(gold, ambiguous=True)
-    span = _sentence(gaps[0][1], document.text)
+    span = _find_sentence(gaps[0][1], document.text)
     return replace(gold, places=((span,),), pages=tuple(document.pages_of(span)))
 
 
-def _gap(one: Place, other: Place) -> int:
+def _measure_gap(one: Place, other: Place) -> int:
     return max(one[0].start, other[0].start) - min(one[-1].end, other[-1].end)
 
 
-def _sentence(place: Place, text: str) -> Span:
-    """Return the sentence around a place."""
+def _find_sentence(place: Place, text: str) -> Span:
+    """Return the span of the sentence around a place."""
     start, end = place[0].start, place[-1].end
     low = max(0, start - _REACH)
     before = [match.end() for match in _END.finditer(text, low, start)]

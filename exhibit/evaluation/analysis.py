@@ -1,4 +1,4 @@
-"""A finished run taken apart: what was asked, how the system did by kind of question, and where it did worst."""
+"""Analyse a finished run: what was asked, the scores by kind of question, and the weakest answers."""
 
 import textwrap
 from collections import Counter
@@ -17,15 +17,15 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 
 SOURCE_TYPE = "source_type"
-"""The label that `--all` compares by: what sort of law a question is about."""
+"""The label that `--all` compares by: the kind of legal source that a question is about."""
 _MOST_KINDS = 20
-"""A label with more values than this says what a question is, not of what kind."""
-_WEAKEST = 10  # a screen has no room for more
+"""A label with more values than this identifies single questions and does not sort them into kinds."""
+_WEAKEST = 10  # a terminal screen has no room for more rows
 _ANSWERED = ("Answers", "Citations")
 
 
 def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
-    """Return what a finished run was asked, how it did in all and by each kind of question, and where it did worst."""
+    """Return the lines about a finished run: its questions, its scores by kind of question, its worst answers."""
     run = RunFolder(folder)
     tables = read_tables(run)
     columns = {table.name: statistics.summarise(table) for table in tables}
@@ -44,15 +44,15 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NA
     if lost:
         shown = [(stage or "nowhere", lost[stage]) for stage in (*GOLD_STAGES, None) if lost[stage]]
         lines += ["", "WHERE THE GOLD IS LOST", *(f"  {stage:<28} {count:>6}" for stage, count in shown)]
-    lines += _flagged(tables)
-    return lines + _weakest(tables, run)
+    lines += _format_flagged(tables)
+    return lines + _format_weakest(tables, run)
 
 
 def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return how many questions there are of each kind, label by label."""
+    """Return the number of questions of each kind, label by label."""
     lines = [f"questions: {len(labels)}"]
     for label in question_kinds(labels):
-        counts = Counter(_value(row, label) for row in labels)
+        counts = Counter(_format_value(row, label) for row in labels)
         lines.append(f"{label}:")
         width = max(map(len, counts))
         lines += [
@@ -65,14 +65,14 @@ def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
 def comparison_lines(
     tables: Sequence[statistics.Table], label: str, *, metrics: Sequence[str] = (), width: int = NARROW
 ) -> list[str]:
-    """Return one table with a column for each value of a label; raise where no question has it."""
+    """Return one table with a column for each value of a label; raise an error where no question has the label."""
     having = [table for table in tables if any(labels.get(label) is not None for labels in table.labels)]
     if not having:
         seen = ", ".join(dict.fromkeys(name for table in tables for labels in table.labels for name in labels))
-        raise ToolkitError(f"no question has a label {label!r}; there are {seen or 'none'}")
+        raise ToolkitError(f"no question has a label {label!r}; the labels are {seen or 'none'}")
     columns: dict[str, Mapping[str, statistics.Estimate]] = {}
     for table in having:
-        sizes = Counter(_value(labels, label) for labels in table.labels)
+        sizes = Counter(_format_value(labels, label) for labels in table.labels)
         for value, means in statistics.summarise_by(table, label).items():
             name = value or _WITHOUT
             head = f"{table.name}: {name}" if len(having) > 1 else name
@@ -93,29 +93,29 @@ def question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def flag_lines(tables: Sequence[statistics.Table], below: float) -> list[str]:
-    """Return which answers are flagged for review, or that no reply tells how sure it is."""
+    """Return how many answers are flagged for review, or a line that no reply has a confidence."""
     flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
     if not flags:
-        return [f"flag_below {below:g}: no reply tells its confidence, so nothing is flagged"]
+        return [f"flag_below {below:g}: no reply has a confidence, so nothing is flagged"]
     lines = [f"{sum(map(bool, flags))} of {len(flags)} answers have a confidence below {below:g}: flagged for review"]
-    return lines + [f"  {name}: {', '.join(ids)}" for name, ids in _flags(tables) if ids]
+    return lines + [f"  {name}: {', '.join(ids)}" for name, ids in _find_flags(tables) if ids]
 
 
-def _flagged(tables: Sequence[statistics.Table]) -> list[str]:
+def _format_flagged(tables: Sequence[statistics.Table]) -> list[str]:
     if not any(value is not None for table in tables for value in table.values.get("flagged", ())):
         return []
-    return ["", "FLAGGED FOR REVIEW", *(f"{name}: {', '.join(ids) or 'none'}" for name, ids in _flags(tables))]
+    return ["", "FLAGGED FOR REVIEW", *(f"{name}: {', '.join(ids) or 'none'}" for name, ids in _find_flags(tables))]
 
 
-def _flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[str]]]:
+def _find_flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[str]]]:
     for table in tables:
         flags = table.values.get("flagged", ())
         ids = [str(id) for id, flag in zip(table.ids, flags, strict=False) if flag]
         yield table.name, [*ids[:_WEAKEST], *([f"… and {len(ids) - _WEAKEST} more"] if len(ids) > _WEAKEST else [])]
 
 
-def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
-    """Return the questions with the lowest mean of the shares that tell of the answer, else of the retrieval."""
+def _format_weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
+    """Return the questions with the lowest mean score: over the metrics of answers, else over those of retrieval."""
     names = dict.fromkeys(name for table in tables for name in table.values)
     shares = [
         name for name in names if describe_metric(name).unit == "share" and describe_metric(name).better == "more"
@@ -126,7 +126,7 @@ def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
     weakest = nsmallest(_WEAKEST, (one for one in scored if one[0] is not None), key=lambda one: one[0] or 0.0)
     if not weakest:
         return []
-    lines = ["", "WEAKEST ANSWERS (mean of their shares for answers and citations, confidence, question)"]
+    lines = ["", "WEAKEST ANSWERS (mean of the answer and citation metrics, confidence, question)"]
     for score, row in weakest:
         sure = row.reply.confidence
         question = textwrap.shorten(row.question, 80, placeholder=" …")
@@ -134,7 +134,7 @@ def _weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
     return lines
 
 
-def _value(labels: Mapping[str, Any], label: str) -> str:
+def _format_value(labels: Mapping[str, Any], label: str) -> str:
     value = labels.get(label)
     return _WITHOUT if value is None else str(value)
 

@@ -1,4 +1,4 @@
-"""Direct evaluation: a search index gives passages, and a language model answers from them."""
+"""Direct evaluation: a search server returns passages, and a language model answers from them."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -25,19 +25,19 @@ from exhibit.schemas.run_folder import RunFolder
 
 RESULTS = "direct_evaluation_results.json"
 _GROUPS = ("source_type", "category")
-"""The labels by which the results are summed up, as the plan's third seed does."""
+"""The labels that the results are grouped by, as in the seed project for Azure AI Search."""
 
 
 def with_answers(target: Target, options: TargetOptions) -> Target:
-    """Return a target whose replies have answers: a search server's are made by the config's language model."""
+    """Return a target whose replies have answers; for a search server, the configured language model writes them."""
     if not options.answers or options.config.llm == "none" or not isinstance(target, Server):
         return target
-    told = target.system.reply.answer  # None: the place of the answer is not told, and looked for
+    told = target.system.reply.answer  # None: the field of the answer is not configured and is detected in the reply
     return AnsweringTarget(target, options) if told is not None and not any(told) else target
 
 
 class AnsweringTarget:
-    """A search server, and a language model that answers from its first passages."""
+    """A search server combined with a language model that answers from the first passages."""
 
     def __init__(self, search: Target, options: TargetOptions) -> None:
         self._search, self._options, config = search, options, options.config
@@ -51,25 +51,25 @@ class AnsweringTarget:
         return self._search.probe(dataset, cases)
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Return what the search server holds."""
+        """Return the documents that the search server holds."""
         return self._search.ingest(dataset)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield one answered reply a case; a search that failed stays a failure."""
+        """Yield one reply with an answer for each case; a failed search stays a failure."""
 
         def answer(searched: NumberedReply) -> NumberedReply:
-            return searched._replace(reply=self._answered(cases[searched.position], searched.reply))
+            return searched._replace(reply=self._answer_from(cases[searched.position], searched.reply))
 
         with ThreadPoolExecutor(self._options.threads) as pool:
             searched = self._search.ask(dataset, cases)
-            while batch := list(islice(searched, self._options.threads)):  # what is answered is kept before the next
+            while batch := list(islice(searched, self._options.threads)):  # a batch is journaled before the next
                 yield from pool.map(answer, batch)
 
-    def _answered(self, case: Case, reply: Reply) -> Reply:
+    def _answer_from(self, case: Case, reply: Reply) -> Reply:
         if reply.error:
             return reply
         began, config = time.monotonic(), self._options.config
-        hits = _hits(reply)[: config.k]
+        hits = _make_hits(reply)[: config.k]
         context = assemble(case.question, hits, summaries={}, budget=config.budget, tokens=self._tokens)
         answer = self._answerer.answer(case.question, context)
         seconds = (reply.seconds or 0.0) + time.monotonic() - began
@@ -85,8 +85,8 @@ class AnsweringTarget:
         return replace(reply, answer=renumber(answer.text, ranks))
 
 
-def _hits(reply: Reply) -> list[Hit]:
-    """Return the passages as hits; each has a place of its own in one text, which tells them apart."""
+def _make_hits(reply: Reply) -> list[Hit]:
+    """Return the passages as hits; each gets a different span of one imagined text, so that no two are equal."""
     texts = [passage.text for passage in reply.passages]
     starts = accumulate((len(text) + 1 for text in texts), initial=0)
     return [
@@ -100,7 +100,7 @@ def _hits(reply: Reply) -> list[Hit]:
 
 
 def write_direct_results(folder: Path) -> None:
-    """Write each question, and the means by source type and category, as the plan's third seed keeps them."""
+    """Write the score of each question, and the means by source type and category, in the seed project's format."""
     results: list[dict[str, Any]] = [
         {
             "question": row.question,
@@ -115,16 +115,16 @@ def write_direct_results(folder: Path) -> None:
     ]
     groups = {
         f"by_{label}": {
-            str(value): _means([one for one in results if one[label] == value])
+            str(value): _compute_means([one for one in results if one[label] == value])
             for value in sorted({one[label] for one in results if one[label] is not None}, key=str)
         }
         for label in _GROUPS
     }
-    write_json(folder / RESULTS, {"overall": _means(results), **groups, "results": results})
+    write_json(folder / RESULTS, {"overall": _compute_means(results), **groups, "results": results})
 
 
-def _means(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the number of questions and the mean of each metric over those that have it; a failure has none."""
+def _compute_means(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the number of questions and the mean of each metric; failed questions are in no mean."""
     names = sorted({name for one in results for name in one["metrics"]})
     values = {
         name: [one["metrics"][name] for one in results if one["metrics"].get(name) is not None and not one["error"]]

@@ -1,4 +1,4 @@
-"""Questions asked at once by several threads, each with a deadline, retries, and the turns before it."""
+"""Ask questions in several threads, each with a deadline, retries and the earlier turns of its conversation."""
 
 import queue
 import threading
@@ -13,16 +13,16 @@ from exhibit.evaluation.target_protocol import NumberedReply, TargetOptions
 from exhibit.storage.http_policy import Deadline, HttpError, Retries
 
 AskOne = Callable[[Case, Deadline], Reply]
-"""Asks one question once; raises HttpError or PassagesError when there is no reply."""
+"""Ask one question once; raise HttpError or PassagesError when there is no reply."""
 
 _IN_VAIN = 3
-"""Questions in a row that a failing server may cost all their tries; those after them are asked once."""
+"""After this many questions in a row have failed with all their retries, later questions are asked only once."""
 
 
-def _patiently(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
-    """Return a reply; whatever goes wrong is one with an error.
+def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
+    """Ask a question, with retries, and return the reply; a failure is a reply with an error.
 
-    Its seconds are those of the try that gave it: waiting for a busy server is not latency.
+    The seconds of a reply are those of the last attempt: the wait for a busy server is not latency.
     """
     deadline = Deadline(options.timeout, flag="--timeout")
     began = 0.0
@@ -41,14 +41,14 @@ def _patiently(case: Case, ask: AskOne, retries: Retries, options: TargetOptions
 
 
 def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[NumberedReply]:
-    """Yield a reply a case as they come, `options.threads` questions being asked at once.
+    """Yield a reply for each case as the replies arrive; `options.threads` questions are asked at the same time.
 
-    The turns of a conversation (`labels.session`) are asked one after another, each with those before it.
+    The turns of a conversation (`labels.session`) are asked one after another, each with the turns before it.
     """
     stopped = threading.Event()
     retries = Retries(options.retries, options.backoff, in_vain=_IN_VAIN, stopped=stopped)
-    conversations, taking = iter(_conversations(cases)), threading.Lock()
-    # bounded: replies that nobody has taken yet must not pile up
+    conversations, taking = iter(_group_conversations(cases)), threading.Lock()
+    # the queue is bounded, so that unread replies do not fill the memory
     replies: queue.Queue[NumberedReply | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
 
     def work() -> None:
@@ -59,7 +59,7 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
                 said: tuple[Turn, ...] = ()
                 for position in turns:
                     case = replace(cases[position], history=cases[position].history or said)
-                    reply = _patiently(case, ask, retries, options)
+                    reply = _ask_with_retries(case, ask, retries, options)
                     replies.put(NumberedReply(position, reply))
                     said = (*said, Turn("user", case.question), Turn("assistant", reply.answer or ""))
                 if not turns:
@@ -81,13 +81,13 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
             else:
                 yield item
     finally:
-        stopped.set()  # whoever waits for a busy server gives up, and whoever waits for room in the queue has it now
+        stopped.set()  # threads stop waiting for a busy server; the loop makes room in the queue
         while not replies.empty():
             replies.get()
 
 
-def _conversations(cases: Sequence[Case]) -> Iterable[Sequence[int]]:
-    """Return the positions of the cases, those of one session together and in order."""
+def _group_conversations(cases: Sequence[Case]) -> Iterable[Sequence[int]]:
+    """Return the positions of the cases, grouped by session, in order."""
     if all(case.session is None for case in cases):
         return ((position,) for position in range(len(cases)))
     sessions: dict[str, list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What a mean is called: good, acceptable or poor, by bounds that a user may set."""
+"""Name a mean good, acceptable or poor, by bounds that a user may set."""
 
 import operator
 import re
@@ -27,21 +27,21 @@ _SIGNS: dict[str, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True)
 class Bound:
-    """A side of a number: `> 0.8`."""
+    """One bound of a band: `> 0.8`."""
 
     sign: str
     value: float
 
     @classmethod
     def parse(cls, text: object, *, where: str) -> "Bound":
-        """Return a bound; raise an error that shows how one is written."""
+        """Return the bound that a text describes; raise an error that shows the right form."""
         match = _BOUND.fullmatch(text) if isinstance(text, str) else None
         if not match:
-            raise ToolkitError(f'{where}: {text!r} is no bound; write "> 0.8", ">= 1.0" or "< 0.5"')
+            raise ToolkitError(f'{where}: {text!r} is not a bound; write "> 0.8", ">= 1.0" or "< 0.5"')
         return cls(match[1], float(match[2]))
 
     def holds(self, value: float) -> bool:
-        """Return whether a value lies on this side."""
+        """Return whether a value satisfies the bound."""
         return _SIGNS[self.sign](value, self.value)
 
     def __str__(self) -> str:
@@ -50,13 +50,13 @@ class Bound:
 
 @dataclass(frozen=True)
 class Bands:
-    """The two bounds of a metric; what lies between them is acceptable."""
+    """The two bounds of a metric; a value between them is acceptable."""
 
     good: Bound
     poor: Bound
 
     def band(self, value: float) -> Band:
-        """Return what a value is called."""
+        """Return the band of a value."""
         if self.good.holds(value):
             return "Good"
         return "Poor" if self.poor.holds(value) else "Acceptable"
@@ -64,13 +64,13 @@ class Bands:
 
 @dataclass(frozen=True)
 class Scale:
-    """The bands of all metrics, and those that a dataset has of its own."""
+    """The bands of all metrics, and the bands of single datasets."""
 
     general: Mapping[str, Bands]
     own: Mapping[str, Mapping[str, Bands]]
 
     def of(self, dataset: str, metric: str) -> Bands | None:
-        """Return a metric's bands; those of `char_recall@8` may stand under `char_recall`."""
+        """Return the bands of a metric; `char_recall@8` falls back to `char_recall`."""
         for bands in (self.own.get(dataset, {}), self.general):
             bands_of_metric = bands.get(metric) or bands.get(metric.partition("@")[0])
             if bands_of_metric:
@@ -79,13 +79,13 @@ class Scale:
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bands of a file, those that are shipped under a name such as `seed`, or the usual ones."""
+    """Return the bands of a file, or those shipped under a name such as `seed`; the default bands without either."""
     file = path or DEFAULT
     if not file.suffix and len(file.parts) == 1 and not file.exists():
         named = DEFAULT.with_name(f"{DEFAULT.stem}_{file}{DEFAULT.suffix}")
         if not named.is_file():
             names = sorted(one.stem.partition("_")[2] for one in DEFAULT.parent.glob(f"{DEFAULT.stem}_*.toml"))
-            raise ToolkitError(f"{file}: no such file of bands, and none is shipped under that name; there are {names}")
+            raise ToolkitError(f"{file}: no such file, and no bands are shipped under that name; shipped are {names}")
         file = named
     content = parse_toml(read_text(file).removeprefix("\ufeff"), where=file)
     own = content.pop(_DATASETS, {})
@@ -101,9 +101,11 @@ def _read(content: Any, file: Path, under: str) -> dict[str, Bands]:
     for name, bounds in dict(content).items() if isinstance(content, dict) else ():
         where = f"{file}: {under}{name}"
         if not isinstance(bounds, dict) or set(bounds) != {"good", "poor"}:
-            raise ToolkitError(f'{where}: needs good = "> 0.8" and poor = "< 0.5", and nothing else')
+            raise ToolkitError(f'{where}: write good = "> 0.8" and poor = "< 0.5", and nothing else')
         good, poor = (Bound.parse(bounds[key], where=f"{where}.{key}") for key in ("good", "poor"))
         if good.sign[0] == poor.sign[0]:
-            raise ToolkitError(f"{where}: good and poor lie on the same side ({good}, {poor})")
+            raise ToolkitError(
+                f"{where}: good ({good}) and poor ({poor}) have the same direction; use > for one and < for the other"
+            )
         bands[OTHER_NAMES["metrics"].get(str(name), str(name))] = Bands(good, poor)
     return bands

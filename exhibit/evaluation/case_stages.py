@@ -1,4 +1,4 @@
-"""The stages of the gold of one question: from what its reply tells, and from what the system made of the documents."""
+"""Follow the gold passages of one question through the stages of a system."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -21,16 +21,16 @@ from exhibit.evaluation.verdicts import find_cited
 
 
 class PreparedDocuments(Protocol):
-    """What a system made of the documents before any question was asked."""
+    """The parsed texts and the chunks that a system made of the documents before the first question."""
 
     def find(self, gold: GoldPassage) -> tuple[InText | None, InChunks | None]:
-        """Return what its text and its chunks hold of a gold passage; None where that is not known."""
+        """Return how much of a gold passage the system's text and its chunks contain; None for each that is unknown."""
 
 
 def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[GoldStages]:
-    """Return the stages of each gold passage; none where the question has no answer in the documents, or failed.
+    """Return the stages of each gold passage; an empty list where the question is impossible or failed.
 
-    A reply without passages, or without citations, tells nothing of these stages.
+    A reply without passages says nothing about retrieval, and one without citations nothing about citing.
     """
     reply = case.reply
     if case.is_impossible or reply.error:
@@ -59,16 +59,16 @@ def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[Gol
 
 
 def golds_followed(case: Case) -> list[GoldPassage]:
-    """Return the gold passages whose stages are told, in their order: those that are not located come first."""
+    """Return the gold passages whose stages are followed; those that are absent from their document come first."""
     return [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]
 
 
 def first_loss(stages: Iterable[GoldStages]) -> StageName | None:
-    """Return the earliest stage that loses one of several gold passages; None where no stage does."""
+    """Return the earliest stage that loses a gold passage; None where no stage does."""
     lost = {one.lost_at for one in stages}
     return next((stage for stage in GOLD_STAGES if stage in lost), None)
 
 
 def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
-    """Return, under a metric's name for each stage before the answer, the share of a question's gold that is left."""
+    """Return the share of a question's gold that is left after each stage before the answer, by metric name."""
     return {f"{CEILING}{stage}": gold_left(stages, stage) for stage in GOLD_STAGES if stage != "answered"}

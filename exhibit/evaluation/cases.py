@@ -1,4 +1,7 @@
-"""A question with its truth and a system's reply: what every metric is computed from."""
+"""Cases: a question with its expected answer, its gold passages and a system's reply.
+
+Every metric is computed from them.
+"""
 
 import re
 from collections import Counter
@@ -12,29 +15,29 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import How
 
 Place = tuple[Span, ...]
-"""Where a passage stands: several spans when it is interrupted."""
+"""The place of a passage in a document: several spans when the passage is interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldPassage:
-    """A passage that answers the question; any of its places will do."""
+    """A passage that answers the question; it counts as found at any of its places."""
 
     filename: str | None
     text: str | None
     places: tuple[Place, ...] = ()
-    """Empty when the source quotes no words, or they were not located."""
+    """Empty when the source quotes no words, or when the words were not located."""
     pages: tuple[int, ...] = ()
-    """The pages that it stands on, where the document has pages."""
+    """The pages of the passage, where the document has pages."""
     absent: bool = False
-    """Whether its words were looked for in its document and are not there: no passage can be held against it."""
+    """Whether the words were searched in the document and are not there; then no passage is compared with this gold."""
     how: How | None = None
-    """How it was located; None where the source quotes no words."""
+    """How the passage was located; None where the source quotes no words."""
     ambiguous: bool = False
-    """Whether it has few words that stand on many places, and nothing tells which is meant."""
+    """Whether the passage is so short that it occurs at many places, and nothing shows which one is meant."""
 
     @property
     def located(self) -> bool:
-        """Whether its place is known."""
+        """Whether the place of the passage is known."""
         return (
             not self.ambiguous
             and self.filename is not None
@@ -43,65 +46,65 @@ class GoldPassage:
 
     @property
     def worded(self) -> bool:
-        """Whether passages can be held against it: its place is known, or its words are and nothing says they err."""
+        """Whether retrieved passages can be compared with this gold by its place or by its words."""
         return self.located or (not self.absent and not self.ambiguous and bool(self.text and self.text.strip()))
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage that a system retrieved, in the order of its ranking."""
+    """A passage that a system retrieved; a reply lists its passages in the order of their rank."""
 
     text: str = ""
     filename: str | None = None
-    """The file of the corpus that it is from; None where that is not known."""
+    """The corpus file of the passage; None where it is unknown."""
     span: Span | None = None
     score: float | None = None
     page: int | None = None
-    """The page it begins on, where the document has pages."""
+    """The page on which the passage begins, where the document has pages."""
     told_page: int | None = None
-    """The page that the system itself gives for it, right or wrong."""
+    """The page that the system reports for the passage, right or wrong."""
     pages: tuple[int, ...] = ()
-    """The pages that its words really stand on, where that is known."""
+    """The pages on which the words of the passage really are, where that is known."""
     told_box: tuple[float, ...] | None = None
-    """Left, top, right and bottom that the system gives for it on that page, from the top left corner."""
+    """The box on that page that the system reports: left, top, right, bottom, from the top left corner."""
     told_size: tuple[float, ...] | None = None
-    """Width and height of the page that the box is measured on; None = in points."""
+    """Width and height of the page on which the box was measured; None = the box is in points."""
     box_overlap: float | None = None
-    """How far that box is the one of its words: what they share over what they cover together."""
+    """How well the reported box fits the words: intersection over union with their real boxes."""
     told_filename: str | None = None
-    """The name that the system gives for its file, empty where it gives none; None where that is `filename`."""
+    """The file name that the system reports, empty where it reports none; None where it is equal to `filename`."""
     told_provision: str = ""
-    """The provision that the system names for it, `§ 535 BGB`: what has no words of its own is placed by it."""
+    """The provision that the system reports, such as `§ 535 BGB`; it places a passage that has no text."""
     also_in: tuple[str, ...] = ()
-    """The files that have its words, where several do and no name tells which: it is ambiguous."""
+    """The files that contain the words, where several do and no file name decides: the passage is ambiguous."""
     more: tuple[Span, ...] = ()
-    """Where its other pieces stand, when it is in pieces; `span` is the longest."""
+    """The spans of the other pieces of the passage; `span` is the longest piece."""
     added: tuple[Span, ...] = ()
-    """The ranges of its own text that no document has: a summary in front of it, a frame, a heading repeated."""
+    """The ranges of the passage's own text that no document has: a summary before it, a frame, a repeated heading."""
     misnamed: bool = False
-    """Whether the system names another file of the corpus than the one that has its words."""
+    """Whether the system names another corpus file than the one that contains the words."""
     unplaced: bool = False
-    """Whether its words were looked for, and no place can be told: they stand nowhere, or everywhere."""
+    """Whether the words were searched and have no definite place: they occur nowhere, or almost everywhere."""
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """Where its pieces stand; none where that is not known."""
+        """The spans of all pieces; empty where they are unknown."""
         return () if self.span is None else (self.span, *self.more)
 
     @property
     def tells(self) -> bool:
-        """Whether it is known what it holds: by its place, by its words, or as it is from elsewhere."""
+        """Whether the content of the passage is known: its place, its words, or that it is from no document."""
         elsewhere = bool(self.told_filename) and self.filename is None
         return bool(self.span) or (bool(self.text.strip()) and (elsewhere or not self.unplaced))
 
     @property
     def source(self) -> str | None:
-        """The file that its span counts in: its own, or, where it is ambiguous, the one with the same words as gold."""
+        """The file to which the span belongs; for an ambiguous passage, the file whose gold has the same words."""
         return self.filename or (self.also_in[0] if self.also_in and self.span else None)
 
 
 class PlacedProvision(NamedTuple):
-    """A provision that an answer cites: the file and the places of its text, where they are known."""
+    """A provision that an answer cites, with the file and the places of its text where they are known."""
 
     label: str
     filename: str | None = None
@@ -110,49 +113,48 @@ class PlacedProvision(NamedTuple):
 
 @dataclass(frozen=True)
 class Reply:
-    """What a system answered; `error` when it did not, and then nothing else counts."""
+    """The reply of a system. A reply with an `error` has no answer, and its other fields do not count."""
 
     answer: str | None = None
     passages: tuple[Passage, ...] = ()
     selected: int | None = None
-    """How many of the passages the answer was made from, where that is known."""
+    """The number of passages that the answer was made from, where it is known."""
     context: tuple[int, ...] | None = None
-    """Which of the passages, counted from 1, where that is known; without it they are the first `selected`."""
+    """The numbers of these passages, from 1, where they are known; else they are the first `selected` passages."""
     reranked: tuple[int, ...] | None = None
-    """The passages, counted from 1, that the reranker kept, in its order; None where the system does not tell."""
+    """The numbers, from 1, of the passages that the reranker kept, in its order; None where the system reports none."""
     retrieved: tuple[Passage, ...] | None = None
-    """What was retrieved before the reranker, where `passages` are what it made of them; None where they are the same.
-    """
+    """The passages before the reranker, where `passages` are those after it; None where both are the same."""
     cut_by: str = ""
-    """What limits the context, where the system tells: `budget`, `number`, `threshold` or `confidence`."""
+    """What limited the context, if the system reports it: `budget`, `number`, `threshold` or `confidence`."""
     seconds: float | None = None
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
-    """What it cost as the system tells: `tokens_in`, `tokens_out`, `cost`."""
+    """The usage that the system reports: `tokens_in`, `tokens_out`, `cost`."""
     first_token: float | None = None
     """Seconds until the first words of a streamed answer."""
     confidence: float | None = None
-    """How likely it is that an answer exists, from 0 to 1, where the system tells."""
+    """The probability that an answer exists, from 0 to 1, if the system reports one."""
     provisions: tuple[PlacedProvision, ...] = ()
-    """The provisions that the answer cites, looked up in the documents."""
+    """The provisions that the answer cites, with their places in the documents."""
 
     def numbers_read(self, k: int) -> list[int]:
-        """Return the numbers of the passages that the answer was made from; of the first k where it does not tell."""
+        """Return the numbers of the passages that the answer was made from; without them, the first k numbers."""
         if self.context is not None:
             return [number for number in self.context if 1 <= number <= len(self.passages)]
         return list(range(1, min(k if self.selected is None else self.selected, len(self.passages)) + 1))
 
     def read(self, k: int) -> list[Passage]:
-        """Return those passages."""
+        """Return the passages that the answer was made from."""
         return [self.passages[number - 1] for number in self.numbers_read(k)]
 
 
 NO_REPLY = Reply()
-"""What a question has before it is asked: one for all of them."""
+"""The reply of a question that has not been asked yet."""
 
 
 class Turn(NamedTuple):
-    """Something that was said earlier in a conversation."""
+    """A message of an earlier turn of a conversation."""
 
     role: str
     """`user` or `assistant`."""
@@ -169,26 +171,26 @@ class Case:
     gold: tuple[GoldPassage, ...] = ()
     is_impossible: bool = False
     filename: str | None = None
-    """The document it is about, if one is known."""
+    """The document that the question is about, if it is known."""
     labels: dict[str, Any] = field(default_factory=dict)
     reply: Reply = NO_REPLY
     history: tuple[Turn, ...] = ()
-    """What was said before the question, where it is one of a conversation."""
+    """The messages before the question, where it belongs to a conversation."""
     grades: dict[str, int] = field(default_factory=dict)
-    """How well each file that was judged serves the question, 0 to 4; empty where the source has no grades."""
+    """The relevance grade of each judged file, 0 to 4; empty where the source has no grades."""
     choices: tuple[str, ...] = ()
-    """The labels that the system is asked to choose from; empty where it is not."""
+    """The labels that the system must choose from; empty where no label is asked for."""
     label: str | None = None
-    """The one that the source gives."""
+    """The label that the source gives."""
 
     @property
     def document(self) -> str:
-        """The document that it is about; one of its own where none is known."""
+        """The document that the question is about; a name made of the question's own id where none is known."""
         return next(iter(self.ends), f"\0{self.id}")
 
     @property
     def ends(self) -> dict[str, int]:
-        """The documents that it is about, and where the last gold in each ends."""
+        """The documents that the question is about, each with the end of its last gold passage."""
         ends = {self.filename: 0} if self.filename else {}
         for gold in self.gold:
             if gold.filename:
@@ -198,19 +200,19 @@ class Case:
 
     @property
     def session(self) -> str | None:
-        """The conversation that the question is a turn of, by the label `session`; None where it stands alone."""
+        """The conversation that the question belongs to, from the label `session`; None for a single question."""
         session = self.labels.get("session")
         return None if session is None else str(session)
 
 
 Values = list[float | None]
-"""One value a case; None where the metric does not apply, never 0."""
+"""One value for each case; None where the metric does not apply, never 0."""
 Metric = Callable[[Sequence[Case]], Values]
 
 
 LABELS = "labels.json"
 _MOST = 12
-"""Choices of one question: a label with more says what a question is, and is no choice."""
+"""A label with more values than this identifies a question; systems are not asked to choose from so many."""
 _NOWHERE = re.compile(r"not ?(mentioned|found|stated)|none|unknown")
 _YES, _NO = frozenset({"entailment", "yes", "true"}), frozenset({"contradiction", "no", "false"})
 _ASKS_LIMIT = re.compile(r"\bnothing but\b|\bonly\b|\ball\b.*\bmust\b", re.I)
@@ -231,28 +233,28 @@ _LEAVE = re.compile(
     r"\b(?:may|except|unless|other than|permitted|provided that|save|to those|who need|need to know)\b", re.I
 )
 _ABOUT = ("hypothesis", "deal_point")
-"""Labels that a table of confusions is told apart by, where questions have one."""
+"""The labels by which confusion tables are separated, where questions have one of them."""
 _MARK = "\n\n"
-"""Between a question and what it is asked for besides."""
+"""The separator between a question and the labels that it offers."""
 
 Chosen = tuple[str, str, str]
-"""What a question is about, its label, and the one that the reply chose, empty where it chose none."""
+"""The subject of a question, its label, and the label that the reply chose; empty where it chose none."""
 
 
 class Offer(NamedTuple):
-    """What a question is asked for besides its answer."""
+    """The labels that a question offers, and which one is right."""
 
     choices: tuple[str, ...]
     label: str
-    """The one that the source gives."""
+    """The label that the source gives."""
     asked: str = ""
-    """What the choice is about, where the label says."""
+    """The subject of the choice, where the label names one."""
 
 
 def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
-    """Return what each question that has a label may choose from: its values over all questions.
+    """Return the choices of each question that has the label: the values of that label over all questions.
 
-    A label may be several finer questions with what was ticked, as MAUD's is ("MAE applies to: Target; …"): then a
+    A label may combine several finer questions with their values, as in MAUD ("MAE applies to: Target; …"). Then a
     question asks for the first of them that has several values.
     """
     labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
@@ -272,12 +274,15 @@ def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) 
             offered[id] = Offer(tuple(sorted(values[name])), value, name)
     if not offered:
         counts = ", ".join(str(len(one)) for one in values.values()) or "no"
-        raise BundleError(f"{where}: --ask-label {label}: {counts} different values; 2 to {_MOST} can be chosen from")
+        raise BundleError(
+            f"{where}: --ask-label {label}: {counts} different values; a label must have 2 to {_MOST} "
+            "values to be asked for"
+        )
     return offered
 
 
 def with_choices(question: str, choices: Sequence[str], asked: str = "") -> str:
-    """Return a question that asks for one of some labels."""
+    """Return the question followed by a request to choose one of the labels."""
     begin = f"On {asked!r} begin" if asked else "Begin"
     return (
         f"{question}{_MARK}{begin} your reply with one of these labels: {'; '.join(choices)}." if choices else question
@@ -285,63 +290,67 @@ def with_choices(question: str, choices: Sequence[str], asked: str = "") -> str:
 
 
 def without_choices(case: Case) -> str:
-    """Return a question as it was before a label was asked for: its words are what is searched for."""
+    """Return the question without the request for a label: only these words are searched for."""
     return case.question.partition(_MARK)[0] if case.choices else case.question
 
 
 def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
-    """Return the label that a reply makes: the first that it names; a refusal is the one that says "not mentioned"."""
-    text = _plain(answer)
-    places = {choice: f" {text} ".find(f" {_plain(choice)} ") for choice in choices}
+    """Return the first label that a reply names; for a refusal, the label that means "not mentioned"."""
+    text = _normalise_label(answer)
+    places = {choice: f" {text} ".find(f" {_normalise_label(choice)} ") for choice in choices}
     named = [choice for choice in choices if places[choice] >= 0]
     if named:
         return min(named, key=lambda choice: places[choice])
-    return _nothing(choices) if is_refusal(answer) else None
+    return _find_nothing_label(choices) if is_refusal(answer) else None
 
 
 def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[str]], list[float]] | None) -> str:
-    """Return the label that evidence alone makes, without a language model.
+    """Return the label that the evidence alone suggests, without a language model.
 
-    A refusal is the label for what is not mentioned. Of yes and no, cues of the answer's own words decide
-    (`contradicts`); of other labels the one that a reranker likes best or, without one, whose words stand there.
+    A refusal gets the label that means "not mentioned". Between yes and no, the words of the answer decide
+    (`contradicts`). Between other labels, the reranker decides or, without one, the words that label and evidence
+    share.
     """
-    nothing, answer = _nothing(case.choices), case.reply.answer or ""
+    nothing, answer = _find_nothing_label(case.choices), case.reply.answer or ""
     if nothing and (is_refusal(answer) or not passages):
         return nothing
     rest = [choice for choice in case.choices if choice != nothing]
-    yes, no = (next((choice for choice in rest if _plain(choice) in words), None) for words in (_YES, _NO))
+    yes, no = (next((choice for choice in rest if _normalise_label(choice) in words), None) for words in (_YES, _NO))
     if yes and no and len(rest) == 2:
         return no if contradicts(without_choices(case), answer) else yes
     if score is not None and passages:
         best = {choice: max(score(f"{without_choices(case)} {choice}", passages)) for choice in rest}
     else:
-        there = set(_plain(answer).split())
-        best = {choice: len(there & set(_plain(choice).split())) / len(_plain(choice).split()) for choice in rest}
+        there = set(_normalise_label(answer).split())
+        best = {
+            choice: len(there & set(_normalise_label(choice).split())) / len(_normalise_label(choice).split())
+            for choice in rest
+        }
     return max(rest, key=lambda choice: best[choice])
 
 
 def contradicts(question: str, evidence: str) -> bool:
-    """Return whether evidence says no: no limit where a limit is asked for, or a ban where a permission is.
+    """Return whether evidence says no: it has no limit where a limit is asked for, or a ban where a permission is.
 
-    On the experts' own evidence for 1,188 labels of ContractNLI's test split, which nothing was chosen on, it is right
-    in 1,096; "yes" to all in 968.
+    On the experts' own evidence for 1,188 labels of ContractNLI's test split, which was not used to choose the rules,
+    it is right in 1,096 cases; "yes" to all is right in 968.
     """
     if _ASKS_LIMIT.search(question):
         return bool(_OPEN.search(evidence)) or not _LIMIT.search(evidence)
     return bool(_ASKS_LEAVE.search(question) and _BAN.search(evidence) and not _LEAVE.search(evidence))
 
 
-def _nothing(choices: Sequence[str]) -> str | None:
-    return next((choice for choice in choices if _NOWHERE.fullmatch(_plain(choice))), None)
+def _find_nothing_label(choices: Sequence[str]) -> str | None:
+    return next((choice for choice in choices if _NOWHERE.fullmatch(_normalise_label(choice))), None)
 
 
-def _plain(text: str) -> str:
-    """Return words in small letters: `NotMentioned` is `not mentioned`."""
+def _normalise_label(text: str) -> str:
+    """Return a label as lower-case words: `NotMentioned` becomes `not mentioned`."""
     return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))).lower()
 
 
 def choices_made(cases: Iterable[Case]) -> list[Chosen]:
-    """Return the label and the choice of each question that was asked for one and answered."""
+    """Return the subject, the right label and the chosen label of each answered question that was asked for a label."""
     asked = (case for case in cases if case.choices and case.reply.answer is not None and not case.reply.error)
     return [
         (
@@ -354,7 +363,7 @@ def choices_made(cases: Iterable[Case]) -> list[Chosen]:
 
 
 def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
-    """Return accuracy, macro F1 and the table of confusions, by hypothesis where there are several."""
+    """Return accuracy, macro F1 and the confusion table; one table for each hypothesis where there are several."""
     pairs = Counter((label, choice) for _, label, choice in made)
     labels = sorted({label for _, label, _ in made})
     by: dict[str, dict[str, dict[str, int]]] = {}
@@ -365,20 +374,20 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
         "questions": len(made),
         "accuracy": sum(label == choice for _, label, choice in made) / len(made),
         "majority": max(Counter(label for _, label, _ in made).values()) / len(made),
-        "macro_f1": sum(_f1(label, pairs) for label in labels) / len(labels),
+        "macro_f1": sum(_compute_f1(label, pairs) for label in labels) / len(labels),
         "confusion": by,
     }
 
 
 def labels_in_words(name: str, rates: Mapping[str, Any]) -> str:
-    """Return how far the labels of a dataset were right, in a line, beside what the commonest label alone gives."""
+    """Return a line with the accuracy of a dataset's labels, and the accuracy of always giving the commonest label."""
     return (
         f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
         f"always the commonest label: accuracy {rates['majority']:.3f}"
     )
 
 
-def _f1(label: str, pairs: Counter[tuple[str, str]]) -> float:
+def _compute_f1(label: str, pairs: Counter[tuple[str, str]]) -> float:
     right = pairs[label, label]
     given = sum(count for (_, choice), count in pairs.items() if choice == label)
     true = sum(count for (own, _), count in pairs.items() if own == label)

@@ -1,10 +1,10 @@
-"""Every setting of a run, of the pipeline and of a target: its default, its range and what it means.
+"""List every setting of a run, of the pipeline and of a target: its default, its range and its meaning.
 
 examples:
-    exhibit settings           all of them
-    exhibit settings chunk     those whose name or meaning has the word
+    exhibit settings           all settings
+    exhibit settings chunk     the settings with this word in their name or meaning
 
-Each is given as --set NAME=VALUE, or as a key of a --config file.
+A setting is given as --set NAME=VALUE, or as a key of a --config file.
 """
 
 import difflib
@@ -23,7 +23,7 @@ from exhibit.schemas.errors import ToolkitError
 
 RUN, PIPELINE = "run", "pipeline"
 _BESIDE = frozenset({"origins", "pipeline", "target_settings"})
-"""Fields of a run's settings that are made, not given."""
+"""Fields of a run's settings that are computed and cannot be set by a user."""
 _BOUNDS = {
     "minimum": "{} or more",
     "exclusiveMinimum": "above {}",
@@ -38,42 +38,42 @@ class Setting(NamedTuple):
 
     name: str
     group: str
-    """`run`, `pipeline`, or the targets that have it."""
+    """`run`, `pipeline`, or the targets that have the setting."""
     default: str
     values: str
-    """What it may be, in words."""
+    """The allowed values, in words."""
     meaning: str
     many: bool = False
-    """Whether it can be given several times."""
+    """Whether the setting can be given several times."""
     switch: bool = False
-    """Whether it is on or off."""
+    """Whether the setting is a switch, on or off."""
 
 
 @cache
 def catalogue() -> dict[str, Setting]:
-    """Return every setting by its name, in the order in which help lists them."""
-    listed = [one for one in _of(Settings, RUN) if one.name not in _BESIDE]
-    listed += [one for one in _of(Config, PIPELINE) if one.name != "weights"]
-    listed += [*_of(Weights, PIPELINE, WEIGHT), *_of_targets()]
+    """Return every setting by its name, in the order of the help text."""
+    listed = [one for one in _list_model_settings(Settings, RUN) if one.name not in _BESIDE]
+    listed += [one for one in _list_model_settings(Config, PIPELINE) if one.name != "weights"]
+    listed += [*_list_model_settings(Weights, PIPELINE, WEIGHT), *_list_target_settings()]
     settings: dict[str, Setting] = {}
     for one in listed:
-        settings.setdefault(one.name, one)  # a run's own comes before the pipeline's of the same name
+        settings.setdefault(one.name, one)  # a run's own setting wins over the pipeline's of the same name
     return settings
 
 
-def _of_targets() -> Iterator[Setting]:
+def _list_target_settings() -> Iterator[Setting]:
     owners: dict[str, list[str]] = {}
     known: dict[str, Setting] = {}
     for target, model in target_settings().items():
-        for one in _of(model, "target", TARGET):
+        for one in _list_model_settings(model, "target", TARGET):
             known.setdefault(one.name, one)
             owners.setdefault(one.name, []).append(target)
     for name in sorted(known, key=lambda name: owners[name]):
         yield known[name]._replace(group=f"target {', '.join(owners[name])}")
 
 
-def _of(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Setting]:
-    """Yield the settings of a model, as its JSON Schema has them."""
+def _list_model_settings(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Setting]:
+    """Yield the settings of a pydantic model, read from its JSON Schema."""
     for name, schema in model.model_json_schema()["properties"].items():
         kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
         meaning, default = schema.get("description", ""), schema.get("default")
@@ -81,14 +81,16 @@ def _of(model: type[BaseModel], group: str, prefix: str = "") -> Iterator[Settin
         many, switch = listed and (group == RUN or "repeat" in meaning), kinds[0].get("type") == "boolean"
         shown = str(default).lower() if switch else "none" if default in (None, "", [], {}) else str(default)
         values = (
-            "may be repeated" if many else ", ".join(dict.fromkeys(word for kind in kinds for word in _words(kind)))
+            "may be repeated"
+            if many
+            else ", ".join(dict.fromkeys(word for kind in kinds for word in _describe_type(kind)))
         )
         if name in PLUGINS:
             values = ", ".join(part.replace("_", "-") for part in plugin_names(PLUGINS[name]))
         yield Setting(prefix + name, group, shown, values, meaning, many, switch)
 
 
-def _words(kind: dict[str, Any]) -> Iterator[str]:
+def _describe_type(kind: dict[str, Any]) -> Iterator[str]:
     choices = kind.get("enum") or [kind["const"]] if "enum" in kind or "const" in kind else []
     yield "|".join(str(one) for one in choices if one != "") or _WORDS.get(kind.get("type", ""), "text")
     yield from (text.format(f"{kind[bound]:g}") for bound, text in _BOUNDS.items() if bound in kind)
@@ -98,7 +100,7 @@ def _words(kind: dict[str, Any]) -> Iterator[str]:
 
 
 def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return what several `--set NAME=VALUE` say; one that is not known is an error that names the nearest."""
+    """Return the settings that the `--set NAME=VALUE` flags give; raise an error for an unknown name."""
     given: dict[str, Any] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
@@ -106,7 +108,7 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         if not sign:
             raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set chunk_size=300")
         known = catalogue().get(name)
-        if known is None and not name.startswith(TARGET):  # a user's own target file has settings of its own
+        if known is None and not name.startswith(TARGET):  # a user's own target file may define more settings
             near = difflib.get_close_matches(name, catalogue(), n=1)
             meant = f"; did you mean {near[0]}?" if near else ";"
             raise ToolkitError(f"--set {pair}: no setting {name!r}{meant} exhibit settings lists them")
@@ -122,12 +124,12 @@ _NOW = {
     "--force-ingestion": ("--ingest", "fresh"),
     "--all": ("--by", "source_type"),
 }
-"""Flags without a value that other tools have, and what says the same."""
+"""Flags without a value that other tools have, each with our equivalent."""
 _TRUTHS = frozenset({"true", "false", "on", "off", "yes", "no", "1", "0"})
 
 
 def translate_flags(argv: Sequence[str], known: Sequence[str], say: Callable[[str], None]) -> list[str]:
-    """Return a command line in which settings and other tools' flags are written as ours, after saying how."""
+    """Return a command line with settings and other tools' flags rewritten as ours; `say` reports each rewriting."""
     words: list[str] = []
     left = list(argv)
     while left:
@@ -155,21 +157,23 @@ def translate_flags(argv: Sequence[str], known: Sequence[str], say: Callable[[st
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the settings, those that a word is about, or as JSON."""
+    """Print all settings, or those that match a word, as text or JSON."""
     parser = build_parser("exhibit settings", __doc__)
-    parser.add_argument("word", nargs="?", default="", metavar="WORD", help="only settings about this")
+    parser.add_argument(
+        "word", nargs="?", default="", metavar="WORD", help="list only settings with this word in their name or meaning"
+    )
     add_json(parser)
     options = parser.parse_args(argv)
     word = options.word.lower().replace("-", "_")
     chosen = [one for one in catalogue().values() if word in " ".join((one.name, one.group, one.meaning)).lower()]
     if not chosen:
         near = difflib.get_close_matches(word, catalogue(), n=3)
-        raise ToolkitError(f"no setting about {options.word!r}; near it are {', '.join(near) or 'none'}")
-    print_results([one._asdict() for one in chosen], "\n".join(_lines(chosen)), as_json=options.json)
+        raise ToolkitError(f"no setting matches {options.word!r}; similar names: {', '.join(near) or 'none'}")
+    print_results([one._asdict() for one in chosen], "\n".join(_format_settings(chosen)), as_json=options.json)
     return 0
 
 
-def _lines(settings: Sequence[Setting]) -> Iterator[str]:
+def _format_settings(settings: Sequence[Setting]) -> Iterator[str]:
     width = max(len(one.name) for one in settings)
     group = ""
     for one in settings:

@@ -1,7 +1,8 @@
-"""How much gold parsers and chunkers leave for a system: what they lose, no search, reranker or model can bring back.
+"""Measure how much gold parsers and chunkers keep: what they lose, no search, reranker or model can bring back.
 
-A reading is a text of each document: a PDF library's, or files that another parser wrote. A splitter cuts a reading; a
-file of chunks is placed in the documents as Exhibit reads them. Gold that is not located is in no figure.
+A reading is the text of each document from one parser: a PDF library, or files that another parser wrote. A splitter
+cuts a reading into chunks. A file of chunks is located in the documents as Exhibit reads them. Gold that is not located
+is in no figure.
 """
 
 import time
@@ -34,12 +35,12 @@ from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.locations import fetch_file
 
 SIZE = 500
-"""Characters of a chunk unless the splitter names a size, as in the recipes of `exhibit index`."""
+"""The size of a chunk in characters unless the splitter names one; the default of `exhibit index`."""
 OUTCOMES = ("whole", "part", "lost")
-"""What becomes of a gold passage: for chunks, `part` is a cut."""
+"""The outcomes of a gold passage; for chunks, `part` means that a chunk boundary cuts it."""
 ALL_KINDS = "all"
 _SHOWN = 60
-"""Characters of a passage that are listed on each side of a cut."""
+"""Characters of a passage that are shown on each side of a cut."""
 
 
 class GoldItem(NamedTuple):
@@ -53,14 +54,14 @@ class GoldItem(NamedTuple):
 
 @dataclass(frozen=True)
 class ParserReading:
-    """What a parser made of the documents."""
+    """The texts that a parser made of the documents."""
 
     name: str
     texts: Mapping[str, Document]
     seconds: float | None = None
-    """None for texts that came as files."""
+    """None for texts that were given as files."""
     faults: Mapping[str, str] = field(default_factory=dict)
-    """Why a document or a file was not read, by its name."""
+    """The reason why a document or file was not read, by its name."""
 
 
 @dataclass(frozen=True)
@@ -81,20 +82,20 @@ class Lost:
 
 @dataclass(frozen=True)
 class CeilingRow:
-    """The shares of gold that a parser, or a parser and a splitter, keep whole, in part, and not at all."""
+    """The shares of gold that a parser, or a parser with a splitter, keeps whole, in part, or not at all."""
 
     name: str
     kind: str
     shares: Mapping[str, Estimate]
-    """By outcome."""
+    """The shares by outcome."""
     unknown: int
-    """Gold of which nothing can be told: its document was not read, or its few words stand elsewhere too."""
+    """The number of gold passages without a result: document not read, or few words that also occur elsewhere."""
     before_proviso: int = 0
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The rows of one parser, or of one chunker, with the time that it took and what it lost."""
+    """The results of one parser or one chunker: its rows, the time it took, and the gold that it lost."""
 
     name: str
     is_chunker: bool
@@ -104,7 +105,7 @@ class Ceiling:
     faults: Mapping[str, str] = field(default_factory=dict)
 
     def as_record(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return the results as plain values for JSON."""
         rows = [
             {
                 "kind": row.kind,
@@ -123,7 +124,7 @@ class Ceiling:
 
 
 def gold_items(dataset: Dataset) -> tuple[list[GoldItem], int]:
-    """Return the located gold of a dataset, each passage of a file once, and how many are not located."""
+    """Return the located gold of a dataset, each passage once, and the number of passages that are not located."""
     items: list[GoldItem] = []
     seen: set[object] = set()
     unlocated = 0
@@ -142,7 +143,7 @@ def gold_items(dataset: Dataset) -> tuple[list[GoldItem], int]:
 
 
 def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> ParserReading:
-    """Return what a PDF library reads; a document that it cannot read is named with the reason."""
+    """Return the texts that a PDF library reads; documents that it cannot read are listed with the reason."""
     module, argument = load_plugin("exhibit.evaluation.parsers", name)
     if argument is not None:
         raise ToolkitError(f"the parser {name.partition(':')[0]} takes no argument, but was given {argument!r}")
@@ -174,20 +175,20 @@ def read_with_files(name: str, folder: Path, documents: Documents) -> ParserRead
 
 
 def measure_reading(reading: ParserReading, items: Sequence[GoldItem]) -> tuple[Ceiling, list[InText | None]]:
-    """Return what a parser keeps of the gold, and each gold's result."""
+    """Return how much gold a parser keeps, and the result of each gold passage."""
     results: list[InText | None] = []
     for item in items:
         text = reading.texts.get(item.document.filename)
         results.append(None if text is None else find_in_text(item.gold, item.document, text))
     stages = [follow_gold(item.gold, text=result) for item, result in zip(items, results, strict=True)]
-    return _ceiling(reading.name, items, stages, reading.seconds, is_chunker=False, faults=reading.faults), results
+    return _make_ceiling(reading.name, items, stages, reading.seconds, is_chunker=False, faults=reading.faults), results
 
 
 # ---------------------------------------------------------------- chunkers
 
 
 class NamedSplitter(NamedTuple):
-    """A splitter with its size: `rcts:500`, `sections:sentences:800`."""
+    """A splitter with its chunk size: `rcts:500`, `sections:sentences:800`."""
 
     name: str
     split: Callable[..., list[Span]]
@@ -195,14 +196,14 @@ class NamedSplitter(NamedTuple):
 
     @classmethod
     def of(cls, wanted: str) -> "NamedSplitter":
-        """Read a splitter as the command line names it; the size is the number at its end."""
+        """Parse the name of a splitter from the command line; the number at its end is the size."""
         name, sign, last = wanted.rpartition(":")
         plugin, size = (name, int(last)) if sign and last.isdecimal() else (wanted, SIZE)
         module, argument = load_plugin("exhibit.rag.splitters", plugin)
         return cls(f"{plugin}:{size}", module.open(argument), size)
 
     def chunks_of(self, document: Document) -> list[tuple[Span, ...]]:
-        """Return the chunks of a document, each as the spans that it has."""
+        """Return the chunks of a document, each as a tuple of spans."""
         leaves = [section.span for section in read_structure(document).walk() if not section.children]
         return [(span,) for span in self.split(document.text, size=self.size, overlap=0, sections=leaves)]
 
@@ -210,7 +211,7 @@ class NamedSplitter(NamedTuple):
 def measure_splitter(
     splitter: NamedSplitter, reading: ParserReading, items: Sequence[GoldItem], texts: Sequence[InText | None]
 ) -> Ceiling:
-    """Return what is left of the gold when a reading is cut."""
+    """Return how much gold is left after a splitter has cut a reading."""
     started = time.perf_counter()
     needed = sorted({item.document.filename for item in items} & set(reading.texts))
     chunks = {name: splitter.chunks_of(reading.texts[name]) for name in needed}
@@ -221,13 +222,13 @@ def measure_splitter(
         places = text.places if text else ()
         held = find_in_chunks(places, chunks[parsed.filename], parsed.text) if parsed and places else None
         stages.append(follow_gold(item.gold, text=text, chunks=held))
-    return _ceiling(f"{reading.name} + {splitter.name}", items, stages, seconds, is_chunker=True)
+    return _make_ceiling(f"{reading.name} + {splitter.name}", items, stages, seconds, is_chunker=True)
 
 
 def measure_chunks(name: str, chunks: Sequence[Passage], items: Sequence[GoldItem], documents: Documents) -> Ceiling:
-    """Return what is left of the gold in the chunks of another system, each placed in the documents by its words."""
+    """Return how much gold is left in the chunks of another system, located in the documents by their words."""
     placed = place_chunks(chunks, documents, label=name)
-    faults = {"chunks without a place in the documents": str(placed.unplaced)} if placed.unplaced else {}
+    faults = {"chunks that were not located in the documents": str(placed.unplaced)} if placed.unplaced else {}
     stages = [
         follow_gold(
             item.gold,
@@ -235,13 +236,13 @@ def measure_chunks(name: str, chunks: Sequence[Passage], items: Sequence[GoldIte
         )
         for item in items
     ]
-    return _ceiling(name, items, stages, None, is_chunker=True, faults=faults)
+    return _make_ceiling(name, items, stages, None, is_chunker=True, faults=faults)
 
 
 # ---------------------------------------------------------------- rows
 
 
-def _ceiling(
+def _make_ceiling(
     name: str,
     items: Sequence[GoldItem],
     stages: Sequence[GoldStages],
@@ -253,16 +254,16 @@ def _ceiling(
     pairs = list(zip(items, stages, strict=True))
     kinds = [ALL_KINDS, *sorted({item.kind for item in items})]
     rows = [
-        _row(name, kind, [pair for pair in pairs if kind in (ALL_KINDS, pair[0].kind)], is_chunker=is_chunker)
+        _make_row(name, kind, [pair for pair in pairs if kind in (ALL_KINDS, pair[0].kind)], is_chunker=is_chunker)
         for kind in kinds
     ]
-    return Ceiling(name, is_chunker, tuple(rows), seconds, tuple(_lost(pairs, is_chunker)), faults or {})
+    return Ceiling(name, is_chunker, tuple(rows), seconds, tuple(_find_lost(pairs, is_chunker)), faults or {})
 
 
 def outcome_of(stages: GoldStages, *, is_chunker: bool) -> str | None:
-    """Return `whole`, `part` or `lost` at the parser or at the chunker; None where nothing is known.
+    """Return `whole`, `part` or `lost` for the parser or the chunker; None where nothing is known.
 
-    What the parser lost is lost at the chunker, too.
+    Gold that the parser lost is also lost for the chunker.
     """
     if stages.kept("text") is False:
         return "lost"
@@ -273,7 +274,7 @@ def outcome_of(stages: GoldStages, *, is_chunker: bool) -> str | None:
     return {"whole": "whole", "cut": "part", "none": "lost"}[stages.chunks.how]
 
 
-def _row(name: str, kind: str, pairs: Sequence[tuple[GoldItem, GoldStages]], *, is_chunker: bool) -> CeilingRow:
+def _make_row(name: str, kind: str, pairs: Sequence[tuple[GoldItem, GoldStages]], *, is_chunker: bool) -> CeilingRow:
     outcomes = [outcome_of(stages, is_chunker=is_chunker) for _, stages in pairs]
     values = {one: [None if got is None else float(got == one) for got in outcomes] for one in OUTCOMES}
     files = [item.document.filename for item, _ in pairs]
@@ -282,7 +283,7 @@ def _row(name: str, kind: str, pairs: Sequence[tuple[GoldItem, GoldStages]], *, 
     return CeilingRow(name, kind, shares, outcomes.count(None), cut)
 
 
-def _lost(pairs: Iterable[tuple[GoldItem, GoldStages]], is_chunker: bool) -> Iterator[Lost]:
+def _find_lost(pairs: Iterable[tuple[GoldItem, GoldStages]], is_chunker: bool) -> Iterator[Lost]:
     for item, stages in pairs:
         outcome = outcome_of(stages, is_chunker=is_chunker)
         if outcome in (None, "whole"):

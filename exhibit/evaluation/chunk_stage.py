@@ -1,4 +1,4 @@
-"""The chunks that a system cuts its text into, and how they hold a gold passage."""
+"""Compare the chunks of a system with a gold passage: whole, cut or lost."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,29 +17,29 @@ PROVISO = re.compile(
 )
 """Words that begin an exception or a condition."""
 _SHOWN = 300
-"""Characters of a passage, and of the chunk around it, that are kept on each side of a cut: about two sentences."""
+"""Characters of the passage, and of the chunk around it, that are kept on each side of a cut: about two sentences."""
 
 
 class CutPoint(NamedTuple):
-    """Where a chunk ends inside a gold passage."""
+    """A chunk boundary inside a gold passage."""
 
     at: int
-    """The offset in the text that the chunks were cut from."""
+    """The offset in the text from which the chunks were cut."""
     before: str
     after: str
-    """The words of the passage on both sides of the cut."""
+    """The words of the passage before and after the cut."""
     lead: str = ""
     rest: str = ""
-    """What the first chunk has in front of the passage, and the second chunk behind it."""
+    """The words of the first chunk before the passage, and those of the second chunk after it."""
 
 
 @dataclass(frozen=True)
 class InChunks:
-    """What the chunks of a system have of a gold passage."""
+    """How much of a gold passage the chunks of a system contain."""
 
     how: Literal["whole", "cut", "none"]
     share: float
-    """The share of its letters and digits that the best chunk has."""
+    """The share of the passage's letters and digits that the best chunk contains."""
     chunk: int | None = None
     """The number of the best chunk, from 0."""
     cut: CutPoint | None = None
@@ -48,9 +48,9 @@ class InChunks:
 
 
 def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> InChunks | None:
-    """Return how the chunks of a text hold a passage, the best of its places; None where it has no place there.
+    """Return how well the chunks contain a passage, at the best of its places; None where it has no place in the text.
 
-    Places and chunks count in the same text. White space and signs at the edge of a chunk cut nothing off.
+    Places and chunks use offsets in the same text. White space and punctuation at the edge of a chunk do not count.
     """
     results = [_hold(place, chunks, text) for place in places[:ALTERNATIVES]]
     known = [result for result in results if result is not None]
@@ -58,7 +58,7 @@ def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) 
 
 
 def _hold(place: Place, chunks: Sequence[Place], text: str) -> InChunks | None:
-    whole = _letters_in(place, text)
+    whole = _count_letters(place, text)
     if not whole:
         return None
     best: tuple[int, int] | None = None
@@ -66,31 +66,31 @@ def _hold(place: Place, chunks: Sequence[Place], text: str) -> InChunks | None:
     for number, spans in enumerate(chunks):
         if not any(span.start < high and low < span.end for span in spans):
             continue
-        held = whole - _letters_in(_left(place, spans), text)
+        held = whole - _count_letters(_subtract_spans(place, spans), text)
         if held and (best is None or held > best[0]):
             best = held, number
     if best is None:
         return InChunks("none", 0.0)
     if best[0] == whole:
         return InChunks("whole", 1.0, best[1])
-    left = [gap for gap in _left(place, chunks[best[1]]) if _letters_in([gap], text)]
+    left = [gap for gap in _subtract_spans(place, chunks[best[1]]) if _count_letters([gap], text)]
     cut = _cut_point(place, left, chunks, text)
     return InChunks("cut", best[0] / whole, best[1], cut, _lacks_proviso(place, left, text))
 
 
-def _left(place: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
+def _subtract_spans(place: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
     gaps = list(place)
     for span in spans:
         gaps = [piece for gap in gaps for piece in subtract_span(gap, span)]
     return gaps
 
 
-def _letters_in(spans: Iterable[Span], text: str) -> int:
+def _count_letters(spans: Iterable[Span], text: str) -> int:
     return sum(sum(map(str.isalnum, text[span.start : span.end])) for span in spans)
 
 
 def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text: str) -> CutPoint:
-    """Return where the best chunk ends inside the passage, or begins where its beginning is missing."""
+    """Return the point where the best chunk ends inside the passage, or begins if it lacks the passage's beginning."""
     (start, end), gap = (place[0].start, place[-1].end), left[0]
     at = gap.end if gap.start <= start else gap.start
     spans = [span for chunk in chunks for span in chunk]
@@ -106,8 +106,8 @@ def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text
 
 
 def _lacks_proviso(place: Place, left: Sequence[Span], text: str) -> bool:
-    """Return whether an exception or a condition of the passage begins in what the best chunk does not have."""
+    """Return whether an exception or a condition of the passage begins in the part that the best chunk lacks."""
     start, end = place[0].start, place[-1].end
     words = (match.span() for match in PROVISO.finditer(text, start, end))
-    # the words may themselves be cut: "provided | that"
+    # the cut may lie inside these words: "provided | that"
     return any(gap.start < last and first < gap.end for first, last in words for gap in left)

@@ -1,4 +1,4 @@
-"""Tests a RAG system on bundles, and shows the evidence.
+"""Test a RAG system on bundles, and show the evidence.
 
 examples:
     python evaluate_rag.py datasets_out/cuad
@@ -6,7 +6,7 @@ examples:
     python evaluate_rag.py datasets_out/cuad --target-url http://localhost:50505/ask --limit 50
     exhibit results diff results/before results/after
 
-Without --target-url the built-in pipeline is tested. It needs no key: answers are sentences of the documents.
+Without --target-url the built-in pipeline is tested. It needs no API key: its answers are sentences of the documents.
 """
 
 import argparse
@@ -41,10 +41,10 @@ FAILED = 3
 """The exit code of a run in which too many questions failed."""
 
 
-@guarded("stopped; go on with the same command and --resume")
+@guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
-    """Run the evaluation; print one table and where the report is, which `draw` writes."""
-    flags = _flags(list(sys.argv[1:] if argv is None else argv))
+    """Run the evaluation, write the report with `draw`, and print one table and the report's path."""
+    flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
     analysed, label, as_json = flags.pop("analyze", None), str(flags.pop("by", "")), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     flags |= {"dataset_paths": bundles} if bundles else {}
@@ -56,20 +56,20 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     file_settings, notes = read_config_file(file) if file else ({}, [])
     settings = parse_settings({**file_settings, **flags}, where=str(file or "settings"))
     if not settings.dataset_paths:
-        raise ToolkitError("\n".join(["no dataset: name one, such as datasets_out/cuad", *notes]))
+        raise ToolkitError("\n".join(["no dataset given; name a folder, such as datasets_out/cuad", *notes]))
     if analysed is not None:
         datasets, _ = load_datasets(with_fetched(settings).dataset_paths, settings.selection)
         print("\n".join(distribution_lines([case.labels for one in datasets for case in one.cases])))
         return 0
     run = evaluate(with_fetched(settings), warn=command.print_note, draw=draw)
-    command.print_results(_record(run), "\n".join(_lines(run, settings, label)), as_json=as_json)
+    command.print_results(_record(run), "\n".join(_format_run(run, settings, label)), as_json=as_json)
     for note in run.notes:
         command.print_note(note)
     return _judge(run, settings)
 
 
-def _lines(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
-    """Yield what a person is shown of a run: one table, what was asked for beside it, and where the report is."""
+def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
+    """Yield the lines for the terminal: one table, the requested extra tables, and the report's path."""
     means = run.by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
     yield table_of(means, shown_metrics(run.summary, settings.metrics), width=command.text_width())
@@ -87,7 +87,7 @@ def _lines(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
 
 
 def _record(run: EvaluatedRun) -> dict[str, Any]:
-    """Return the same for a program: every metric of every dataset with its interval, and what failed."""
+    """Return the results for a program: every metric of every dataset with its interval, and the failures."""
     failures = run.failures
     return {
         "results": str(run.folder),
@@ -98,9 +98,9 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
     }
 
 
-def _flags(words: list[str]) -> dict[str, Any]:
-    """Return what a command line says, by the names of the settings; other tools' flags are understood."""
-    parser = _parser()
+def _parse_flags(words: list[str]) -> dict[str, Any]:
+    """Return the settings of a command line by name; other tools' flags are accepted."""
+    parser = _make_parser()
     known = [flag for action in parser._actions for flag in action.option_strings]
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
         parser.words = tuple(f"--{name.replace('_', '-')}" for name in catalogue())
@@ -110,7 +110,7 @@ def _flags(words: list[str]) -> dict[str, Any]:
 
 
 def _judge(run: EvaluatedRun, settings: Settings) -> int:
-    """Return 3, after saying why, when so many questions failed that the means say little."""
+    """Return exit code 3, and print why, when more questions failed than --max-failures allows; else 0."""
     failures = run.failures
     if not failures.failed:
         return 0
@@ -126,7 +126,7 @@ def _judge(run: EvaluatedRun, settings: Settings) -> int:
 
 
 def with_fetched(settings: Settings) -> Settings:
-    """Return the settings with a folder of the Hub's cache for each dataset that is given by its address there."""
+    """Return the settings with each dataset on the Hub replaced by its folder in the local cache."""
     paths, origins = [], {}
     for path in settings.dataset_paths:
         if is_repository(path):
@@ -138,7 +138,7 @@ def with_fetched(settings: Settings) -> Settings:
     return settings.model_copy(update={"dataset_paths": tuple(paths), "origins": origins})
 
 
-def _parser() -> command.Parser:
+def _make_parser() -> command.Parser:
     parser = command.build_parser(
         "python evaluate_rag.py",
         __doc__,
@@ -150,8 +150,8 @@ def _parser() -> command.Parser:
         "targets": ", ".join(name.replace("_", "-") for name in target_names() if name != "function"),  # from Python
         "presets": ", ".join(preset_names()),
         "preset": DEFAULT,
-        "embedders": _listed(PLUGINS["embedder"]),
-        "llms": _listed(PLUGINS["llm"]),
+        "embedders": _list_names(PLUGINS["embedder"]),
+        "llms": _list_names(PLUGINS["llm"]),
     }
     for title, flags in read_beside(__file__).items():
         group: Any = parser.add_argument_group(title)
@@ -160,7 +160,7 @@ def _parser() -> command.Parser:
     return parser
 
 
-def _listed(package: str) -> str:
+def _list_names(package: str) -> str:
     return ", ".join(name.replace("_", "-") for name in plugin_names(package))
 
 

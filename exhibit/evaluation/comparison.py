@@ -1,7 +1,7 @@
-"""Two answers held against each other: what of a reply contradicts the expected answer, in words.
+"""Compare a reply with the expected answer, and explain in words where they contradict each other.
 
-Each rule looks at one thing that `law.meaning` reads: figures, dates, polarity, exceptions, who acts, words that
-exclude each other, and single words that stand in the place of others.
+Each rule compares one aspect that `law.meaning` reads: figures, dates, polarity, exceptions, who acts, words that
+exclude each other, and single words that were replaced.
 """
 
 import re
@@ -24,41 +24,42 @@ from exhibit.law.quantities import Quantity
 from exhibit.law.sentences import sentences
 
 ALIGNED = 400
-"""Words of texts that are aligned word by word: the time is quadratic in them."""
+"""Texts with more words are not aligned word by word: the time is quadratic in the number of words."""
 _SAME = 0.6
-"""Share of the expected words that two texts must share to be about the same thing."""
-_FEW = 2  # words: so short an answer has no words beside the one that matters
+"""Two texts are about the same thing when they share at least this share of the expected words."""
+_FEW = 2  # words: an answer this short consists of the one word that matters
 WORDS = 3
-"""Words that may stand in the place of others for two texts to be the same but for them."""
+"""Two texts count as equal except for a replacement when it has at most this many words."""
 _PAIRED = 120
-"""Words of which every two are looked at for having changed places."""
+"""In texts of at most this many words, every pair of words is checked for having changed places."""
 _LONGER, _FRAME = 3, 15
-"""A reply of this many times the expected words, and some more around them, is read for small differences; a longer one
-has sentences of its own, in which another party or another word says nothing against it."""
+"""A reply is compared in detail up to `_LONGER` times the expected words plus `_FRAME` words. A longer reply has
+sentences of its own, where another party or another word is no contradiction.
+"""
 _UPPER = frozenset({"maximum", "cap", "highest", "most"})
 _LOWER = frozenset({"minimum", "lowest", "least"})
 """Words of a question that asks for an upper or a lower bound."""
 _YES_NO = re.compile(
     r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|shall|should|will|would|has|have|had|need)\b", re.IGNORECASE
 )
-"""How a question begins that can be answered by yes or no."""
+"""The beginning of a question that can be answered with yes or no."""
 _ROLE = re.compile(r"(?:ed|ing|or|ee)\b")
-"""Endings that tell who does something from whom it is done to: threatened and threatening."""
+"""Endings that distinguish the one who acts from the one acted upon: threatening and threatened."""
 _UNTRUE = re.compile(
     r"\b(?:not true|untrue|false|incorrect|wrong|not correct|not the case)\b|\bcontrary to\b", re.IGNORECASE
 )
 
 Change = tuple[tuple[str, ...], tuple[str, ...]]
-"""Words of the expected answer, and those of the reply in their place; either may be none."""
+"""Words of the expected answer and the words that replace them in the reply; either may be empty."""
 
 
 class AnswerComparison:
-    """Two texts held against each other, with what the question and the gold say already."""
+    """The comparison of a reply with the expected answer, given the question and the gold passages."""
 
     def __init__(
         self, question: str, wanted: Meaning, given: Meaning, *, gold: Meaning, scale: Decimal = Decimal(1)
     ) -> None:
-        """Compare a reply with the expected answer; `scale` is what the question counts amounts in."""
+        """Compare a reply with the expected answer; `scale` is the unit of the question's amounts."""
         self.question, asked = question, read_meaning(question)
         self.wanted, self.given, self.asked, self.gold, self.scale = wanted, given, asked, gold, scale
         self.missing = wanted.terms - given.terms
@@ -67,37 +68,37 @@ class AnswerComparison:
         self.extra = given.terms - wanted.terms - asked.terms - gold.terms
 
     def faults(self, text: str) -> Iterator[str]:
-        """Yield what makes the reply wrong, in words."""
-        yield from self._echo(text)
-        yield from self._yes_or_no()
-        yield from self._figures()
-        yield from self._dates()
-        yield from self._polarity(text)
-        yield from self._limits()
+        """Yield the contradictions that make the reply wrong, in words."""
+        yield from self._check_echo(text)
+        yield from self._check_yes_or_no()
+        yield from self._check_figures()
+        yield from self._check_dates()
+        yield from self._check_polarity(text)
+        yield from self._check_limits()
         if self.close:
-            yield from self._rivals()
-            yield from self._roles()
-            yield from self._swaps()
-            yield from self._edits()
+            yield from self._check_rivals()
+            yield from self._check_roles()
+            yield from self._check_swaps()
+            yield from self._check_edits()
             yield from self._list()
 
-    def _echo(self, text: str) -> Iterator[str]:
+    def _check_echo(self, text: str) -> Iterator[str]:
         new = self.given.terms - self.asked.terms
         figures = [one for one in self.given.quantities if not is_among(one, self.asked.quantities)]
         told = self.wanted.terms - self.asked.terms or self.wanted.quantities or self.wanted.dates
         plain = not new and not figures and not self.given.dates and not self.given.lead
-        # a statement in the words of a question that can be answered by yes or no is an answer
+        # for a yes-or-no question, a statement in the question's own words is an answer
         if told and plain and (text.rstrip().endswith("?") or not _YES_NO.match(self.question)):
             yield "The reply repeats the question."
 
-    def _yes_or_no(self) -> Iterator[str]:
+    def _check_yes_or_no(self) -> Iterator[str]:
         wanted = self.wanted.lead
-        given = self.given.lead if self.wanted.terms else self.stance(self.given)  # yes or no alone
+        given = self.given.lead if self.wanted.terms else self.stance(self.given)  # only for a bare yes or no
         if wanted and given and wanted != given:
             yield f"The reply says {given}, the expected answer {wanted}."
 
     def stance(self, meaning: Meaning) -> str:
-        """Return yes or no: as a text begins, or by what it says of the words of the question."""
+        """Return yes or no, from the first word of a text or from what it says about the question; empty if unclear."""
         if meaning.lead:
             return meaning.lead
         signs, asked = meaning.signs(), self.asked.signs()
@@ -111,38 +112,38 @@ class AnswerComparison:
             return ""
         return "yes" if shared[0] > 0 else "no"
 
-    def _figures(self) -> Iterator[str]:
+    def _check_figures(self) -> Iterator[str]:
         for one in self.wanted.quantities:
-            if one.is_place and len(self.wanted.terms) > WORDS and not self._labels(one):
+            if one.is_place and len(self.wanted.terms) > WORDS and not self._is_label(one):
                 continue
             same = [other for other in self.given.quantities if one.equals(other, self.scale)]
             if same:
                 alike = [other.bound for other in self.wanted.quantities if one.equals(other)]
-                bounded = one._replace(bound=one.bound or self._asked_bound())
+                bounded = one._replace(bound=one.bound or self._find_asked_bound())
                 if all(bounded.contradicts_bound(other) for other in same) and len(set(alike)) == 1:
                     yield f"The expected figure is {one.bound or 'exact'}, that of the reply {same[0].bound}."
                 continue
             known = (*self.wanted.quantities, *self.asked.quantities, *self.gold.quantities)
-            rivals = [other for other in self.given.quantities if _rival(one, other) and not is_among(other, known)]
-            crossed = [other for other in self.given.quantities if _rival(one, other)]
+            rivals = [other for other in self.given.quantities if _is_rival(one, other) and not is_among(other, known)]
+            crossed = [other for other in self.given.quantities if _is_rival(one, other)]
             if rivals or (crossed and not is_among(one, self.asked.quantities) and len(self.wanted.quantities) == 1):
                 yield f"The reply has another figure than {format_quantity(one)}."
 
-    def _asked_bound(self) -> str:
-        """Return whether the question asks for a figure that is an upper or a lower bound."""
+    def _find_asked_bound(self) -> str:
+        """Return which bound the question asks for, upper or lower; empty where it asks for none."""
         terms = self.asked.terms
         return "at most" if terms & _UPPER else "at least" if terms & _LOWER else ""
 
-    def _labels(self, one: Quantity) -> bool:
+    def _is_label(self, one: Quantity) -> bool:
         return any(other.dimension == one.dimension for other in self.given.quantities)
 
-    def _dates(self) -> Iterator[str]:
+    def _check_dates(self) -> Iterator[str]:
         known = [day for readings in self.given.dates for day in readings]
         for readings in self.wanted.dates:
             if known and not any(day.within(other) for day in readings for other in known):
                 yield "The reply has another date."
 
-    def _polarity(self, text: str) -> Iterator[str]:
+    def _check_polarity(self, text: str) -> Iterator[str]:
         agree, differ = self.signed(self.given)
         if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads):
             yield f"The reply denies what the expected answer says, or the other way round: {join_first_words(differ)}."
@@ -165,14 +166,14 @@ class AnswerComparison:
             yield "The reply calls the expected answer untrue."
 
     def signed(self, given: Meaning) -> tuple[list[str], list[str]]:
-        """Return the words that both texts deny, or both say where nothing is denied; and those that one denies."""
+        """Return the words on whose polarity both texts agree, and the words that only one of them denies."""
         mine, other = self.wanted.signs(), given.signs()
         shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
         denied = any(mine[term] < 0 or other[term] < 0 for term in shared)
         agree = [term for term in shared if mine[term] == other[term] and (mine[term] < 0 or not denied)]
         return agree, [term for term in shared if mine[term] != other[term]]
 
-    def _limits(self) -> Iterator[str]:
+    def _check_limits(self) -> Iterator[str]:
         mine, other = self.wanted.marks, self.given.marks
         if "except" in mine and "even" in other - mine and "except" not in other:
             yield "The expected answer has an exception, which the reply denies."
@@ -192,14 +193,14 @@ class AnswerComparison:
             words = {"must": "required", "maybe": "allowed", "neednot": "not required"}
             yield f"What is {words[min(wanted)]} is {words[min(given)]} in the reply."
 
-    def _rivals(self) -> Iterator[str]:
+    def _check_rivals(self) -> Iterator[str]:
         known = self.wanted.terms | self.asked.terms
         only = self.asked.terms - self.given.terms if not self.wanted.terms - self.asked.terms else frozenset[str]()
         for term in sorted(self.missing | only):
             told = self.asked.terms if term in self.asked.terms and term not in only else frozenset[str]()
             for group in contrasts().get(term, ()):
                 others = sorted(group & self.given.terms - self.wanted.terms - told)
-                if others and not group & self.given.terms & self.wanted.terms and self._instead(term, others[0]):
+                if others and not group & self.given.terms & self.wanted.terms and self._is_instead(term, others[0]):
                     yield f"The reply says “{others[0]}” where “{term}” is expected."
         parties = [term for term in self.given.parties if term not in known and term not in self.gold.terms]
         absent = [term for term in self.wanted.parties if term in self.missing]
@@ -211,12 +212,12 @@ class AnswerComparison:
             said, expected = (join_first_words(sorted(words)) for words in (names, lost))
             yield f"The reply names {said} where {expected} is expected."
 
-    def _instead(self, term: str, other: str) -> bool:
-        """Return whether a word of the reply stands beside the same words as another one of the expected answer."""
+    def _is_instead(self, term: str, other: str) -> bool:
+        """Return whether a word of the reply has the same neighbours as another word of the expected answer."""
         few = len(self.wanted.terms) <= _FEW
-        return few or bool(_near(self.wanted, term) & _near(self.given, other))
+        return few or bool(_find_near(self.wanted, term) & _find_near(self.given, other))
 
-    def _roles(self) -> Iterator[str]:
+    def _check_roles(self) -> Iterator[str]:
         mine, other = self.wanted.agent, self.given.agent
         said = mine in self.given.parties or mine not in self.asked.parties  # else the question says who acts
         if (
@@ -225,11 +226,11 @@ class AnswerComparison:
             and mine != other
             and said
             and other in self.wanted.parties
-            and not self._side_by_side(mine, other)
+            and not self._are_side_by_side(mine, other)
         ):
             yield f"The {other} acts in the reply, the {mine} in the expected answer."
 
-    def _side_by_side(self, one: str, other: str) -> bool:
+    def _are_side_by_side(self, one: str, other: str) -> bool:
         """Return whether the expected answer lists two parties together: "employees and advisers"."""
         tokens = [canonical(token)[0] for token in self.wanted.tokens]
         return any(
@@ -237,16 +238,16 @@ class AnswerComparison:
             for at in range(len(tokens) - 2)
         )
 
-    def _swaps(self) -> Iterator[str]:
-        """Two figures, or two words that exclude each other, stand in each other's place."""
-        for one, two, mine, other in _pairs(self.wanted, self.given):
+    def _check_swaps(self) -> Iterator[str]:
+        """Yield pairs of figures, or of words that exclude each other, that have changed places."""
+        for one, two, mine, other in _find_pairs(self.wanted, self.given):
             straight = len(mine[0] & other[0]) + len(mine[1] & other[1])
             crossed = len(mine[0] & other[1]) + len(mine[1] & other[0])
             if crossed > straight:
                 yield f"“{one}” and “{two}” have changed places."
 
     def _changes(self) -> Iterator[Change]:
-        """Yield what stands in whose place, where the reply has most of the expected words in order, and no more."""
+        """Yield the replaced words, where the reply has most of the expected words in order and no others."""
         mine, other = self.wanted.tokens, self.given.tokens
         if not 3 <= len(mine) <= ALIGNED or len(other) > min(ALIGNED, len(mine) + 2 * WORDS):
             return
@@ -256,19 +257,19 @@ class AnswerComparison:
                 (mine[start:end], other[begin:stop]) for tag, start, end, begin, stop in steps if tag != "equal"
             )
 
-    def _edits(self) -> Iterator[str]:
-        """Yield a word in another's place, one that is left out, and a denial, where all else is the same."""
+    def _check_edits(self) -> Iterator[str]:
+        """Yield a replaced word, a missing word or a denial, where all other words are the same."""
         changes = self.changes
         if not changes or len(changes) > 2:
             return
-        yield from self._denials_and_swaps(changes)
+        yield from self._check_denials_and_swaps(changes)
         for lost, new in changes:
             if len(set(changes)) == 1 and max(len(lost), len(new)) <= WORDS and say_the_same(lost, new) is False:
                 yield f"The reply says “{' '.join(new)}” where “{' '.join(lost)}” is expected."
             if lost and not new and self._is_item(lost) and not {canonical(one)[0] for one in lost} & self.given.terms:
                 yield f"The reply leaves out “{' '.join(lost)}”."
 
-    def _denials_and_swaps(self, changes: Sequence[Change]) -> Iterator[str]:
+    def _check_denials_and_swaps(self, changes: Sequence[Change]) -> Iterator[str]:
         counts = [[sum(token in DENIALS for token in side) for side in change] for change in changes]
         short = [count for count, change in zip(counts, changes, strict=True) if max(map(len, change)) <= WORDS]
         differ = sum(one for one, _ in short) != sum(other for _, other in short)
@@ -284,17 +285,17 @@ class AnswerComparison:
             yield f"“{' '.join(changes[0][0])}” and “{' '.join(changes[0][1])}” have changed places."
 
     def _list(self) -> Iterator[str]:
-        """Yield an item that is left out, where the reply has other items and nothing of its own."""
+        """Yield a missing list item, where the reply has other items of the list and nothing else."""
         items = self.items_left_out()
         if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:
             yield f"The reply leaves out {join_first_words(sorted(items[0]))}."
 
     def items_left_out(self) -> list[frozenset[str]]:
-        """Return the items of which the reply has no word, where the expected answer lists some."""
+        """Return the items of the expected answer's list of which the reply has no word."""
         known = self.given.terms | self.asked.terms
-        return [item for item in self._items() if not item & known] if len(self._items()) > 1 else []
+        return [item for item in self._find_items() if not item & known] if len(self._find_items()) > 1 else []
 
-    def _items(self) -> list[frozenset[str]]:
+    def _find_items(self) -> list[frozenset[str]]:
         items: dict[int, set[str]] = {}
         for word in self.wanted.words:
             if not word.term.startswith(FIGURE):
@@ -302,18 +303,18 @@ class AnswerComparison:
         return [frozenset(item) for item in items.values()]
 
     def _is_item(self, tokens: Sequence[str]) -> bool:
-        """Return whether words are one of the things that the expected answer lists."""
+        """Return whether the words are an item of the list in the expected answer."""
         terms = {canonical(token)[0] for token in tokens}
-        return len(self._items()) > 1 and any(item <= terms for item in self._items())
+        return len(self._find_items()) > 1 and any(item <= terms for item in self._find_items())
 
 
 def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:
-    """Return whether a figure is one of several."""
+    """Return whether a figure equals one of several others."""
     return any(one.equals(other) for other in others)
 
 
-def _rival(one: Quantity, other: Quantity) -> bool:
-    """Return whether a figure stands where another is expected: of the same kind, and no place in a document."""
+def _is_rival(one: Quantity, other: Quantity) -> bool:
+    """Return whether a figure conflicts with another: the same kind, and not a section or page number."""
     if other.is_place and one.kind != "label":
         return False
     return one.dimension == other.dimension or {one.kind, other.kind} == {"count", "money"}
@@ -326,12 +327,12 @@ def format_quantity(one: Quantity) -> str:
 
 
 def join_first_words(words: Sequence[str]) -> str:
-    """Return the first few words in a row."""
+    """Return the first few words, joined for a message."""
     return ", ".join(words[:3]) + (" …" if len(words) > 3 else "")
 
 
 def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
-    """Return whether words that stand in the place of others say the same; None where small words stand for others."""
+    """Return whether replaced words mean the same; None where only small words such as articles differ."""
     if any({one, other} in small_contrasts() for one in gone for other in come):
         return False
     mine, other = ([token for token in side if carries_meaning(token) or token[0].isdigit()] for side in (gone, come))
@@ -344,14 +345,16 @@ def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
     return len(endings) == 1 or not all(endings)
 
 
-def _near(meaning: Meaning, term: str) -> frozenset[str]:
-    """Return the words and figures beside a word."""
+def _find_near(meaning: Meaning, term: str) -> frozenset[str]:
+    """Return the words and figures next to a word."""
     segments = {word.segment for word in meaning.words if word.term == term}
     return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
 
 
-def _pairs(wanted: Meaning, given: Meaning) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
-    """Yield two words of a text that exclude each other, with the words beside each in both texts."""
+def _find_pairs(
+    wanted: Meaning, given: Meaning
+) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
+    """Yield each pair of a text's words that exclude each other, with their neighbours in both texts."""
     terms = list(dict.fromkeys(word.term for word in wanted.words))[:_PAIRED]
     there = {word.term for word in given.words}
     for at, one in enumerate(terms):
@@ -360,10 +363,15 @@ def _pairs(wanted: Meaning, given: Meaning) -> Iterator[tuple[str, str, list[fro
             if one == two or not (figures or any(two in group for group in contrasts().get(one, ()))):
                 continue
             if {one, two} <= there:
-                yield one, two, [_beside(wanted, one), _beside(wanted, two)], [_beside(given, one), _beside(given, two)]
+                yield (
+                    one,
+                    two,
+                    [_find_beside(wanted, one), _find_beside(wanted, two)],
+                    [_find_beside(given, one), _find_beside(given, two)],
+                )
 
 
-def _beside(meaning: Meaning, term: str) -> frozenset[str]:
+def _find_beside(meaning: Meaning, term: str) -> frozenset[str]:
     segments = {word.segment for word in meaning.words if word.term == term}
     return frozenset(
         word.term for word in meaning.words if word.segment in segments and not word.term.startswith(FIGURE)

@@ -1,4 +1,4 @@
-"""What the confidence beside a system's replies is worth: AUROC, calibration, risk against coverage, weighted means."""
+"""Measure how reliable the confidence of a system's replies is: AUROC, calibration, risk against coverage."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,17 +10,17 @@ from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.schemas.run import Confidence
 
-_BINS = 10  # of the calibration curve, as usual
+_BINS = 10  # the usual number of bins of a calibration curve
 _WEIGHTED = ("answered_rightly", "answer_gold_f1", "recall@10")
-"""Means that a line has as weighted by confidence; confidence.json has all."""
+"""The metrics whose weighted means are printed; confidence.json has all of them."""
 _COVERAGES = tuple(share / 10 for share in range(1, 11))
 
 ConfidencePair = tuple[float, bool]
-"""A confidence, and whether an answer exists."""
+"""The confidence of a reply, and whether the question has an answer."""
 
 
 def confidence_of(case: Case) -> float | None:
-    """Return the confidence beside a reply, None where there is none or the reply is an error."""
+    """Return the confidence of a reply; None where the reply has none or is an error."""
     return None if case.reply.error else case.reply.confidence
 
 
@@ -39,7 +39,7 @@ def describe(pairs: Sequence[ConfidencePair], weighted: Mapping[str, float] | No
 
 
 def weighted_means(values: Mapping[str, Sequence[float | None]], sure: Sequence[float | None]) -> dict[str, float]:
-    """Return each metric's mean with every question counted by the confidence beside its reply."""
+    """Return the mean of each metric, each question weighted by the confidence of its reply."""
     means = {}
     for name, column in values.items():
         pairs = [(value, weight) for value, weight in zip(column, sure, strict=True) if None not in (value, weight)]
@@ -50,7 +50,7 @@ def weighted_means(values: Mapping[str, Sequence[float | None]], sure: Sequence[
 
 
 def in_words(name: str, sure: Confidence) -> str:
-    """Return what the confidence of a dataset's replies is worth, in a line."""
+    """Return one line about the reliability of the confidence of a dataset's replies."""
     worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
     shown = [
         f"{metric} {describe_metric(metric).figure(sure.weighted[metric])}"
@@ -58,11 +58,11 @@ def in_words(name: str, sure: Confidence) -> str:
         if metric in sure.weighted
     ]
     means = f"; means weighted by it: {', '.join(shown)}" if shown else ""
-    return f"{name}: confidence beside {sure.questions} answers, {sure.answerable} of them answerable: {worth}{means}"
+    return f"{name}: confidence of {sure.questions} replies, {sure.answerable} to answerable questions: {worth}{means}"
 
 
 def auroc(pairs: Sequence[ConfidencePair]) -> float | None:
-    """Return how likely a question with an answer has more confidence than one without; equals count half."""
+    """Return the probability that an answerable question has more confidence than another; ties count half."""
     yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
     if not len(yes) or not len(no):
         return None
@@ -71,7 +71,7 @@ def auroc(pairs: Sequence[ConfidencePair]) -> float | None:
 
 
 def calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
-    """Return, for each tenth of the scale that has questions, the mean confidence and the share that is answerable."""
+    """Return the mean confidence and the share of answerable questions for each tenth of the scale with questions."""
     bins: dict[int, list[ConfidencePair]] = {}
     for confidence, exists in pairs:
         bins.setdefault(min(int(confidence * _BINS), _BINS - 1), []).append((confidence, exists))
@@ -86,7 +86,7 @@ def calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
 
 
 def risk_at_coverage(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
-    """Return the share without an answer among the surest tenth of the questions, the surest two tenths, and so on."""
+    """Return the share of unanswerable questions among the most confident 10%, 20% and so on of the questions."""
     ranked = sorted(pairs, key=lambda row: -row[0])
     curve = []
     for coverage in _COVERAGES:

@@ -1,4 +1,4 @@
-"""The files of a bundle as its bundle.json records them, and the questions that cannot be scored on what is there."""
+"""Compare a bundle's files with bundle.json, and find the questions that cannot be scored on these files."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,34 +16,34 @@ _CHANGED = f"not the file that {INFO} records (sha256 differs), so its gold may 
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """The documents that are used, and how they differ from what is recorded."""
+    """The documents in use, and how they differ from the record in bundle.json."""
 
     used: Mapping[str, Location]
     digests: Mapping[str, str]
-    """The sha256 of each of them, and of the bundle's own files."""
+    """The sha256 of each document in use, and of train.json, gold.jsonl and bundle.json."""
     changed: tuple[str, ...] = ()
-    """Files that are not those of bundle.json."""
+    """Files whose content differs from the record in bundle.json."""
     stray: tuple[str, ...] = ()
-    """Files that bundle.json does not have."""
+    """Files that bundle.json does not list."""
     closed: tuple[str, ...] = ()
-    """Files that this user may not open."""
+    """Files that this user has no permission to open."""
 
 
 def changed_tables(bundle: BundleFolder) -> list[str]:
-    """Return a problem for `train.json` and `gold.jsonl` where they are not those that bundle.json records."""
+    """Return a problem for each of `train.json` and `gold.jsonl` that differs from the record in bundle.json."""
     recorded = bundle.info.files if bundle.info else {}
     return [
-        f"{bundle.address}/{name}: not the file that {INFO} records (sha256 differs): "
-        f"convert it again, or score it all the same with {_ALLOW}"
+        f"{bundle.address}/{name}: not the file that {INFO} records (sha256 differs): convert the bundle again, or "
+        f"score it as it is with {_ALLOW}"
         for name in (TRAIN, GOLD)
-        if name in recorded and _digest(bundle.root / name) != recorded[name].sha256
+        if name in recorded and _compute_digest(bundle.root / name) != recorded[name].sha256
     ]
 
 
 def check_files(bundle: BundleFolder, files: Mapping[str, Location], *, allow_changed: bool) -> CorpusFiles:
-    """Compare the files with their checksums; those that bundle.json does not have are left out, unless allowed."""
-    recorded = _recorded(bundle)
-    digests = {name: _digest(path) for name, path in sorted(files.items())}
+    """Compare the files with their checksums; leave out files that bundle.json does not list, unless allowed."""
+    recorded = _read_recorded(bundle)
+    digests = {name: _compute_digest(path) for name, path in sorted(files.items())}
     stray = tuple(name for name in digests if recorded and name not in recorded)
     closed = tuple(name for name in digests if not digests[name])
     changed = tuple(name for name in digests if digests[name] not in ("", recorded.get(name, digests[name])))
@@ -53,16 +53,16 @@ def check_files(bundle: BundleFolder, files: Mapping[str, Location], *, allow_ch
     return CorpusFiles(used, own | {f"{CORPUS}/{name}": digests[name] for name in sorted(used)}, changed, stray, closed)
 
 
-def _digest(path: Location) -> str:
-    """Return a file's sha256; of one that cannot be opened nothing, which no bundle.json records."""
+def _compute_digest(path: Location) -> str:
+    """Return the sha256 of a file; empty where the file cannot be opened."""
     try:
         return sha256_of(path)
     except OSError:
         return ""
 
 
-def _recorded(bundle: BundleFolder) -> dict[str, str]:
-    """Return the sha256 of each document that bundle.json lists; nothing where there is no bundle.json."""
+def _read_recorded(bundle: BundleFolder) -> dict[str, str]:
+    """Return the sha256 of each document that bundle.json lists; empty without a bundle.json."""
     entries = bundle.info.files.items() if bundle.info else ()
     return {PurePosixPath(name).name: entry.sha256 for name, entry in entries if name.startswith(f"{CORPUS}/")}
 
@@ -79,9 +79,10 @@ def check_questions(
     allow_changed: bool,
     needs_documents: bool,
 ) -> tuple[dict[int | str, str], tuple[str, ...]]:
-    """Return why questions are failed, by id (a changed or missing document, gold beyond its end), and what to say.
+    """Return the questions that cannot be scored, by id with the reason, and the warnings.
 
-    `ends` has, by question, the documents that it is about, and where the last gold in each ends.
+    Reasons are a changed or missing document, and gold beyond the end of its document. `ends` has, for each question,
+    its documents and the end of the last gold passage in each.
     """
     entries = bundle.info.documents if bundle.info else []
     lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in files.changed}
@@ -96,29 +97,33 @@ def check_questions(
 
     for id, last in ends.items():
         for name in sorted(last):
-            if reason := _unusable(name, bundle, files, here, allow_changed):
+            if reason := _explain_unusable(name, bundle, files, here, allow_changed):
                 why = reason if reason == _CHANGED else f"{reason}, so no system can find it there"
                 refused.setdefault(id, f"{name}: {why}")
                 lost.setdefault(reason, {}).setdefault(name, set()).add(id)
         for name, end in last.items():
             if id not in refused and end and (long := length(name)) is not None and end > long:
-                refused[id] = f"{name}: gold up to character {end} of a document of {long}; convert it again"
-    return refused, tuple(_warnings(bundle, files, len(ends), refused, lost, allow_changed))
+                refused[id] = (
+                    f"{name}: the gold ends at character {end}, but the document has {long}; convert the bundle again"
+                )
+    return refused, tuple(_make_warnings(bundle, files, len(ends), refused, lost, allow_changed))
 
 
-def _unusable(name: str, bundle: BundleFolder, files: CorpusFiles, here: Collection[str], allow_changed: bool) -> str:
-    """Return why no question can be scored on a document; empty where one can."""
+def _explain_unusable(
+    name: str, bundle: BundleFolder, files: CorpusFiles, here: Collection[str], allow_changed: bool
+) -> str:
+    """Return why no question about a document can be scored; empty where questions can be scored."""
     if name in files.changed and not allow_changed:
         return _CHANGED
     if name in here or not bundle.files:
         return ""
     if name in files.closed:
-        return "not to be opened by this user"
+        return "not readable by this user"
     by_type = name in bundle.files and name not in files.stray
     return "left out by their type (--file-type)" if by_type else "not in corpus/"
 
 
-def _warnings(
+def _make_warnings(
     bundle: BundleFolder,
     files: CorpusFiles,
     cases: int,
@@ -127,30 +132,30 @@ def _warnings(
     allow_changed: bool,
 ) -> Iterator[str]:
     if files.changed:
-        what = "scored all the same" if allow_changed else "failed"
+        what = "scored nevertheless" if allow_changed else "failed"
         yield (
-            f"{bundle.address}: {len(files.changed)} files are not those of {INFO} ({_listed(files.changed)}); "
-            f"their questions are {what} ({_ALLOW})"
+            f"{bundle.address}: {len(files.changed)} files differ from {INFO} ({_list_names(files.changed)}); their "
+            f"questions are {what} ({_ALLOW})"
         )
     if files.stray:
-        what = "taken in all the same" if allow_changed else "left out"
-        listed = f"{len(files.stray)} files that {INFO} lacks ({_listed(files.stray)})"
+        what = "used nevertheless" if allow_changed else "left out"
+        listed = f"{len(files.stray)} files that {INFO} lacks ({_list_names(files.stray)})"
         yield f"{bundle.address}: {listed} are {what} ({_ALLOW})"
     for why, names in sorted(lost.items()):
         if why != _CHANGED:
             count = len(set().union(*names.values()))
             yield (
                 f"{bundle.address}: the gold of {count} of {cases} questions is in {len(names)} files that are "
-                f"{why}: {_listed(sorted(names))}; they are failed"
+                f"{why}: {_list_names(sorted(names))}; they are failed"
             )
-    beyond = sum("gold up to character" in reason for reason in refused.values())
+    beyond = sum("the gold ends at character" in reason for reason in refused.values())
     if beyond:
-        yield f"{bundle.address}: {beyond} questions have gold beyond the end of its document; they are failed"
+        yield f"{bundle.address}: {beyond} questions have gold beyond the end of their document; they are failed"
     known = {question.id for question in bundle.questions}
     stray = sum(line.id not in known for line in bundle.gold)
     if stray:
-        yield f"{bundle.address}: {stray} lines of {GOLD} have an id that {TRAIN} does not have; left out"
+        yield f"{bundle.address}: {stray} lines of {GOLD} have an id that {TRAIN} does not have; they are left out"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")

@@ -1,8 +1,8 @@
-"""Answered rightly: whether a reply says what the expected answer says, decided by what rules can decide.
+"""Decide by rules whether a reply says what the expected answer says.
 
-Polarity, who acts, figures with their units and bounds, dates, what is allowed or required, exceptions, and complete
-lists are compared (`law.meaning`). A reply that differs in one of them is wrong; one that has all of them and the words
-of the expected answer, or others that mean the same, is right; what is neither is not judged.
+Polarity, who acts, figures with their units and bounds, dates, permissions and duties, exceptions, and lists are
+compared (`law.meaning`). A reply that differs in one of them is wrong. A reply that agrees in all of them and has the
+words of the expected answer, or words of the same meaning, is right. Any other reply is not judged.
 """
 
 import re
@@ -33,14 +33,14 @@ from exhibit.law.quantities import Quantity, quantities
 from exhibit.law.refusals import is_refusal
 
 _READ = 20_000
-"""Characters of a reply that are read: ten pages, more than any answer has."""
+"""At most this many characters of a reply are read: ten pages, more than any answer has."""
 _DOCUMENT = 6000
-"""Characters from which a reply is a document and no answer, where it is also `_TIMES` as long as what is expected."""
-_TIMES = 12  # an explained answer has ten times the words of a short expected one
+"""A reply of this many characters, if also `_TIMES` as long as the expected answer, is a document and no answer."""
+_TIMES = 12  # a detailed answer has up to ten times the words of a short expected one
 _LISTED = 12
-"""A dozen things are counted in words of one's own; a sum or a period is rarely so small and in no passage."""
+"""Numbers up to a dozen may count list items; sums and periods are rarely so small and missing from all passages."""
 _LEFT_OUT = 0.34
-"""Share of the expected words that a right reply may say in words that are not known to mean the same."""
+"""A right reply may lack this share of the expected words, if other words may express them."""
 _PLACE = re.compile(
     r"\(?\b(?:(?:see|in|under|per|according to|pursuant to|cf\.?)\s+)?"
     r"(?:sections?|clauses?|articles?|pages?|paragraphs?|§+|footnotes?|pp?\.)"
@@ -56,14 +56,14 @@ _SCALES = {"thousand": Decimal(10**3), "million": Decimal(10**6), "billion": Dec
 
 
 class Decision(NamedTuple):
-    """Whether a reply is right, None where that cannot be decided, and why."""
+    """Whether a reply is right (None where the rules cannot decide), and why."""
 
     right: bool | None
     reason: str
 
 
 def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -> Decision:
-    """Return whether a reply says what is expected; `gold` are the passages that the expected answer rests on."""
+    """Return whether a reply says what is expected; `gold` are the passages that support the expected answer."""
     longest = max([len(expected), *map(len, gold)])
     if len(reply) > max(_DOCUMENT, _TIMES * longest):
         return Decision(False, "The reply is as long as a document, and many times as long as the expected answer.")
@@ -82,43 +82,43 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
     if not (given.tokens or given.dates or given.lead):
         return Decision(False, "The reply has no words.")
     told = read_meaning("\n".join(gold)[:_READ])
-    found = AnswerComparison(question, wanted, given, gold=told, scale=_scale(question))
+    found = AnswerComparison(question, wanted, given, gold=told, scale=_find_scale(question))
     fault = next(found.faults(given_text), None)
     return _accept(found) if fault is None else Decision(False, fault)
 
 
 def decide_case(case: Case) -> Decision:
-    """Return whether a case's reply is right; not judged where it has no reply, or no answer is expected."""
+    """Return whether a case's reply is right; None without a reply or without an expected answer."""
     answer = case.reply.answer
     if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
         return Decision(None, "There is no answer to compare, or none to compare it with.")
-    return _decided(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
+    return _decide_cached(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
 
 
-@lru_cache(maxsize=512)  # a case is asked for by its metric, its verdict and its row
-def _decided(question: str, expected: str, answer: str, gold: tuple[str, ...]) -> Decision:
+@lru_cache(maxsize=512)  # the metric, the verdict and the row each ask for the same case
+def _decide_cached(question: str, expected: str, answer: str, gold: tuple[str, ...]) -> Decision:
     return decide(question, expected, answer, gold)
 
 
-def _scale(question: str) -> Decimal:
+def _find_scale(question: str) -> Decimal:
     match = _SCALE.search(question)
     return _SCALES[(match[1] or match[2]).lower()] if match else Decimal(1)
 
 
 def _accept(found: AnswerComparison) -> Decision:
-    """Return the decision where nothing speaks against the reply."""
+    """Return the decision for a reply that contradicts nothing."""
     if found.signed(found.given)[1]:
         return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
-    unsaid = _unsaid(found)
+    unsaid = _find_unsaid(found)
     if unsaid:
         return Decision(None, unsaid)
     if not found.wanted.terms and not found.wanted.quantities and not found.wanted.dates:
         if found.stance(found.given) == found.wanted.lead:
             return Decision(True, f"The reply says {found.wanted.lead}.")
         return Decision(None, "The reply says neither yes nor no.")
-    if _reordered(found):
+    if _is_reordered(found):
         return Decision(None, "The reply has the same words in another order.")
-    if _subjects_differ(found):
+    if _have_other_subjects(found):
         return Decision(None, "Another word of the expected answer is the subject of the reply.")
     if (
         any(len(new) <= WORDS and say_the_same(lost, new) is not True for lost, new in found.changes)
@@ -131,13 +131,13 @@ def _accept(found: AnswerComparison) -> Decision:
         return Decision(told == found.given.lead if told else None, f"The reply says {found.given.lead} alone.")
     needed = found.wanted.terms - found.asked.terms
     lost = (found.missing & needed) - soft_words()
-    return _by_words(found, needed, lost)
+    return _decide_by_words(found, needed, lost)
 
 
-def _by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
-    """Return the decision by the expected words that the question does not have, and those of them that are lost."""
+def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
+    """Return the decision by the words needed, which the question lacks, and those of them that are lost."""
     if not lost:
-        if found.missing and (_silent(found) or (not needed and found.extra)):
+        if found.missing and (_is_silent(found) or (not needed and found.extra)):
             return Decision(None, "The reply may say it in other words.")
         return Decision(True, "The reply says what is expected.")
     known = bool(found.items_left_out()) or any(
@@ -148,8 +148,8 @@ def _by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[s
     return Decision(None, f"The reply lacks {join_first_words(sorted(lost))}, or says it in other words.")
 
 
-def _reordered(found: AnswerComparison) -> bool:
-    """Return whether the reply has the expected words that carry meaning, more than one of them in another place."""
+def _is_reordered(found: AnswerComparison) -> bool:
+    """Return whether the reply has the expected content words, but more than one at another position."""
     mine, other = (
         [token for token in one.tokens if carries_meaning(token) or token[0].isdigit()]
         for one in (found.wanted, found.given)
@@ -162,8 +162,8 @@ def _reordered(found: AnswerComparison) -> bool:
     return (len([step for step in steps if step[0] != "equal"]) > 2 or 2 * kept < len(mine)) and not listed
 
 
-def _subjects_differ(found: AnswerComparison) -> bool:
-    """Return whether both texts begin with a noun and the reply with another of the expected ones, in the active."""
+def _have_other_subjects(found: AnswerComparison) -> bool:
+    """Return whether both texts begin with a noun in the active voice, and the nouns differ."""
     texts = found.wanted, found.given
     if "by" in found.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
         return False
@@ -171,8 +171,8 @@ def _subjects_differ(found: AnswerComparison) -> bool:
     return mine != other and mine in found.given.terms and other in found.wanted.terms
 
 
-def _silent(found: AnswerComparison) -> bool:
-    """Return whether nothing but words of the question is shared, and no polarity that could be compared."""
+def _is_silent(found: AnswerComparison) -> bool:
+    """Return whether the texts share only words of the question, and no polarity can be compared."""
     agree, _ = found.signed(found.given)
     told = (
         found.wanted.quantities
@@ -182,24 +182,24 @@ def _silent(found: AnswerComparison) -> bool:
     return not agree and not told
 
 
-def _unsaid(found: AnswerComparison) -> str:
-    """Return what the expected answer says and the reply does not say at all, empty where there is nothing."""
+def _find_unsaid(found: AnswerComparison) -> str:
+    """Return what the expected answer says and the reply does not mention; empty if nothing is missing."""
     for one in found.wanted.quantities:
         if one.is_place and len(found.wanted.terms) > WORDS:
             continue
         same = [other for other in found.given.quantities if one.equals(other, found.scale)]
         if not same and not is_among(one, found.asked.quantities):
             return f"The reply does not give {format_quantity(one)}."
-        if same and all(other.bound != one.bound for other in same) and not _bounded(found, one, same):
+        if same and all(other.bound != one.bound for other in same) and not _may_differ_in_bound(found, one, same):
             return f"The reply does not say whether {format_quantity(one)} is {one.bound or same[0].bound}."
     days = [day for readings in found.given.dates for day in readings]
     if any(not any(day.within(other) for day in readings for other in days) for readings in found.wanted.dates):
         return "The reply does not give the date."
-    return _unlike_limits(found)
+    return _find_unlike_limits(found)
 
 
-def _unlike_limits(found: AnswerComparison) -> str:
-    """Return what limits one of the two texts only, or a figure that nobody gave; empty where there is nothing."""
+def _find_unlike_limits(found: AnswerComparison) -> str:
+    """Return a limit that only one of the two texts has, or a figure from no source; empty if there is none."""
     if "except" in found.wanted.marks - found.given.marks and found.missing:
         return "The reply leaves out the exception, or words it otherwise."
     known = (*found.wanted.quantities, *found.asked.quantities, *found.gold.quantities)
@@ -230,8 +230,8 @@ def _unlike_limits(found: AnswerComparison) -> str:
     return ""
 
 
-def _bounded(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -> bool:
-    """Return whether it is no matter that one figure has a bound and the other has none."""
+def _may_differ_in_bound(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -> bool:
+    """Return whether it does not matter that only one of two figures has a bound."""
     bounds = {one.bound, *(other.bound for other in same)}
     asked = bool(found.asked.terms & {"minimum", "maximum", "cap", "highest", "lowest", "limit", "most", "least"})
     period = one.kind == "time" and "" in bounds and bounds <= {"", "at most", "more than"}
@@ -242,21 +242,21 @@ def _bounded(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -
 
 
 def invented_figures(case: Case) -> list[str]:
-    """Return the numbers of an answer that nothing bears out, and whether it has such a date.
+    """Return the numbers of an answer that no source supports, and `a date` if an unsupported date is among them.
 
-    Words can be put otherwise; a number that stands in no passage, not in the name of its file, in the question or in
-    the expected answer was made up, unless it is a section or a page, or the same figure in another unit.
+    A number is invented if it occurs in no passage or file name, nor in the question or the expected answer. Section
+    and page numbers, and the same figure in another unit, are not invented.
     """
     said = "\n".join(claim.text for claim in claims_of((case.reply.answer or "")[:_READ]))
     stated, units = figures(said), quantities(said).quantities
-    numbers = {number for number in stated.loose if not _counts(number)}
+    numbers = {number for number in stated.loose if not _may_count(number)}
     dates = tuple(dict.fromkeys(stated.dates))
     numbers -= {one.written for one in units if one.is_place}
     if not any(passage.text.strip() for passage in case.reply.passages):
         return []
     read = (f"{passage.text}\n\n{passage.filename or ''}" for passage in case.reply.passages)
     for part in (case.question, case.truth, *read):
-        if not numbers and not dates:  # most stand in the first passage, and the others need not be read
+        if not numbers and not dates:  # most numbers occur in the first passage; then the others need not be read
             break
         given = figures(part)
         numbers -= given.numbers
@@ -267,6 +267,6 @@ def invented_figures(case: Case) -> list[str]:
     return [*sorted(numbers), *(["a date"] if dates else [])]
 
 
-def _counts(number: str) -> bool:
-    """Return whether a number may count what the answer itself lists: "in two cases", "the following three"."""
+def _may_count(number: str) -> bool:
+    """Return whether a number may count the answer's own list items: "in two cases", "the following three"."""
     return number.isdecimal() and int(number) <= _LISTED

@@ -1,4 +1,4 @@
-"""Bundles to cases: which questions are asked, of which documents, and where their gold stands."""
+"""Load bundles as datasets: the questions to ask, the documents, and the places of the gold."""
 
 import glob
 import json
@@ -32,23 +32,26 @@ class Selection:
     """Which documents and questions of each dataset are used."""
 
     file_types: tuple[str, ...] = ()
-    """Endings without the dot; a name without one has its content's; empty = PDFs where all gold is, else `all`."""
+    """The file extensions, without the dot; empty = PDF where all gold is in PDFs, else `all`.
+
+    A file without an extension counts by its content.
+    """
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Label to the values that are wanted; a question needs one of them for each label."""
+    """The wanted values of each label; a question must have one of them for every label."""
     limit: int | None = None
     sample_seed: int | None = None
-    """Draws the limited questions at random; without it they are the first."""
+    """Draw the limited questions at random with this seed; None = take the first ones."""
     allow_changed_corpus: bool = False
-    """Whether questions are scored whose documents are not those of bundle.json."""
+    """Whether questions are scored although their documents differ from bundle.json."""
     label: str = ""
     """The label that systems are asked to choose; empty = none."""
     needs_documents: bool = True
-    """Whether a dataset without any document is an error; a server may have them already."""
+    """Whether a dataset without documents is an error; a server may already have them."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A bundle as it is tested: cases without replies, and the documents they are asked of."""
+    """A bundle as it is tested: cases without replies, and their documents."""
 
     name: str
     root: Path
@@ -58,13 +61,13 @@ class Dataset:
     groups: str | None = None
     warnings: tuple[str, ...] = ()
     refused: Mapping[int | str, str] = field(default_factory=dict)
-    """By the id of a question: why it is failed before it is asked."""
+    """The questions that fail before they are asked, by id with the reason."""
     changed: tuple[str, ...] = ()
-    """Files that are not those of bundle.json."""
+    """Files that differ from the record in bundle.json."""
     digests: Mapping[str, str] = field(default_factory=dict)
-    """The sha256 of every file that it was read from, by its path in the bundle."""
+    """The sha256 of every file that was read, by its path in the bundle."""
     headline: str | None = None
-    """The metric that the benchmark is known by."""
+    """The main metric of the benchmark."""
 
 
 # ---------------------------------------------------------------- which folders
@@ -73,27 +76,27 @@ class Dataset:
 def find_datasets(
     patterns: Sequence[str | Path], origins: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Path], list[str], list[str]]:
-    """Return the folders by name, what was passed over, and every problem.
+    """Return the dataset folders by name, the notes about skipped paths, and the problems.
 
-    A folder that was fetched is called as its origin, `hf://owner/name@commit`, says: its own name is a commit's.
+    A downloaded folder is named after its origin, `hf://owner/name@commit`: its own name is a commit hash.
 
-    A shell turns `datasets_out/*` into all that is there, so files and unfinished folders are passed over.
+    A shell expands `datasets_out/*` to everything there, so files and unfinished folders are skipped with a note.
     """
     problems: list[str] = []
     notes: list[str] = []
     folders: dict[str, Path] = {}
     for path in _expand(patterns, problems, notes):
         if path.is_file() or path.name.endswith(".partial"):
-            notes.append(f"{path}: not a dataset's folder; passed over")
+            notes.append(f"{path}: not a dataset folder; skipped")
             continue
         origin = (origins or {}).get(str(path), "").partition("@")[0]
         remote = origin_of(path)
         name = remote.name if remote else origin.rpartition("/")[2] or path.resolve().name
         other = folders.setdefault(name, path)
         if other.resolve() != path.resolve():
-            problems.append(f"{path}: a dataset named {name!r} is given already: {other}; rename one of them")
+            problems.append(f"{path}: another dataset has the name {name!r}: {other}; rename one of the folders")
     if not folders and not problems:
-        problems.append("no dataset given; --dataset-paths takes folders with train.json and corpus/")
+        problems.append("no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad")
     return folders, notes, problems
 
 
@@ -101,28 +104,28 @@ def _expand(patterns: Iterable[str | Path], problems: list[str], notes: list[str
     for given in map(str, patterns):
         location = parse_location(given)
         if isinstance(location, Remote):
-            yield from _mirrors(location, problems, notes)
+            yield from _mirror_bundles(location, problems, notes)
             continue
         pattern = str(location)
         if not glob.has_magic(pattern) or Path(pattern).exists():
             yield Path(pattern)
             continue
-        # hidden files and folders are not datasets, and glob leaves them out
+        # hidden files and folders are not datasets, and glob skips them
         paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  (patterns may be absolute)
         if not paths:
             problems.append(f"{pattern}: matches nothing")
         yield from map(Path, paths)
 
 
-def _mirrors(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator[Path]:
-    """Yield a folder of the cache for each remote bundle; what a `*` matches besides bundles is passed over."""
+def _mirror_bundles(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator[Path]:
+    """Yield a cached folder for each remote bundle; other matches of a `*` are skipped with a note."""
     try:
         roots = expand(pattern)
         if not roots:
             problems.append(f"{pattern}: matches nothing")
         for root in roots:
             if root != pattern and list_file(root / INFO) is None:
-                notes.append(f"{root}: no {INFO} there; passed over")
+                notes.append(f"{root}: has no {INFO}; skipped")
             else:
                 yield mirror_bundle(root)
     except ToolkitError as error:
@@ -136,7 +139,7 @@ def load_datasets(
     origins: Mapping[str, str] | None = None,
     limits: Limits | None = None,
 ) -> tuple[list[Dataset], list[str]]:
-    """Return the datasets and the warnings; raise one error that names every problem, before any other work."""
+    """Return the datasets and the warnings; raise one error that lists every problem, before any other work."""
     folders, warnings, problems = find_datasets(patterns, origins)
     bundles: dict[str, BundleFolder] = {}
     for name, folder in folders.items():
@@ -147,48 +150,53 @@ def load_datasets(
             problems.append(str(error))
     wanted = " or ".join(selection.file_types) or "readable"
     without = {
-        name: f"{bundle.address}: no {wanted} file in corpus/; it has {_endings(bundle)}"
+        name: f"{bundle.address}: no {wanted} file in corpus/; it has {_list_endings(bundle)}"
         for name, bundle in bundles.items()
         if not choose_files(bundle, selection) and (bundle.files or selection.needs_documents)
     }
     if without and len(without) == len(bundles):
         problems += without.values()
-    elif without:  # `datasets_out/*` may hold one that is all text: the others are still tested
+    elif without:  # `datasets_out/*` may include a dataset without such files: the others are still tested
         warnings += [f"{reason}; set aside" for reason in without.values()]
         bundles = {name: bundle for name, bundle in bundles.items() if name not in without}
     everything = replace(selection, file_types=(ALL_TYPES,))
     for bundle in bundles.values():
         others = len(choose_files(bundle, everything)) - len(choose_files(bundle, selection))
         if others and not selection.file_types:
-            warnings.append(f"{bundle.address}: {others} files that are no PDFs are left out (--file-type all)")
+            warnings.append(
+                f"{bundle.address}: {others} files that are not PDFs are left out; use --file-type all to include them"
+            )
     asked = {name: choose_questions(bundle, selection) for name, bundle in bundles.items()}
     if not problems and not any(asked.values()):
-        problems.append(_nothing_asked(list(bundles.values()), selection))
+        problems.append(_explain_nothing_asked(list(bundles.values()), selection))
     if problems:
         raise BundleError("\n".join(problems))
-    warnings += [f"{bundles[name].address}: no question is asked; left out" for name in bundles if not asked[name]]
-    datasets = [_dataset(name, bundles[name], asked[name], selection, limits) for name in bundles if asked[name]]
+    warnings += [f"{bundles[name].address}: no question is selected; left out" for name in bundles if not asked[name]]
+    datasets = [_make_dataset(name, bundles[name], asked[name], selection, limits) for name in bundles if asked[name]]
     warnings += lone_variants({one.name: one.cases[0].labels for one in datasets if one.cases})
     return datasets, [*warnings, *(warning for dataset in datasets for warning in dataset.warnings)]
 
 
 def lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return a line for each variant whose control is not among the datasets, by the labels of a question of each."""
+    """Return a warning for each variant whose control is not among the datasets.
+
+    `labels` has the labels of one question of each dataset.
+    """
     controls = {own.get("pair") for own in labels.values() if own.get("varied") == "control"}
     return [
-        f"{name}: a variant ({own['varied']}) without its control; evaluate the control as well: "
-        "the difference between the two is the effect"
+        f"{name}: a variant ({own['varied']}) without its control; evaluate the control as well: the difference "
+        "between the two is the effect"
         for name, own in labels.items()
         if own.get("varied") not in (None, "control") and own.get("pair") not in controls
     ]
 
 
-def _endings(bundle: BundleFolder) -> str:
+def _list_endings(bundle: BundleFolder) -> str:
     counts = Counter(ending_of(path) or "no ending" for path in bundle.files.values())
     return ", ".join(f"{count} {ending}" for ending, count in sorted(counts.items())) or "none"
 
 
-def _nothing_asked(bundles: Sequence[BundleFolder], selection: Selection) -> str:
+def _explain_nothing_asked(bundles: Sequence[BundleFolder], selection: Selection) -> str:
     if not selection.where:
         return "no dataset has a question"
     seen = [
@@ -196,14 +204,14 @@ def _nothing_asked(bundles: Sequence[BundleFolder], selection: Selection) -> str
         for label in selection.where
         for values in [{str(row[label]) for bundle in bundles for row in bundle.labels.values() if label in row}]
     ]
-    return f"no question has the labels of --where; there are {'; '.join(seen)}"
+    return f"no question has the labels of --where; the values are {'; '.join(seen)}"
 
 
 # ---------------------------------------------------------------- which files and questions
 
 
 def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
-    """Return the files that are ingested: those of the types asked for; else PDFs, where all gold is in those."""
+    """Return the files to ingest: those of the selected types; without a selection, PDFs if all gold is in PDFs."""
     if selection.file_types and selection.file_types != (ALL_TYPES,):
         return {n: p for n, p in bundle.files.items() if ending_of(p).lstrip(".") in selection.file_types}
     files = {name: path for name, path in bundle.files.items() if readable(path)}
@@ -213,7 +221,7 @@ def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Locati
 
 
 def choose_questions(bundle: BundleFolder, selection: Selection) -> list[Question]:
-    """Return the questions that are asked, in the order of train.json."""
+    """Return the selected questions, in the order of train.json."""
     labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
     questions = [
         question
@@ -231,7 +239,7 @@ def choose_questions(bundle: BundleFolder, selection: Selection) -> list[Questio
 # ---------------------------------------------------------------- cases
 
 
-def _dataset(
+def _make_dataset(
     name: str, bundle: BundleFolder, questions: Sequence[Question], selection: Selection, limits: Limits | None
 ) -> Dataset:
     files = check_files(bundle, choose_files(bundle, selection), allow_changed=selection.allow_changed_corpus)
@@ -248,14 +256,14 @@ def _dataset(
             has_words = bool(context.text and context.text.strip())
             known = line is not None and (has_words or bool(line.spans))  # a section is a place without a quote
             filename = context.filename
-            if filename and filename not in files.used:  # an exact name wins; else two ways to write é are one name
+            if filename and filename not in files.used:  # else é may be written in another Unicode form
                 loose = None if known else documents.named(filename)
                 filename = composed.get(unicodedata.normalize("NFC", filename)) or loose or filename
-            gold = _placed(line) if line and known else _located(filename, context.text, documents)
+            gold = _make_placed_gold(line) if line and known else _locate_gold(filename, context.text, documents)
             pages = gold.pages or (tuple(line.pages) if line else ())
             golds.append(replace(gold, filename=filename or gold.filename, text=context.text, pages=pages))
         golds = settle_ambiguous(golds, documents)
-        case = _case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {}))
+        case = _make_case(question, golds, lines.get((question.id, None)), bundle.labels, grades.get(question.id, {}))
         if offer := offers.get(question.id):
             asked = with_choices(case.question, offer.choices, offer.asked)
             case = replace(case, question=asked, choices=offer.choices, label=offer.label)
@@ -279,7 +287,7 @@ def _dataset(
     )
 
 
-def _case(
+def _make_case(
     question: Question,
     golds: Sequence[GoldPassage],
     line: Gold | None,
@@ -295,16 +303,17 @@ def _case(
         is_impossible=question.is_impossible,
         filename=next((name for name in named if name), None),
         history=tuple(read_history(labels.get(question.id, {}).get("history"))),
-        # grades are of files, not of the question; and all of them would make a label of a thousand names
+        # grades describe files, not the question; as a label they would list up to a thousand names
         labels={name: value for name, value in labels.get(question.id, {}).items() if name not in (GRADE, GRADES)},
         grades=grades,
     )
 
 
 def read_history(turns: Any) -> Iterator[Turn]:
-    """Yield the turns before a question: a list of messages with a role, or of bare texts, the first the user's.
+    """Yield the earlier turns of a conversation, from messages with a role or from bare texts.
 
-    Labels are plain values, so gold.jsonl has the list as JSON in a text; a text that is none is one thing said.
+    The first bare text is the user's. Labels are plain values, so gold.jsonl has the list as a JSON string; a string
+    that is not JSON is one message.
     """
     if isinstance(turns, str):
         try:
@@ -318,17 +327,17 @@ def read_history(turns: Any) -> Iterator[Turn]:
             yield Turn("assistant" if number % 2 else "user", one)
 
 
-def _placed(line: Gold) -> GoldPassage:
-    """Return a passage as gold.jsonl has it."""
+def _make_placed_gold(line: Gold) -> GoldPassage:
+    """Return the gold passage of a line of gold.jsonl."""
     places = [line.spans, *line.alternatives] if line.spans else []
     spans = tuple(tuple(Span(*span) for span in place) for place in places)
     return GoldPassage(line.filename, None, spans, tuple(line.pages), absent=not places, how=line.how)
 
 
-def _located(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
-    """Return a passage that no gold.jsonl tells of, looked for in its document, or in all when it names none.
+def _locate_gold(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
+    """Return a gold passage without a line in gold.jsonl, located in its document, or in all when it names none.
 
-    Words that several documents have are of none of them: they are known as words, without file and place.
+    Words that occur in several documents are kept without file and place.
     """
     if not text or not text.strip():
         return GoldPassage(filename, None)

@@ -1,4 +1,4 @@
-"""The documents of a dataset, read when they are needed, and passages found in them by name and by words."""
+"""The documents of a dataset, read on demand, and the search for passages in them by file name and by words."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,31 +20,31 @@ from exhibit.schemas.models import Gold
 from exhibit.storage.locations import Location
 
 _REMEMBERED = 1 << 14
-"""Texts whose place is remembered, some 15 MB: systems retrieve the same passages for many questions."""
+"""The number of texts whose place is cached, about 15 MB: systems retrieve the same passages for many questions."""
 _PROBE = 32
-"""Letters of a passage that a document must have somewhere before the passage is looked for in it."""
+"""A document is searched for a passage only if it contains some piece of this many letters of it."""
 _PROBES = 23
-"""Probes of one passage, less one: of a chunk of 500 letters behind a summary as long, each 40th letter."""
+"""The number of such pieces per passage, minus one: they begin at every 40th letter of a passage of 1,000 letters."""
 _MOST = 0.5
-"""The share of a passage's letters that a file must have for its name to be believed without another look."""
+"""A reported file name is accepted without further search if the file has this share of the passage's letters."""
 _SOME = 0.25
-"""The share that a file must have of a passage without a name; less are phrases that any contract has."""
+"""A passage without a file name must have this share of its letters in a file; fewer are phrases of any contract."""
 
 
 class Documents:
-    """Files by name; each is read once, and one that cannot be read is as good as not there."""
+    """Documents by file name; each is read once, and one that cannot be read counts as missing."""
 
     def __init__(self, files: Mapping[str, Location], *, limits: Limits | None = None) -> None:
         self.files = dict(files)
         self.faults: dict[str, str] = {}
-        """Why a document could not be read, by its name."""
+        """The reasons why documents could not be read, by file name."""
         self._limits = limits or Limits()
         self._read: dict[str, Document | None] = {}
         self._placement = lru_cache(_REMEMBERED)(self._find_placement)
         self._holders = lru_cache(_REMEMBERED)(self._find_holders)
 
     def get(self, filename: str | None) -> Document | None:
-        """Return a document, None when there is none of that name or it cannot be read."""
+        """Return a document; None when the name is unknown or the file cannot be read."""
         if filename is None or filename not in self.files:
             return None
         if filename not in self._read:
@@ -62,7 +62,7 @@ class Documents:
         return other
 
     def all(self) -> Iterator[Document]:
-        """Yield every document that can be read, in the order of the names."""
+        """Yield every readable document, in the order of the names."""
         for name in sorted(self.files):
             document = self.get(name)
             if document is not None:
@@ -71,7 +71,7 @@ class Documents:
     # ---------------------------------------------------------------- names
 
     def named(self, name: str) -> str | None:
-        """Return the file that a system means, however it spells its name (`law.names.FileNames`)."""
+        """Return the file that a system's spelling of a name means (see `law.names.FileNames`)."""
         return self._names.find(name)
 
     @cached_property
@@ -81,20 +81,20 @@ class Documents:
     # ---------------------------------------------------------------- words
 
     def place(self, passage: Passage, golds: Sequence[GoldPassage] = ()) -> Passage:
-        """Return a passage with its file, spans and page as far as its name and its words tell them.
+        """Return a passage with its file, spans and page, as far as its file name and its words determine them.
 
-        A span is believed when the words stand there: another system may count in a text of its own. Else the passage
-        is placed by its pieces in the file that it names. Where that file has less than half of it and another has
-        twice as much, the name is wrong. A name that no file has is no name: the words are looked for in all documents.
-        Words that one file has are from it; words that several have are ambiguous, and count where a gold has them. Of
-        several places in a file the one on the page that the system gives counts, then the one with gold, then the
-        first.
+        A reported span is accepted when the document has the words there; the system may count in another text.
+        Otherwise the passage is located by its pieces in the file that it names. The name is wrong if that file has
+        less than half of the passage and another file has twice as much. A name that no file has is ignored, and the
+        words are searched in all documents. A passage whose words occur in one file is from that file. If they occur in
+        several files it is ambiguous, and counts where a gold passage has them. Among several places in a file, the one
+        on the reported page is preferred, then one with gold, then the first.
         """
         name = passage.told_filename or passage.filename or ""
         passage = replace(passage, told_filename=name)
         filename = self.named(name) if name else None
         if filename and passage.span and self._stands(passage, self.get(filename)):
-            return self._placed(passage, filename, (passage.span,))
+            return self._set_place(passage, filename, (passage.span,))
         if not passage.text.strip():
             return replace(passage, filename=filename, span=None)
         own = self._placement(passage.text, filename) if filename else None
@@ -107,46 +107,46 @@ class Documents:
         files = others or ([filename] if filename else [])
         if not files:
             return replace(passage, filename=None, span=None, unplaced=bool(self.files))
-        file, spans = self._likeliest(passage, files, golds)
+        file, spans = self._find_likeliest(passage, files, golds)
         if not spans:
             return replace(passage, filename=filename, span=None, unplaced=self.get(file) is not None)
         passage = replace(passage, added=self._placement(passage.text, file).added, misnamed=bool(filename and others))
         if len(files) == 1:
-            return self._placed(passage, file, spans)
+            return self._set_place(passage, file, spans)
         others = sorted({*files} - {file})
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
     def all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
-        """Return the spans of all places on which a file has the pieces of some words."""
+        """Return the spans of all places where a file has pieces of the words."""
         pieces = self._placement(words, filename).pieces
         return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
 
-    def _likeliest(
+    def _find_likeliest(
         self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
     ) -> tuple[str, tuple[Span, ...]]:
-        """Return the place of words that gold has, too; else one in a file with gold, else one in the first file."""
+        """Return the place that overlaps gold; else one in a file with gold, else one in the first file."""
         with_gold = [(gold.filename, gold) for gold in golds if gold.filename in files]
         for file, gold in with_gold:
-            spans = self._spans(passage, file, gold) if file else ()
+            spans = self._find_spans(passage, file, gold) if file else ()
             if file and any(touches(span, gold) for span in spans):
                 return file, spans
         first = next((file for file, _ in with_gold if file), files[0])
-        return first, self._spans(passage, first, None)
+        return first, self._find_spans(passage, first, None)
 
-    def _spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
-        """Return where a passage stands in a file; of equal places the one on its page, then the one with gold."""
+    def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
+        """Return the spans of a passage in a file, preferring places on its reported page, then places with gold."""
         document, page = self.get(filename), passage.told_page
         if document is None:
             return ()
         placement = self._placement(passage.text, filename)
         if page is not None:
-            there = [_on_page(piece, page, document) for piece in placement.pieces]
+            there = [_keep_on_page(piece, page, document) for piece in placement.pieces]
             placement = replace(placement, pieces=tuple(there))
         return spans_of(
             placement, document, wanted=lambda place: gold is not None and any(touches(span, gold) for span in place)
         )
 
-    def _placed(self, passage: Passage, filename: str, spans: tuple[Span, ...]) -> Passage:
+    def _set_place(self, passage: Passage, filename: str, spans: tuple[Span, ...]) -> Passage:
         document = self.get(filename)
         if document is None or not spans:
             return replace(passage, filename=filename, span=None)
@@ -164,12 +164,12 @@ class Documents:
         return not passage.text.strip() or there == passage.text or fold(there) == fold(passage.text)
 
     def _has(self, words: str, filename: str | None) -> bool:
-        """Return whether a file has all of the words in a row, on however many places."""
+        """Return whether a file has all of the words in sequence, at one place or more."""
         document = self.get(filename)
         return document is not None and letters_of(words).text in document.letters.text
 
     def _find_placement(self, words: str, filename: str) -> Placement:
-        """Return where a file has words; nowhere where it cannot be read."""
+        """Return the placement of words in a file; an empty one where the file cannot be read."""
         document = self.get(filename)
         if document is None:
             return Placement((), (), 0)
@@ -179,24 +179,24 @@ class Documents:
         return max(placement, place_text(latin, document), key=lambda one: one.share)
 
     def _find_holders(self, words: str) -> list[str]:
-        """Return the files that have the words as well as any file has them."""
-        whole, part = self._likely(words)
+        """Return the files that have the largest share of the words."""
+        whole, part = self._find_likely(words)
         if not whole:
-            more, others = self._likely(with_latin_letters(words))
+            more, others = self._find_likely(with_latin_letters(words))
             whole, part = more, part or others
         shares = {one.filename: self._placement(words, one.filename).share for one in whole or part}
         best = max(shares.values(), default=0.0)
         return [name for name, share in shares.items() if share and share >= best]
 
     def matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
-        """Return where words stand: in one file, or in every file that has them as well as any."""
+        """Return the matches of words in one file, or in every file with an equally good match."""
         if filename is not None:
             document = self.get(filename)
-            return _best(words, [document] if document else [])
-        whole, part = self._likely(words)
-        return _best(words, whole) or _best(words, part)
+            return _find_best(words, [document] if document else [])
+        whole, part = self._find_likely(words)
+        return _find_best(words, whole) or _find_best(words, part)
 
-    def _likely(self, words: str) -> tuple[list[Document], list[Document]]:
+    def _find_likely(self, words: str) -> tuple[list[Document], list[Document]]:
         """Return the documents that have all of the words, and those that have a piece of them."""
         needle = letters_of(words).text
         whole: list[Document] = []
@@ -214,14 +214,14 @@ class Documents:
         return whole, part
 
 
-def _on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
-    """Return a piece with those of its places that are on a page, all where none is."""
+def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
+    """Return a piece with only its places on a page; unchanged where none is on that page."""
     there = [place for place in piece.places if any(page in document.pages_of(span) for span in place)]
     return piece._replace(places=tuple(there)) if there else piece
 
 
-def _best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
-    """Return the places of words in the documents that have the best one."""
+def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
+    """Return the matches in those documents whose match is the best."""
     places = [
         (document.filename, match) for document in documents for match in prefer_whole_words(locate(words, document))
     ]
@@ -231,14 +231,14 @@ def _best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
 
 
 def touches(span: Span, gold: GoldPassage) -> bool:
-    """Return whether a span shares a character with a place of a gold passage."""
+    """Return whether a span overlaps a place of a gold passage."""
     return any(max(span.start, one.start) < min(span.end, one.end) for place in gold.places for one in place)
 
 
 def box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> float | None:
-    """Return what the box that a system gives shares with that of the words, over what both cover together.
+    """Return the intersection over union of the box that a system reports and the boxes of the words.
 
-    0 where the words are not on that page; None where the document has no pages, or no page was given.
+    0 where the words are not on that page; None where the document has no pages, or no page was reported.
     """
     number = passage.told_page
     if number is None or passage.told_box is None or not 1 <= number <= len(document.pages):
@@ -249,7 +249,7 @@ def box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> 
     try:
         lines = [box for boxes in boxes_within(document, list(spans)) for box in boxes if box.page == number]
     except DocumentError:
-        return None  # a page that takes too long, or is damaged: where its words stand is not known
+        return None  # the page is damaged or takes too long, so the boxes of its words are unknown
     if not lines:
         return 0.0
     wide, high = passage.told_size or (page.width, page.height)
@@ -259,30 +259,32 @@ def box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> 
         min(box.left for box in lines), min(box.top for box in lines),
         max(box.right for box in lines), max(box.bottom for box in lines),
     )  # fmt: skip
-    shared = _area((max(given[0], true[0]), max(given[1], true[1]), min(given[2], true[2]), min(given[3], true[3])))
-    together = _area(given) + _area(true) - shared
+    shared = _compute_area(
+        (max(given[0], true[0]), max(given[1], true[1]), min(given[2], true[2]), min(given[3], true[3]))
+    )
+    together = _compute_area(given) + _compute_area(true) - shared
     return shared / together if together else 0.0
 
 
-def _area(box: tuple[float, float, float, float]) -> float:
+def _compute_area(box: tuple[float, float, float, float]) -> float:
     return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
 
 
 GRADE = "grade"
 """The label with the grade of a gold passage's file."""
 GRADES = "grades"
-"""The label, on one line of a row, with all its grades: a JSON object, file name to grade."""
+"""The label, on one line of a row, with all grades of the row: a JSON object from file name to grade."""
 
 
 GRADE_RANGE = range(5)
-"""A number beyond it is some other grade, of which metrics know nothing."""
+"""Other numbers belong to another grading scale, which the metrics do not know."""
 
 
 def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[str, int]]:
-    """Return the grades of files by row, as far as lines have any; of several grades of a file the best counts."""
+    """Return the grades of files by row, where lines have any; the best of several grades of a file counts."""
     by_question: dict[int | str, dict[str, int]] = {}
     for line in lines:
-        grades = _all_grades(line, where)
+        grades = _read_all_grades(line, where)
         own = line.labels.get(GRADE)
         if type(own) is int and own in GRADE_RANGE and line.filename:
             grades[line.filename] = max(own, grades.get(line.filename, own))
@@ -292,7 +294,7 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[st
     return by_question
 
 
-def _all_grades(line: Gold, where: str) -> dict[str, int]:
+def _read_all_grades(line: Gold, where: str) -> dict[str, int]:
     label = line.labels.get(GRADES)
     if not isinstance(label, str):
         return {}
@@ -304,6 +306,6 @@ def _all_grades(line: Gold, where: str) -> dict[str, int]:
         type(grade) is int and grade in GRADE_RANGE for grade in grades.values()
     ):
         raise BundleError(
-            f"{where}: row {line.id}: labels.{GRADES} must be a JSON object, file name to grade from 0 to 4"
+            f"{where}: row {line.id}: labels.{GRADES} must be a JSON object from file name to a grade of 0 to 4"
         )
     return grades

@@ -1,4 +1,4 @@
-"""A whole run: datasets, target, replies, cases, metrics, results folder.
+"""Run a whole evaluation: datasets, target, replies, cases, metrics, results folder.
 
 run = evaluate(parse_settings({"dataset_paths": ["datasets_out/cuad"]}))
 print(run.summary["char_recall@64"].mean)
@@ -53,27 +53,27 @@ from exhibit.storage.removal import refuse_links
 
 Warn = Callable[[str], None]
 Draw = Callable[..., Path]
-"""What writes the report of a run that has ended: `exhibit.viewer.write_report`."""
+"""The function that writes the report of a finished run: `exhibit.viewer.write_report`."""
 
 
 @dataclass(frozen=True)
 class EvaluatedRun:
-    """What came of it."""
+    """The results of a run."""
 
     folder: Path
     tables: tuple[Table, ...]
     summary: dict[str, Estimate]
     failures: Failures
     notes: tuple[str, ...] = ()
-    """What is missing to judge the system by, in words."""
+    """The data that is missing for a full judgement of the system, in words."""
 
     @property
     def report(self) -> Path:
-        """Where the report is, if one was asked for."""
+        """The path of the report, if one was requested."""
         return self.folder / REPORT
 
     def by_dataset(self) -> dict[str, dict[str, Estimate]]:
-        """Return each dataset's means."""
+        """Return the means of each dataset."""
         return {table.name: summarise(table) for table in self.tables}
 
 
@@ -85,7 +85,7 @@ def evaluate(
     warn: Warn | None = None,
     draw: Draw | None = None,
 ) -> EvaluatedRun:
-    """Run it; `parts` (cache, embedder, llm) are used instead of what the settings name, `draw` writes the report."""
+    """Run an evaluation; `parts` (cache, embedder, llm) replace those of the settings, and `draw` writes the report."""
     with limits_in_force(settings.limits):
         return _evaluate(settings, parts, judge, warn or (lambda _: None), draw)
 
@@ -97,15 +97,15 @@ def _evaluate(
     folder = run_folder(settings, plan)
     folder.mkdir(parents=True, exist_ok=True)
     refuse_links(folder)
-    with lock_folder(folder, busy=f"{folder}: another run is writing it now; wait for it, or give --run-name"):
+    with lock_folder(folder, busy=f"{folder}: another run is writing it; wait, or give another --run-name"):
         config = _open_run(folder, settings, plan)
         _probe(folder, settings, plan, say)
-        (folder / SUMMARY).unlink(missing_ok=True)  # a run with a summary is a run that ended
+        (folder / SUMMARY).unlink(missing_ok=True)  # a summary marks a finished run
         write_json(folder / CONFIG, config)
         started = RunFolder(folder).provenance.started if (folder / PROVENANCE).is_file() else ""
-        write_json(folder / PROVENANCE, describe_run(plan.datasets, _inputs(settings), started=started))
+        write_json(folder / PROVENANCE, describe_run(plan.datasets, _hash_inputs(settings), started=started))
         measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
-        tables = _without_empty([one.table(say) for one in measured], settings)
+        tables = _drop_empty([one.table(say) for one in measured], settings)
         for table, one in zip(tables, measured, strict=True):
             one.write(table, failed=-1.0 if settings.legacy_minus_one else None)
         summary = summarise_run(tables)
@@ -129,18 +129,18 @@ def _evaluate(
 
 @dataclass(frozen=True)
 class _Plan:
-    """Everything that a run needs, known to be sound."""
+    """The validated inputs of a run."""
 
     datasets: list[Dataset]
     target: Target
     options: Options
     names: tuple[str, ...]
     prepared: Mapping[str, PreparedDocuments]
-    """By dataset: what files tell of the system's texts and chunks."""
+    """By dataset, the system's texts and chunks as far as files give them."""
 
 
 def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Warn) -> _Plan:
-    """Return the plan; raise one error that names every problem with settings and datasets."""
+    """Return the plan; raise one error that lists every problem with settings and datasets."""
     problems: list[str] = []
 
     def attempt(step: Callable[[], Any]) -> Any:
@@ -150,8 +150,8 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
             problems.append(str(error))
 
     attempt(lambda: check_engine(settings.engine))
-    options = attempt(lambda: _options(settings, judge, parts))
-    names = _names(settings, options, say)
+    options = attempt(lambda: _make_options(settings, judge, parts))
+    names = _choose_names(settings, options, say)
     if options is not None:
         attempt(lambda: measure([], options, names=names))
     target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
@@ -161,7 +161,7 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         opened = attempt(lambda: open_target(settings.target_name, target_options, own))
         target = attempt(lambda: with_answers(opened, target_options)) if opened is not None else None
     if settings.delete_collection and target is not None and not hasattr(target, "forget"):
-        problems.append(f"delete_collection: the target {target.name} keeps no documents elsewhere; leave it out")
+        problems.append(f"delete_collection: the target {target.name} keeps no documents; remove this setting")
     loaded = attempt(
         lambda: load_datasets(
             settings.dataset_paths, settings.selection, origins=settings.origins, limits=settings.limits
@@ -178,17 +178,17 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         say(warning)
     if settings.target_settings and settings.target_name == "builtin":
         given = ", ".join(f"target_{name}" for name in settings.target_settings)
-        say(f"{given}: for a server (--target-url); the built-in pipeline has its own settings")
+        say(f"{given}: only for a server (--target-url); the built-in pipeline has its own settings")
     return _Plan(datasets, target, options, names, prepared)
 
 
-def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
+def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
     depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
     if judge is None and settings.judge:
         module, argument = load_plugin("exhibit.models.llms", settings.judge)
         own = {} if settings.timeout == Settings.model_fields["timeout"].default else {"timeout": settings.timeout}
         judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm", **own})
-    # beyond the depth of the ranking nothing more can be found: such figures would only repeat the last
+    # a cutoff beyond the depth of the ranking would only repeat the last figure
     ks = tuple(k for k in KS if k <= depth) or (depth,)
     given = (settings.config.price_in, settings.config.price_out)
     prices = None if given == (None, None) else (given[0] or 0.0, given[1] or 0.0)
@@ -206,15 +206,15 @@ def _options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) ->
     )
 
 
-def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
-    """Return the metrics asked for, without those that need a judge where there is none."""
+def _choose_names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
+    """Return the requested metrics, without those that need a judge where there is none."""
     if options is None or options.judge is not None:
         return settings.metrics
     files = {file for file, module in metric_modules().items() if find_needing(module.NAMES, "judge")}
     judged = files | {name for file in files for name in metric_modules()[file].NAMES}
     left_out = [name for name in settings.metrics if name_request(name) in judged]
     if left_out:
-        say(f"{', '.join(left_out)}: left out, as nobody gives marks; name a model with --judge")
+        say(f"{', '.join(left_out)}: left out, because no judge is set; name a model with --judge")
     return tuple(name for name in settings.metrics if name not in left_out)
 
 
@@ -222,17 +222,17 @@ def _names(settings: Settings, options: Options | None, say: Warn) -> tuple[str,
 
 
 def run_folder(settings: Settings, plan: _Plan) -> Path:
-    """Return the run's folder: the one named, the newest to go on with, or a new one named after the time."""
+    """Return the folder of the run: the named one, the newest one to resume, or a new one with the time in its name."""
     if settings.run_name:
         return settings.output_dir / settings.run_name
     if settings.resume:
-        asked = _config(settings, plan)
+        asked = _make_config(settings, plan)
         folders = [path.parent for path in settings.output_dir.glob(f"*/{CONFIG}")]
-        # the report is what is written last
+        # the report is written last
         stopped = [path for path in folders if not ((path / SUMMARY).exists() and (path / REPORT).exists())]
         alike = [folder for folder in stopped if not same_replies(load_json(folder / CONFIG), asked)]
         if not alike:
-            raise BundleError(f"{settings.output_dir}: no stopped run with these settings to resume; give --run-name")
+            raise BundleError(f"{settings.output_dir}: no unfinished run with these settings; give --run-name")
         return max(alike, key=lambda folder: (folder / CONFIG).stat().st_mtime)
     name = settings.target_name.partition(":")[0]
     name = settings.preset.rpartition("/")[2].removesuffix(".toml") if name == "builtin" else name
@@ -240,19 +240,20 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
 
 
 def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
-    """Return the run's config; refuse a folder that holds another run, or anything else."""
-    config = _config(settings, plan)
+    """Return the run's config; raise an error for a folder with another run or other files."""
+    config = _make_config(settings, plan)
     if not any(folder.iterdir()):
         return config
     if not (folder / CONFIG).is_file():
-        raise BundleError(f"{folder}: holds something else than a run; choose another --run-name")
+        raise BundleError(f"{folder}: contains files that are not a run; choose another --run-name")
     if not settings.resume:
-        raise BundleError(f"{folder}: exists already; go on with it with --resume, or choose another --run-name")
-    stale = changed_data(RunFolder(folder).provenance, plan.datasets, _inputs(settings))
+        raise BundleError(f"{folder}: exists already; continue it with --resume, or choose another --run-name")
+    stale = changed_data(RunFolder(folder).provenance, plan.datasets, _hash_inputs(settings))
     if stale:
         listed = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
         raise BundleError(
-            f"{folder}: was started on other files ({listed}); its replies are stale: choose another --run-name"
+            f"{folder}: was started with other files ({listed}), so its replies are out of date; choose another "
+            "--run-name"
         )
     differing = same_replies(load_json(folder / CONFIG), config)
     if differing:
@@ -262,19 +263,19 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
     return config
 
 
-def _inputs(settings: Settings) -> dict[str, str]:
-    """Return the sha256 of the file that the target is, or is told by: predictions, or a system described in TOML."""
+def _hash_inputs(settings: Settings) -> dict[str, str]:
+    """Return the sha256 of the target's file: predictions, or a TOML description of a system."""
     named = {settings.target_name, settings.target_name.partition(":")[2]}
     return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
 
 
-def _drafted(dataset: Dataset) -> str:
-    """Return what figures on a bundle whose questions a program drafted must say beside them."""
+def _describe_draft(dataset: Dataset) -> str:
+    """Return the note for figures on questions that a program drafted; empty for other bundles."""
     info = read_info(dataset.root / INFO) if (dataset.root / INFO).is_file() else None
     return info.draft.words(info.counts.questions) if info and info.draft else ""
 
 
-def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
+def _make_config(settings: Settings, plan: _Plan) -> dict[str, Any]:
     datasets = {
         dataset.name: {
             "path": str(origin_of(dataset.root) or dataset.root),
@@ -282,7 +283,7 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
             "files": len(dataset.files),
             "groups": dataset.groups,
             "headline": dataset.headline,
-            "draft": _drafted(dataset),
+            "draft": _describe_draft(dataset),
             "train_sha256": sha256_of(dataset.root / TRAIN),
         }
         | ({"changed_files": list(dataset.changed)} if dataset.changed else {})
@@ -303,18 +304,21 @@ def _config(settings: Settings, plan: _Plan) -> dict[str, Any]:
 
 
 def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
-    """Try the target on each dataset that has questions left to ask, before anything else is done."""
+    """Probe the target with each dataset that has unanswered questions, before any other work."""
     for dataset in plan.datasets:
         journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]
         cases = next((some for one in journals if (some := to_probe(dataset, outcomes(dataset, one)))), [])
         for note in plan.target.probe(dataset, cases) if cases else ():
             say(note)
     if settings.repeat > 1 and plan.target.exact:
-        say("--repeat: the built-in pipeline answers alike each time, and replies of its model are cached: no spread")
+        say(
+            "--repeat: the built-in pipeline gives the same answer each time, and its model's replies are cached: no "
+            "variation"
+        )
 
 
 def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> Scored:
-    """Return a dataset asked and measured."""
+    """Ask and score the questions of a dataset."""
     place = folder / dataset.name
     ingestion = plan.target.ingest(dataset)
     write_json(place / INGESTION, ingestion.model_dump())
@@ -324,20 +328,20 @@ def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, sa
         say(note)
     rounds = [ask(place, dataset, plan.target, number) for number in range(settings.repeat)]
     if settings.delete_collection:
-        plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has seen that it can
+        plan.target.forget(dataset)  # type: ignore[attr-defined]  # _prepare has checked that it can
     options = replace(plan.options, corpus=CitedLaw(dataset, plan.target))
-    prepared = plan.prepared.get(dataset.name) or _prepared_by(plan.target)
+    prepared = plan.prepared.get(dataset.name) or _get_prepared(plan.target)
     return measure_rounds(place, dataset, rounds, Scoring(options, plan.names, folder.name, prepared))
 
 
-def _prepared_by(target: Target) -> PreparedDocuments | None:
-    """Return the texts and chunks of a target that has them at hand, as the built-in pipeline has."""
+def _get_prepared(target: Target) -> PreparedDocuments | None:
+    """Return the target's own texts and chunks if it has them, as the built-in pipeline does; else None."""
     text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
     return TargetDocuments(text, chunks) if target.exact and text and chunks else None
 
 
 class CitedLaw:
-    """The references that a dataset's documents have; they are read when an answer first cites the law."""
+    """The legal references in a dataset's documents, read when an answer first cites the law."""
 
     def __init__(self, dataset: Dataset, target: Target) -> None:
         self._dataset, self._target = dataset, target
@@ -353,8 +357,8 @@ class CitedLaw:
         return self._known.contains(reference)
 
 
-def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
-    """Return the tables without metrics that apply to no question of the run, unless they were asked for."""
+def _drop_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
+    """Return the tables without the metrics that apply to no question of the run, unless they were requested."""
     if settings.metrics:
         return list(tables)
     kept = {name for table in tables for name, column in table.values.items() if any(v is not None for v in column)}
@@ -366,11 +370,11 @@ def _without_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
 
 
 _INPUTS = "inputs"
-"""The files besides the datasets that decide the replies, such as one of predictions."""
+"""The files besides the datasets that determine the replies, such as a predictions file."""
 
 
 def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, started: str = "") -> dict[str, Any]:
-    """Return what is written beside a run's settings; a run that is resumed began when it first did."""
+    """Return the provenance of a run; a resumed run keeps its first start time."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
         "started": started or now,
@@ -383,7 +387,7 @@ def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, star
 
 
 def changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
-    """Return which files of a run that is resumed are others than those it was started on."""
+    """Return the files of a resumed run that have changed since it was started."""
     now = {dataset.name: dict(dataset.digests) for dataset in datasets} | {_INPUTS: dict(inputs)}
     then = {**before.data, _INPUTS: before.inputs}
     return [

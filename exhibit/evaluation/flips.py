@@ -1,4 +1,4 @@
-"""Questions that were asked several times: how often the verdict, the cited files and the answer changed."""
+"""Measure how often the verdict, the cited files and the answer of a question change when it is asked several times."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -10,38 +10,38 @@ from exhibit.evaluation.verdicts import examine
 from exhibit.schemas.run import FlipCounts, QuestionFlips
 
 _SHOWN = 20
-"""Questions that are named, those that flip most first."""
+"""The number of questions that are listed, the most unstable first."""
 
 
 def flips_of(times: Sequence[Case]) -> QuestionFlips | None:
-    """Return how many of a question's replies differ from the commonest; None where fewer than two are no errors."""
+    """Return how many replies differ from the most frequent one; None with fewer than two valid replies."""
     replied = [case for case in times if not case.reply.error]
     if len(replied) < 2:
         return None
     return QuestionFlips(
         id=replied[0].id,
         asked=len(replied),
-        verdict=_rare([examine(case).verdict for case in replied]),
-        files=_rare([frozenset(cited_files(case)) for case in replied]),
-        answer=_rare([tuple(words(without_citations(case.reply.answer or ""))) for case in replied]),
+        verdict=_count_rare([examine(case).verdict for case in replied]),
+        files=_count_rare([frozenset(cited_files(case)) for case in replied]),
+        answer=_count_rare([tuple(words(without_citations(case.reply.answer or ""))) for case in replied]),
     )
 
 
-def _rare(values: Sequence[Hashable]) -> int:
-    """Return how many values are not the commonest."""
+def _count_rare(values: Sequence[Hashable]) -> int:
+    """Return how many values differ from the most frequent one."""
     return len(values) - Counter(values).most_common(1)[0][1]
 
 
 @dataclass
 class Flips:
-    """The flips of a dataset's questions, as they are measured."""
+    """Collects the flips of a dataset's questions."""
 
     asked: int = 0
     changed: Counter[str] = field(default_factory=Counter)
     questions: list[QuestionFlips] = field(default_factory=list)
 
     def add(self, times: Sequence[Case]) -> None:
-        """Count the next question."""
+        """Add the replies to the next question."""
         one = flips_of(times)
         if one is None:
             return
@@ -53,7 +53,7 @@ class Flips:
 
     @property
     def counts(self) -> FlipCounts:
-        """What flips.json holds."""
+        """The content of flips.json."""
         worst = sorted(self.questions, key=lambda one: (-one.verdict, -one.files, -one.answer, str(one.id)))
         return FlipCounts(
             questions=self.asked,
@@ -64,9 +64,9 @@ class Flips:
         )
 
     def in_words(self, name: str) -> str:
-        """Return the headline: how many questions flip."""
+        """Return one line with the number of questions that flip."""
         counts = self.counts
         return (
-            f"{name}: {counts.verdict} of {counts.questions} questions flip between runs (their verdict changes); "
-            f"the cited files change in {counts.files}, the words of the answer in {counts.answer}"
+            f"{name}: {counts.verdict} of {counts.questions} questions flip between repetitions (their verdict "
+            f"changes); the cited files change in {counts.files}, the words of the answer in {counts.answer}"
         )

@@ -1,11 +1,11 @@
-"""Runs for other tools: the datasets of ragas, DeepEval and SQuAD's metric.
+"""Export runs to other tools: the datasets of ragas, DeepEval and SQuAD's metric.
 
     from exhibit.evaluation.interop import ragas_dataset, deepeval_dataset, squad_inputs
     ragas.evaluate(ragas_dataset("results/demo"), metrics=[…])
     deepeval.evaluate(deepeval_dataset("results/demo").test_cases, metrics=[…])
     squad_v2.compute(**squad_inputs("results/demo"))     # equals a run's figures under --set parity=squad
 
-Questions that failed are in none of them.
+Failed questions are left out.
 """
 
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ from exhibit.evaluation.records import passages_read
 from exhibit.schemas.run_folder import RunFolder
 
 
-def _answered(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield what the libraries call a sample, under our names."""
+def _read_answered(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """Yield the answered questions of a run with the fields that the libraries need."""
     for row in RunFolder(folder).rows:
         if row.reply.error:
             continue
@@ -34,7 +34,7 @@ def _answered(folder: str | Path) -> Iterator[dict[str, Any]]:
 
 def ragas_dataset(folder: str | Path) -> Any:
     """Return a run as ragas' `EvaluationDataset`."""
-    from ragas import EvaluationDataset  # an extra: not needed for anything else
+    from ragas import EvaluationDataset  # an optional dependency, needed only here
 
     samples = [
         {
@@ -44,18 +44,18 @@ def ragas_dataset(folder: str | Path) -> Any:
             "reference": one["truth"],
             "reference_contexts": one["gold"],
         }
-        for one in _answered(folder)
+        for one in _read_answered(folder)
     ]
     return EvaluationDataset.from_list(samples)
 
 
 def deepeval_dataset(folder: str | Path) -> Any:
     """Return a run as DeepEval's `EvaluationDataset` of test cases."""
-    from deepeval.dataset import EvaluationDataset  # an extra: not needed for anything else
+    from deepeval.dataset import EvaluationDataset  # an optional dependency, needed only here
     from deepeval.test_case import LLMTestCase
 
     dataset = EvaluationDataset()
-    for one in _answered(folder):
+    for one in _read_answered(folder):
         case = LLMTestCase(
             input=one["question"],
             actual_output=one["answer"],
@@ -69,7 +69,7 @@ def deepeval_dataset(folder: str | Path) -> Any:
 
 
 def squad_inputs(folder: str | Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what SQuAD 2.0's metric takes: predictions and references, answers without citations, refusals empty."""
+    """Return predictions and references for SQuAD 2.0's metric, without citations; a refusal is empty."""
     predictions, references = [], []
     for row in RunFolder(folder).rows:
         if row.reply.error or row.reply.answer is None:

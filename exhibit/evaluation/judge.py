@@ -1,4 +1,4 @@
-"""Marks from 1 to 5 given by a language model."""
+"""Ask a language model for marks from 1 to 5."""
 
 import json
 import re
@@ -8,9 +8,9 @@ from exhibit.evaluation.metrics import Case, Measure, Options, Values
 from exhibit.models.llms import Prompt
 from exhibit.schemas.parsing import read_beside
 
-_MAX_TOKENS = 300  # a mark and a reason of two sentences
+_MAX_TOKENS = 300  # enough for a mark and a reason of two sentences
 _LONGEST = 20
-"""Characters of a mark that is written as text."""
+"""A mark written as text has at most this many characters."""
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _SCORE = re.compile(
     r"\b(?:score|mark|rating)\b\W{0,6}(?:is\W{0,3}|of\W{0,3})?([1-5])(?!\d|\.\d)(?:\s*/\s*5)?", re.IGNORECASE
@@ -21,14 +21,14 @@ _PROMPTS = read_beside(__file__)
 
 
 def system_prompt(metric: str) -> str:
-    """Return what the judge is told to look at and how to reply, as judge.toml has it."""
+    """Return the judge's system prompt for a metric, from judge.toml."""
     return f"{_PROMPTS[metric]}\n{_PROMPTS['reply']}"
 
 
 def make_judged_metric(name: str, prompt: Callable[[Case], Prompt | None]) -> tuple[tuple[str, ...], Measure]:
-    """Return `NAMES` and `measure` of a mark, and of the share that was put to the judge and got none.
+    """Return `NAMES` and `measure` of a judged metric and of its share of unreadable replies.
 
-    A reply that cannot be read is no mark: it is None, and counted under `NAME_unjudged`.
+    A reply without a readable mark is None, and is counted under `NAME_unjudged`.
     """
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
@@ -44,7 +44,7 @@ def make_judged_metric(name: str, prompt: Callable[[Case], Prompt | None]) -> tu
 
 
 def ask_marks(prompts: Sequence[Prompt], options: Options, *, temperature: float = 0.0) -> Values:
-    """Return the judge's marks, None where there is none to be read."""
+    """Return the judge's marks; None where a reply has no readable mark."""
     if not prompts or options.judge is None:
         return [None] * len(prompts)
     replies = options.judge.complete(prompts, max_tokens=_MAX_TOKENS, temperature=temperature)
@@ -52,7 +52,7 @@ def ask_marks(prompts: Sequence[Prompt], options: Options, *, temperature: float
 
 
 def read_mark(text: str) -> float | None:
-    """Return the mark that a judge's reply gives, None when it gives none or several."""
+    """Return the mark in a judge's reply; None when it has none or several."""
     for record in _OBJECT.findall(text):
         try:
             score = json.loads(record).get("score")
@@ -69,7 +69,7 @@ def read_mark(text: str) -> float | None:
 
 
 def fence_text(title: str, text: str) -> str:
-    """Return a text between marks that it cannot contain."""
+    """Return a text between delimiters that do not occur in it."""
     longest = max(re.findall("~+", text), key=len, default="")
     fence = "~" * max(3, len(longest) + 1)
     return f"{title}\n{fence}\n{text.strip()}\n{fence}"

@@ -1,4 +1,4 @@
-"""Whether an answer is right: one rule for verdicts, tiles, tables and comparisons."""
+"""Judge whether an answer is right: one rule for verdicts, tiles, tables and comparisons."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -8,20 +8,20 @@ from exhibit.evaluation.correctness import decide_case
 from exhibit.law.language import word_runs
 
 Judgement = Literal["right", "wrong"]
-"""What is known of an answer; None where it cannot be told: it is not judged."""
+"""The judgement of an answer; None means that it is not judged."""
 
 ANSWERED_RIGHTLY, JUDGED = "answered_rightly", "answer_judged"
 MARK = "answer_correctness"
-"""The metric by which a judge marks answers."""
-GOOD_MARK = 4.0  # "it says what matters"; 3 lacks something of substance
-"""From here on a judge's mark calls an answer right."""
+"""The metric with the judge's marks of answers."""
+GOOD_MARK = 4.0  # 4 means "it says what matters"; at 3 something of substance is missing
+"""A judge's mark of at least this much calls an answer right."""
 EXPECTED = "expected_answer"
-"""The label under which tables have the kind of a question's expected answer."""
-_SHORT = 12  # words: a name, an amount, a date or a period is shorter, a sentence is not
+"""The label in tables for the kind of a question's expected answer."""
+_SHORT = 12  # words: names, amounts, dates and periods are shorter, sentences are longer
 
 
 def expected_kind(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
-    """Return what an answer is compared with: a yes or no, a quote of the gold, a short answer or a longer text."""
+    """Return the kind of the expected answer: yes or no, a quote of the gold, a short answer or a longer text."""
     if impossible:
         return "none in the documents"
     words = word_runs(truth.lower())
@@ -33,13 +33,13 @@ def expected_kind(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
 
 
 def answer_judgement(case: Case) -> Judgement | None:
-    """Return whether the reply gives the expected answer, by rules; None where they cannot tell."""
+    """Return whether the reply gives the expected answer, by rules; None where the rules cannot decide."""
     right = decide_case(case).right
     return None if right is None else "right" if right else "wrong"
 
 
 def prefer_judge(values: Mapping[str, Values]) -> dict[str, Values]:
-    """Return the columns of some cases, `answered_rightly` first; where a judge gave a mark, it decides."""
+    """Return the columns with `answered_rightly` first; a judge's mark, where there is one, overrules the rules."""
     if ANSWERED_RIGHTLY not in values:
         return dict(values)
     decided = {ANSWERED_RIGHTLY: list(values[ANSWERED_RIGHTLY])}
@@ -49,4 +49,4 @@ def prefer_judge(values: Mapping[str, Values]) -> dict[str, Values]:
         if mark is not None:
             for name, column in decided.items():
                 column[at] = float(name == JUDGED or mark >= GOOD_MARK)
-    return {**decided, **values, **decided}  # the first gives the order, the last the values
+    return {**decided, **values, **decided}  # the first gives the order of the columns, the last their values

@@ -1,6 +1,6 @@
-"""What questions and replies lack to be judged by, counted for the terminal, the report and `evidence.json`.
+"""Count the data that questions and replies lack, for the terminal, the report and `evidence.json`.
 
-Metrics are None where they cannot be known; here it is said why.
+Metrics are None where data is missing; this module says what is missing.
 """
 
 from collections import Counter
@@ -14,19 +14,19 @@ from exhibit.evidence.pieces import TELLING
 from exhibit.law.names import FileNames
 from exhibit.schemas.parsing import read_beside
 
-_EXAMPLES = 3  # names: enough to see what they look like
+_EXAMPLES = 3  # names: enough to recognise their form
 _MUCH = 0.1
-"""Share of the questions that may lack something before the run's last line says so."""
+"""The run's last line mentions missing data when more than this share of the questions lacks it."""
 
 _WORDS = read_beside(__file__)
 PASSAGES: dict[str, str] = _WORDS["passages"]
-"""What a passage may lack."""
+"""Descriptions of the data that a passage may lack."""
 QUESTIONS: dict[str, str] = _WORDS["questions"]
-"""What a question or its reply may lack."""
+"""Descriptions of the data that a question or its reply may lack."""
 
 
 def passage_lacks(passage: Passage) -> Iterator[str]:
-    """Yield which of `PASSAGES` a passage lacks."""
+    """Yield the keys of `PASSAGES` that apply to a passage."""
     name = passage.told_filename
     files = [passage.filename] if passage.filename else passage.also_in
     if passage.misnamed:
@@ -47,7 +47,7 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
 
 
 def question_lacks(case: Case) -> Iterator[str]:
-    """Yield which of `QUESTIONS` an answered question or its reply lacks."""
+    """Yield the keys of `QUESTIONS` that apply to an answered question or its reply."""
     passages = case.reply.passages
     if not case.is_impossible and case.gold:
         worded = [gold for gold in case.gold if gold.worded]
@@ -68,7 +68,7 @@ def question_lacks(case: Case) -> Iterator[str]:
 
 
 def notes_on(case: Case) -> list[str]:
-    """Return what a question lacks, for its row of the results."""
+    """Return the descriptions of a question's missing data, for its row of the results."""
     if case.reply.error:
         return []
     counts = Counter(kind for passage in case.reply.passages for kind in passage_lacks(passage))
@@ -79,17 +79,17 @@ def notes_on(case: Case) -> list[str]:
 
 @dataclass
 class Evidence:
-    """How much is missing over some questions."""
+    """Counts of the missing data of several questions."""
 
     questions: int = 0
     lacking: Counter[str] = field(default_factory=Counter)
     passages: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
-    """A few of the names that the bundle lacks."""
+    """Some file names that the bundle does not have."""
 
     def add(self, cases: Iterable[Case]) -> None:
-        """Count what answered questions lack."""
+        """Count the missing data of answered questions."""
         for case in cases:
             if case.reply.error:
                 continue
@@ -103,7 +103,7 @@ class Evidence:
                     self.examples = list(dict.fromkeys([*self.examples, str(passage.told_filename)]))
 
     def lines(self, name: str) -> list[str]:
-        """Return what is missing of a dataset in words: of its passages, then of more than a tenth of its questions."""
+        """Return lines about the data that a dataset's passages, or more than a tenth of its questions, lack."""
         notes = []
         for kind in ("foreign", "misnamed", "nameless", "ambiguous", "nowhere", "few"):
             if self.kinds[kind]:
@@ -114,10 +114,10 @@ class Evidence:
             for kind in QUESTIONS
             if self.lacking[kind] > _MUCH * self.questions
         ]
-        return [*notes, *([f"{name}: what is missing is in no mean: {'; '.join(much)}"] if much else [])]
+        return [*notes, *([f"{name}: questions with missing data are in no mean: {'; '.join(much)}"] if much else [])]
 
     def as_json(self, name: str) -> dict[str, Any]:
-        """Return the counts and the lines, as `evidence.json` has them."""
+        """Return the counts and the lines in the form of `evidence.json`."""
         return {
             "questions": self.questions,
             "lacking": {kind: self.lacking[kind] for kind in QUESTIONS if self.lacking[kind]},

@@ -1,4 +1,4 @@
-"""Names that other tools have for our metrics and settings."""
+"""The names that other tools have for our metrics and settings."""
 
 from exhibit.schemas.parsing import read_beside
 

@@ -1,4 +1,4 @@
-"""Provisions in replies: a passage that names one instead of words is placed by it, and an answer's citations, too."""
+"""Locate provisions in the documents: those that passages name instead of words, and those that answers cite."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,26 +12,26 @@ from exhibit.law.provisions import NamedProvision, cited_provisions, read_provis
 from exhibit.law.sentences import sentences
 
 _LONGEST = 400
-"""Characters of a sentence in which provisions are read: a longer one is a table or a list."""
+"""Provisions are read only in sentences of at most this many characters; longer ones are tables or lists."""
 _QUOTED = re.compile(r"“[^”]{0,5000}”|„[^“]{0,5000}“|\"[^\"]{0,5000}\"")
 _OPENING = 1000
-"""Characters in which a law says what it is called."""
+"""The name of a law is searched in this many characters at the beginning of its file."""
 
 
 class ProvisionPlacer:
-    """Finds provisions in the documents of a dataset; each document is read for them once."""
+    """Finds provisions in the documents of a dataset; the index of each document is built once."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
         self._indexes: dict[str, ProvisionIndex] = {}
 
     def place(self, passage: Passage) -> Passage:
-        """Return a passage that names a provision and has no words with the words and the place of the provision."""
+        """Return a passage that names a provision but has no text with the text and the place of that provision."""
         if not passage.told_provision or passage.text.strip() or passage.span:
             return passage
         named = read_provisions(passage.told_provision)
         files = [passage.filename] if passage.filename else []
-        for file, places in self._found(named[0], files) if named else ():
+        for file, places in self._find_places(named[0], files) if named else ():
             spans = places[0].spans
             document = self._documents.get(file)
             text = "\n".join(document.text[start:end] for start, end in spans) if document else ""
@@ -39,37 +39,37 @@ class ProvisionPlacer:
         return passage
 
     def cited(self, answer: str, golds: Sequence[GoldPassage]) -> tuple[PlacedProvision, ...]:
-        """Return the provisions that an answer cites, with their places; one of another law has none."""
+        """Return the provisions that an answer cites, with their places; a provision of an unknown law has none."""
         files = list(dict.fromkeys(gold.filename for gold in golds if gold.filename))
         cited: dict[str, PlacedProvision] = {}
-        own = _QUOTED.sub(" ", answer)  # what a quotation refers to, the answer does not cite
+        own = _QUOTED.sub(" ", answer)  # a reference inside a quotation is not a citation of the answer
         for start, end in sentences(own):
             for named in cited_provisions(own[start:end]) if end - start <= _LONGEST else ():
-                found = next(self._found(named, files), None)
+                found = next(self._find_places(named, files), None)
                 spans = found[1][0].spans if found else ()
                 placed = PlacedProvision(named.label, found[0] if found else None, spans)
                 cited.setdefault(named.label.casefold(), placed)
         return tuple(cited.values())
 
-    def _found(self, named: NamedProvision, files: Sequence[str]) -> Iterator[tuple[str, list[ProvisionPlace]]]:
-        """Yield the file and the place of a provision: in the law that it names, else in these files, if one has it."""
-        law = self._law(named.source) if named.source else None
+    def _find_places(self, named: NamedProvision, files: Sequence[str]) -> Iterator[tuple[str, list[ProvisionPlace]]]:
+        """Yield the file and the place of a provision, in the law that it names or else in these files, if unique."""
+        law = self._find_law(named.source) if named.source else None
         if named.source and law is None:
             return
-        places = [(file, self._index(file).find(named)) for file in ([law] if law else files)]
+        places = [(file, self._get_index(file).find(named)) for file in ([law] if law else files)]
         sure = [(file, found) for file, found in places if len(found) == 1]
         if len(sure) == 1:
             yield sure[0]
 
-    def _law(self, source: str) -> str | None:
-        """Return the file of a law by its name: the file's, or the one that its opening has."""
+    def _find_law(self, source: str) -> str | None:
+        """Return the file of a law by the file's name, or by the law's name at the beginning of its text."""
         if file := self._documents.named(source):
             return file
         word = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)")
         having = [one.filename for one in self._documents.all() if word.search(one.text[:_OPENING])]
         return having[0] if len(having) == 1 else None
 
-    def _index(self, file: str) -> ProvisionIndex:
+    def _get_index(self, file: str) -> ProvisionIndex:
         if file not in self._indexes:
             document = self._documents.get(file)
             self._indexes[file] = ProvisionIndex(document) if document else ProvisionIndex.empty(file)

@@ -1,12 +1,12 @@
-"""A reply as a ranking of units with a grade each, which is what nDCG, MRR and average precision are read from.
+"""Turn a reply into a ranking of graded items, from which nDCG, MRR and average precision are computed.
 
-Where a case has grades (`Case.grades`) the units are files, each at the rank of its first passage among different
-files. Where irrelevant files are graded too (grade 0, as in ACORD), files that nobody judged are left out of the
-ranking, since many of them would do as well.
+Where a case has grades (`Case.grades`), the items are files, each at the rank of its first passage among different
+files. Where irrelevant files have grades too (grade 0, as in ACORD), ungraded files are left out of the ranking,
+because many of them may be relevant.
 
-Else the units are gold passages, each at the rank at which it is found. A passage that finds several takes the ranks
-after its own for the others, as if it had been several: one unit a rank keeps nDCG within 1. Files and passages are
-never units of one figure: gold that is a file without words is for the metrics of documents.
+Otherwise the items are gold passages, each at the rank where it is found. When one passage finds several golds, the
+others take the next ranks: one item per rank keeps nDCG within 1. No figure mixes files and passages: gold that is a
+file without words counts only in document metrics.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,64 +24,66 @@ from exhibit.law.figures import stands_in
 from exhibit.schemas.layout import quote_parts
 
 GOLD_GRADE = 3
-"""From this grade on a graded file is gold; grades are 0 to 4, one to five stars."""
+"""A file with at least this grade is gold; grades are 0 to 4, for one to five stars."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Units by name, best first, and the grades of those that were judged."""
+    """Items by name, best first, and the grades of the judged ones."""
 
     order: Sequence[str]
     grades: Mapping[str, int]
     least: int
-    """The lowest grade of a gold unit."""
+    """The lowest grade of a gold item."""
 
     def gold_ranks(self) -> list[int]:
-        """Return the ranks, from 1, of the gold units that were retrieved."""
+        """Return the ranks, from 1, of the retrieved gold items."""
         return [rank for rank, unit in enumerate(self.order, 1) if self.grades.get(unit, 0) >= self.least]
 
     def golds(self) -> int:
-        """Return how many gold units there are."""
+        """Return the number of gold items."""
         return sum(grade >= self.least for grade in self.grades.values())
 
     def ndcg(self, k: int) -> float | None:
-        """Return the discounted gain of the first k over that of the best order; None where nothing has a gain."""
-        ideal = _gain(sorted(self.grades.values(), reverse=True)[:k])
-        return _gain([self.grades.get(unit, 0) for unit in self.order[:k]]) / ideal if ideal else None
+        """Return nDCG at k: the discounted gain over that of the best order; None where no item has a gain."""
+        ideal = _compute_gain(sorted(self.grades.values(), reverse=True)[:k])
+        return _compute_gain([self.grades.get(unit, 0) for unit in self.order[:k]]) / ideal if ideal else None
 
 
-def _gain(grades: Sequence[int]) -> float:
+def _compute_gain(grades: Sequence[int]) -> float:
     return sum(grade / log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
 def ranking_of(case: Case) -> Ranking | None:
-    """Return a case's ranking; None where nothing is judged."""
+    """Return the ranking of a case; None where nothing is judged."""
     if case.grades:
-        return Ranking(_judged(ranked_files(case), case.grades), case.grades, GOLD_GRADE)
+        return Ranking(_keep_judged(ranked_files(case), case.grades), case.grades, GOLD_GRADE)
     ranks = gold_ranks(case)
     if not ranks:
         return None
-    return Ranking(_in_order(ranks, len(case.reply.passages)), dict.fromkeys(map(gold_name, range(len(ranks))), 1), 1)
+    return Ranking(
+        _arrange_golds(ranks, len(case.reply.passages)), dict.fromkeys(map(gold_name, range(len(ranks))), 1), 1
+    )
 
 
 def ranked_files(case: Case) -> list[str]:
-    """Return the different files of a reply in order of their first passage; a passage without one is a unit itself."""
+    """Return the different files of a reply in order of their first passage; a passage without a file counts as one."""
     names = [passage.source or f"passage-{rank}" for rank, passage in enumerate(case.reply.passages, 1)]
     return list(dict.fromkeys(names))
 
 
-def _judged(files: Sequence[str], grades: Mapping[str, int]) -> Sequence[str]:
-    """Return the files that were judged, where the irrelevant ones were, too; else all."""
+def _keep_judged(files: Sequence[str], grades: Mapping[str, int]) -> Sequence[str]:
+    """Return only the judged files if irrelevant files were judged too; else all files."""
     return [file for file in files if file in grades] if 0 in grades.values() else files
 
 
 def gold_name(number: int) -> str:
-    """Return what a gold passage is called as a unit."""
+    """Return the name of a gold passage as a ranked item."""
     return f"gold-{number}"
 
 
-def _in_order(ranks: Sequence[int | None], passages: int) -> list[str]:
-    """Return golds at the ranks at which they are found, or the next free ones, with the other passages between."""
+def _arrange_golds(ranks: Sequence[int | None], passages: int) -> list[str]:
+    """Return the golds at the ranks where they are found, or at the next free ones, and the other passages."""
     places: dict[int, str] = {}
     free = 1
     for rank, number in sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None):
@@ -92,35 +94,35 @@ def _in_order(ranks: Sequence[int | None], passages: int) -> list[str]:
 
 
 _ANCHOR = 16
-"""Characters by which the end of one text is looked for at the start of another; fewer meet by accident."""
+"""A cut passage is recognised by at least this many characters at its end; fewer would match by accident."""
 
 Held = tuple[int, Span]
-"""A rank, and characters that the passage of this rank holds."""
+"""A rank, and the characters that the passage at this rank has."""
 
 
 def golds_of(case: Case) -> list[GoldPassage]:
-    """Return the golds that can be found as passages, those of the same words in the same file once."""
+    """Return the golds that can be found as passages; golds with the same words in the same file count once."""
     distinct: dict[tuple[object, ...], GoldPassage] = {}
     for gold in case.gold:
-        if not gold.located and not _folded(gold.text or ""):
-            continue  # a gap or a mark, of which nothing is left to compare
-        distinct.setdefault(_identity(gold), gold)
+        if not gold.located and not _fold_cached(gold.text or ""):
+            continue  # nothing to compare is left of a gap or a mark
+        distinct.setdefault(_make_identity(gold), gold)
     return list(distinct.values())
 
 
-def _identity(gold: GoldPassage) -> tuple[object, ...]:
-    return gold.filename, (_folded(gold.text) if gold.text else "") or gold.places
+def _make_identity(gold: GoldPassage) -> tuple[object, ...]:
+    return gold.filename, (_fold_cached(gold.text) if gold.text else "") or gold.places
 
 
 def gold_ranks(case: Case) -> list[int | None]:
-    """Return for each of `golds_of` the rank, from 1, at which it is found; None where it is not."""
+    """Return the rank, from 1, at which each gold of `golds_of` is found; None where it is not found."""
     return [rank_found(gold, case.reply.passages) for gold in golds_of(case)]
 
 
 def first_found(case: Case, numbers: Sequence[int]) -> int | None:
-    """Return the first of some passages, by number, with which a gold is found; None where none is.
+    """Return the first of these passage numbers at which a gold is found; None where none is.
 
-    It is the rule of recall: the passages so far hold at least half of the gold's characters.
+    The rule is that of recall: the passages so far contain at least half of the gold's characters.
     """
     passages = [case.reply.passages[number - 1] for number in numbers]
     ranks = (rank_found(gold, passages) for gold in golds_of(case) if gold.worded)
@@ -128,10 +130,10 @@ def first_found(case: Case, numbers: Sequence[int]) -> int | None:
 
 
 def rank_found(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
-    """Return the rank at which a gold is found: the passages up to it hold at least half of its characters.
+    """Return the rank at which a gold is found: the passages up to it contain at least half of its characters.
 
-    It is told by place, for passages whose place is known, and by words for the others. This is the one rule for
-    recall, verdicts and the tiles of a report.
+    Passages with a known place are compared by place, the others by words. Recall, verdicts and the tiles of a report
+    all use this rule.
     """
     placed: list[Held] = []
     worded: list[tuple[int, str]] = []
@@ -142,10 +144,10 @@ def rank_found(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
             placed += [(rank, span) for span in passage.spans]
         else:
             worded.append((rank, passage.text))
-    ranks = [_half_held(place, placed) for place in gold.places] if placed else []
+    ranks = [_find_half(place, placed) for place in gold.places] if placed else []
     if worded and gold.text:
-        line, held = _held_by_words(gold.text, worded)
-        ranks.append(_half_held(line, held))
+        line, held = _match_words(gold.text, worded)
+        ranks.append(_find_half(line, held))
     return min((rank for rank in ranks if rank is not None), default=None)
 
 
@@ -155,8 +157,8 @@ def _may_be_from(passage: Passage, filename: str) -> bool:
     return filename in passage.also_in if passage.also_in else passage.filename in (None, filename)
 
 
-def _half_held(place: Sequence[Span], held: Iterable[Held]) -> int | None:
-    """Return the first rank at which half of a place is held by the spans up to it, united."""
+def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
+    """Return the first rank at which the union of the spans so far covers half of a place; None if none does."""
     left = [span for span in place if span.start < span.end]
     whole = missing = sum(span.end - span.start for span in left)
     if not whole:
@@ -170,7 +172,7 @@ def _half_held(place: Sequence[Span], held: Iterable[Held]) -> int | None:
 
 
 def subtract_span(gap: Span, span: Span) -> list[Span]:
-    """Return what is left of a gap when a span is taken out of it, before the span and after it."""
+    """Return the parts of a gap before and after a span."""
     sides = Span(gap.start, min(gap.end, span.start)), Span(max(gap.start, span.end), gap.end)
     return [side for side in sides if side.start < side.end]
 
@@ -178,21 +180,23 @@ def subtract_span(gap: Span, span: Span) -> list[Span]:
 # ---------------------------------------------------------------- by words
 
 
-def _held_by_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
-    """Return a gold's folded parts on one line, and what passages hold of it."""
+def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
+    """Return the folded parts of a gold, placed one after another, and the ranks and spans that passages cover."""
     line: list[Span] = []
     held: list[Held] = []
     start = 0
-    texts = [(rank, _folded(text)) for rank, text in passages]
-    for part in filter(None, map(_folded, quote_parts(gold))):
+    texts = [(rank, _fold_cached(text)) for rank, text in passages]
+    for part in filter(None, map(_fold_cached, quote_parts(gold))):
         line.append(Span(start, start + len(part)))
-        held += [(rank, Span(start + s, start + e)) for rank, text in texts if text for s, e in _shared(part, text)]
+        held += [
+            (rank, Span(start + s, start + e)) for rank, text in texts if text for s, e in _find_shared(part, text)
+        ]
         start += len(part)
     return line, sorted(held, key=lambda pair: pair[0])
 
 
-def _shared(part: str, text: str) -> Iterator[Span]:
-    """Yield what a text holds of a part of a gold: all of it, a piece of it, or its beginning or its end."""
+def _find_shared(part: str, text: str) -> Iterator[Span]:
+    """Yield the spans of a part of a gold that a text contains: all of it, a piece, its beginning or its end."""
     if part in text:
         yield Span(0, len(part))
         return
@@ -216,22 +220,22 @@ def _shared(part: str, text: str) -> Iterator[Span]:
 
 
 @lru_cache(maxsize=16384)
-def _folded(text: str) -> str:
+def _fold_cached(text: str) -> str:
     return fold(text, loose=True)
 
 
-# ---------------------------------------------------------------- the seed's reading
+# ---------------------------------------------------------------- the seed project's definition
 
 
 def seed_matches(case: Case, k: int) -> tuple[list[list[int]], int]:
-    """Return the golds that each of the first k passages matches as the seed words it, and how many golds there are."""
+    """Return which golds each of the first k passages matches by the seed project's rule, and the number of golds."""
     golds = gold_texts(case)
     passages = [passage.text for passage in case.reply.passages[:k]]
     return [[i for i, gold in enumerate(golds) if matches_seed(passage, gold)] for passage in passages], len(golds)
 
 
 def matches_seed(passage: str, gold: str) -> bool:
-    """Return whether either text is inside the other in lower case: a single word matches, and so does nothing."""
+    """Return whether either text contains the other in lower case; one word is enough, and empty text matches."""
     one, other = passage.strip().lower(), gold.strip().lower()
     return one in other or other in one
 
@@ -241,21 +245,24 @@ QRELS = "qrels.trec"
 
 
 class TrecLines(NamedTuple):
-    """A question's lines in both files."""
+    """The lines of a question in the run file and in the qrels file."""
 
     run: str
     qrels: str
 
 
 def trec_lines(case: Case, *, tag: str) -> TrecLines:
-    """Return a question's lines: columns parted by a space, names percent-encoded; none where it failed."""
+    """Return a question's lines, with columns separated by a space and names percent-encoded.
+
+    There are none where the question failed.
+    """
     known = limit_gold(case, describe_metric("ndcg").needs, Options())
     ranking = ranking_of(known) if known else None
     if ranking is None:
         return TrecLines("", "")
     query, name = _name(str(case.id)), _name(tag)
     units = len(ranking.order)
-    # scores only say the order, which the system's own may leave open
+    # derived from the rank, because the system's own scores may have ties
     run = (f"{query} Q0 {_name(u)} {rank} {units - rank + 1} {name}\n" for rank, u in enumerate(ranking.order, 1))
     judged = (f"{query} 0 {_name(unit)} {grade}\n" for unit, grade in ranking.grades.items())
     return TrecLines("".join(run), "".join(judged))
@@ -263,40 +270,40 @@ def trec_lines(case: Case, *, tag: str) -> TrecLines:
 
 @lru_cache(maxsize=1 << 12)
 def _name(text: str) -> str:
-    """Return a name without spaces, which would part it into columns."""
+    """Return a name without spaces, which separate the columns."""
     return quote(text, safe="")
 
 
-# ---------------------------------------------------------------- passages that say the answer, or are of other files
+# ---------------------------------------------------------------- passages with the answer, or from other files
 
 
 def says_expected(case: Case, text: str) -> bool | None:
-    """Return whether a text says the expected answer, whose citations are no part of what it says."""
+    """Return whether a text states the expected answer without its citations; None where the rule cannot decide."""
     return stands_in(without_named(without_citations(case.truth)), text)
 
 
 def holding_answer(case: Case) -> int | None:
-    """Return the number, from 1, of the first passage read that says the expected answer."""
+    """Return the number, from 1, of the first passage in the context that states the expected answer."""
     numbers = case.reply.numbers_read(K)
     return next((n for n in numbers if says_expected(case, case.reply.passages[n - 1].text)), None)
 
 
 class Mismatch(NamedTuple):
-    """How many passages there are, and how many of them come from a file with no gold."""
+    """The number of passages, and how many of them are from a file without gold."""
 
     wrong: int
     passages: int
 
 
 def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
-    """Return the counts behind each share."""
+    """Return the counts from which each share of DRM is computed."""
     judged = [limit_gold(case, describe_metric("drm").needs, options) for case in cases]
     wrong = [[is_wrong_file(one, gold_files(case)) for one in case.reply.passages] if case else [] for case in judged]
-    return {f"drm@{k}": [_counted(row[:k]) for row in wrong] for k in options.ks}
+    return {f"drm@{k}": [_count_mismatch(row[:k]) for row in wrong] for k in options.ks}
 
 
 def totals(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
-    """Return the counts of all questions together, at each k; what several calls return can be added up."""
+    """Return the counts over all questions at each k; the results of several calls can be added."""
     return {
         name: Mismatch(sum(m.wrong for m in column if m), sum(m.passages for m in column if m))
         for name, column in mismatches(cases, options).items()
@@ -304,10 +311,10 @@ def totals(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
 
 
 def pool_mismatches(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
-    """Return the share of mismatched passages among all of all questions, at each k."""
+    """Return the share of mismatched passages over all questions together, at each k."""
     return {name: count.wrong / count.passages if count.passages else None for name, count in counts.items()}
 
 
-def _counted(wrong: Sequence[bool | None]) -> Mismatch | None:
+def _count_mismatch(wrong: Sequence[bool | None]) -> Mismatch | None:
     known = [one for one in wrong if one is not None]
     return Mismatch(sum(known), len(known)) if known else None

@@ -1,4 +1,4 @@
-"""A run's files, written whole: a row a question, means and breakdowns; and the tables that figures are taken from."""
+"""Write the files of a run (rows, means, breakdowns), and read them back as tables of values."""
 
 import json
 import os
@@ -28,26 +28,26 @@ from exhibit.storage.atomic import replace_file, write_whole
 from exhibit.storage.programs import count_changes, is_git_repository, open_repository
 
 PREDICTIONS = "predictions.json"
-"""The first ten passages of each question, as score.py reads them."""
+"""The first ten passages of each question, in the format that score.py reads."""
 PARAMETERS = "evaluate_parameters.json"
 _OURS = ("format", "version", "datasets", "measured", "target")
 _QUOTED = 10
-"""Passages that are written with their words."""
+"""The number of passages that are written with their text."""
 
 
 # ---------------------------------------------------------------- writing
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a file by rename: whole or not at all."""
+    """Write a file atomically, by rename."""
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldStages]] = ()) -> bytes:
-    """Return the row of a question that was asked once or several times: the reply is the first that is no error.
+    """Return the row of a question that was asked once or several times, with the first reply that is no error.
 
-    It has no scores yet: which metrics apply is known when the whole run is measured. `stages` are those of its gold,
-    for each time that it was asked.
+    The row has no scores yet: which metrics apply is known only when the whole run is scored. `stages` are the stages
+    of its gold, for each repetition.
     """
     at = next((at for at, one in enumerate(times) if not one.reply.error), 0)
     case, judgment = times[at], examine(times[at])
@@ -61,7 +61,7 @@ def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldS
         "filename": case.filename,
         "labels": case.labels,
         "gold": [{name: getattr(gold, name) for name in RunGold.model_fields} for gold in case.gold],
-        "reply": _reply(case),
+        "reply": _format_reply(case),
         "scores": {},
         "verdict": judgment.verdict,
         "stage": judgment.stage,
@@ -85,21 +85,21 @@ def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldS
             }
             for one in times
         ]
-    # half a surrogate pair, which damaged PDFs hold, becomes a question mark
+    # a lone surrogate, as in damaged PDFs, becomes a question mark
     return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
 
 
 def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
-    """Write one object a question, and the lines for other tools; `failed` is the score of a question that failed.
+    """Write one object per question, and the files for other tools; `failed` is the score of a failed question.
 
-    Where questions were asked several times the scores are their means, and `repeats` has each time's own.
+    Where questions were asked several times, the scores are means, and `repeats` has the scores of each repetition.
     """
     every = max(1, len(table.repeats))
     with (
-        _whole(folder / RESULTS) as out,
-        _whole(folder / RUN) as run,
-        _whole(folder / QRELS) as qrels,
-        _whole(folder / PREDICTIONS) as predicted,
+        _open_whole(folder / RESULTS) as out,
+        _open_whole(folder / RUN) as run,
+        _open_whole(folder / QRELS) as qrels,
+        _open_whole(folder / PREDICTIONS) as predicted,
     ):
         separator = b"[\n"
         for number, text in enumerate(rows):
@@ -121,24 +121,24 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file that appears whole when the block ends."""
+def _open_whole(path: Path) -> Iterator[IO[bytes]]:
+    """Yield an open file that appears atomically when the block ends."""
     with replace_file(path) as partial, partial.open("wb") as file:
         yield file
 
 
-def _reply(case: Case) -> dict[str, Any]:
+def _format_reply(case: Case) -> dict[str, Any]:
     refused = case.reply.answer is not None and is_refusal(case.reply.answer)
-    passages = [_passage(passage, rank) for rank, passage in enumerate(case.reply.passages)]
+    passages = [_format_passage(passage, rank) for rank, passage in enumerate(case.reply.passages)]
     fields = {"answer": case.reply.answer, "refused": refused, "citations": find_cited(case), "passages": passages}
-    # the ranks before the reranker stand with the stages: the list itself would double the row
+    # the ranks before the reranker are in the stages; the list itself would double the size of the row
     left_out = {"retrieved", "cut_by"}
     return fields | {name: value for name, value in vars(case.reply).items() if name not in {*fields, *left_out}}
 
 
-def _passage(passage: Passage, rank: int) -> dict[str, Any]:
+def _format_passage(passage: Passage, rank: int) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(passage, name) for name in ("filename", "span", "page", "score")}
-    # where the system itself says that it stands
+    # the place that the system itself reports
     fields = {name: getattr(passage, name) for name in ("told_page", "told_box", "told_size")}
     fields["told_filename"] = passage.told_filename if passage.told_filename != passage.filename else None
     told = ("also_in", "more", "added", "misnamed", "unplaced")
@@ -151,15 +151,15 @@ def _passage(passage: Passage, rank: int) -> dict[str, Any]:
 
 
 def write_evaltools(folder: Path) -> None:
-    """Write the two files that evaltools' `summary` and `diff` want beside summary.json: flat rows, and parameters."""
+    """Write the two files that evaltools' `summary` and `diff` need beside summary.json: flat rows, and parameters."""
     run, count = RunFolder(folder), 0
-    # a row at a time: the words of all passages need not fit into memory
+    # one row at a time: the text of all passages may not fit into memory
     with (
         replace_file(folder / RESULTS) as partial,
         partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
     ):
         for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
-            out.write(json.dumps(_flat(row), ensure_ascii=False) + "\n")
+            out.write(json.dumps(_flatten_row(row), ensure_ascii=False) + "\n")
     asked = run.config.model_dump(exclude_unset=True)
     options = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
     parameters = {
@@ -172,8 +172,8 @@ def write_evaltools(folder: Path) -> None:
     write_json(folder / PARAMETERS, parameters)
 
 
-def _flat(row: RunQuestion) -> dict[str, Any]:
-    """Return a row as evaltools has it: every figure is a column, and an error stands where the answer would."""
+def _flatten_row(row: RunQuestion) -> dict[str, Any]:
+    """Return a row in evaltools' format: every figure is a column, and an error takes the place of the answer."""
     error = row.reply.error
     context = "\n\n".join(f"{one.filename or '?'}: {one.text}" for one in passages_read(row))
     return {
@@ -188,7 +188,7 @@ def _flat(row: RunQuestion) -> dict[str, Any]:
 
 
 def passages_read(row: RunQuestion) -> list[RunPassage]:
-    """Return the passages whose words are written; where it is known, only those that the answer was made from."""
+    """Return the passages that are written with their text; only those of the answer's context, if it is known."""
     passages = [one for one in row.reply.passages if one.text]
     return passages[: row.reply.selected or len(passages)]
 
@@ -197,12 +197,12 @@ def passages_read(row: RunQuestion) -> list[RunPassage]:
 
 
 def summary_json(means: Means) -> dict[str, Any]:
-    """Return means as `summary.json` has them."""
+    """Return means in the format of `summary.json`."""
     return {name: estimate.as_json() for name, estimate in means.items()}
 
 
 def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Table) -> Means:
-    """Return a dataset's means with DRM's two others beside it: over all passages, and over documents."""
+    """Return a dataset's means with DRM's two other means: over all passages, and over documents."""
     return {
         name: replace(one, pooled=pooled[name], macro=macro(table.values[name], table.documents))
         if name in pooled
@@ -212,7 +212,7 @@ def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Tabl
 
 
 def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
-    """Return the labels that sort questions into kinds; one with more values says what a question is."""
+    """Return the labels that sort questions into kinds; a label with more values identifies single questions."""
     values: dict[str, set[str]] = defaultdict(set)
     for row in labels:
         for name, value in row.items():
@@ -228,7 +228,7 @@ def breakdown(table: Table) -> dict[str, dict[str, Means]]:
 
 
 def breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
-    """Return the same as `breakdown.json` has it."""
+    """Return the breakdown in the format of `breakdown.json`."""
     by_label = breakdown(table)
     return {name: {value: summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
 
@@ -237,7 +237,7 @@ def breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
 
 
 def read_tables(run: RunFolder | Path) -> list[Table]:
-    """Return the values of a run, a table a dataset; rows are read one at a time."""
+    """Return the values of a run, one table per dataset; rows are read one at a time."""
     folder = run if isinstance(run, RunFolder) else RunFolder(run)
     tables = {name: _Reading() for name in folder.rows.names}
     for row in folder.rows:
@@ -246,7 +246,7 @@ def read_tables(run: RunFolder | Path) -> list[Table]:
 
 
 class _Reading:
-    """A table that grows by rows; a metric that earlier rows do not have applied to none of them."""
+    """A table that is built row by row; a metric that earlier rows lack is None for them."""
 
     def __init__(self) -> None:
         self.ids: list[int | str] = []
@@ -263,7 +263,7 @@ class _Reading:
         if self.repeats is None:
             self.repeats = [{} for _ in times]
         del self.repeats[len(times) :]
-        # a failed question has no score, even where −1 was asked for
+        # a failed question has no score, even where a score of −1 was requested
         _append(self.values, dict.fromkeys(row.scores) if bad else row.scores, before)
         for own, one in zip(self.repeats, times, strict=False):
             _append(own, one.scores, before)
@@ -291,13 +291,13 @@ def _append(columns: dict[str, Column], scores: Mapping[str, float | None], befo
 
 
 _COMMITS = ("EXHIBIT_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA")
-"""Where a CI says which commit it tests; the first is for whoever tests a server that is built elsewhere."""
+"""The variables in which a CI names the tested commit; set the first one to test a server that is built elsewhere."""
 _PATIENCE = 10.0
-"""Seconds that git may take: it answers in milliseconds, unless its disk is away."""
+"""The time limit for git in seconds: it answers in milliseconds, unless its disk is unavailable."""
 
 
 def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the commit that CI names or that is checked out, and how many files differ from it."""
+    """Return the commit that CI names or that is checked out, and the number of files that differ from it."""
     named = next((environment[name] for name in _COMMITS if environment.get(name)), None)
     if named:
         return {"commit": named, "changed_files": None}
@@ -305,7 +305,7 @@ def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     if clone is None:
         return {"commit": None, "changed_files": None}
     try:
-        # a second working tree keeps its commits outside its folder: no more of them is shown than a number
+        # a second working tree keeps its commits outside its folder, so only a count is shown
         with open_repository(clone, confined=False) as repository:
             try:
                 changed = count_changes(repository, clone, seconds=_PATIENCE)
@@ -317,7 +317,7 @@ def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Return what figures of time depend on; not the machine's name, as results are passed on."""
+    """Return the properties of the machine that affect timings; not its name, because results are shared."""
     return {
         "system": platform.system(),
         "processor": platform.machine(),

@@ -1,4 +1,4 @@
-"""When a change between two runs is a regression."""
+"""Decide whether a change between two runs is a regression."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,16 +8,17 @@ from exhibit.evaluation.statistics import Difference, Overlap
 from exhibit.schemas.errors import ToolkitError
 
 MAX_FALL = 0.1
-"""The largest fall that passes where documents are too few for an interval: of a share ten points, of the rest a tenth.
+"""The largest tolerated fall where there are too few documents for an interval: ten points, or a tenth of a non-share.
 
-One question of ten may change its answer by chance; two rarely do.
+With ten questions, one may change its answer by chance; two rarely do.
 """
 
 
 def is_regression(name: str, difference: Difference, asked: Sequence[str] = (), *, max_fall: float = MAX_FALL) -> bool:
-    """Return whether a metric is worse by more than chance; one that depends on the machine only where it is asked.
+    """Return whether a metric is worse by more than chance.
 
-    Where documents are too few for an interval, chance is unknown: then a fall by more than `max_fall` is one.
+    A metric that depends on the machine counts only if it is in `asked`. Where there are too few documents for an
+    interval, a fall by more than `max_fall` counts.
     """
     change = difference.mean
     if (
@@ -37,7 +38,7 @@ def regressions(
 
 
 def in_words(differences: Mapping[str, Difference], worse: Sequence[str], *, max_fall: float = MAX_FALL) -> list[str]:
-    """Return which metrics are worse, and how that is known."""
+    """Return lines that name the worse metrics, and the evidence for it."""
     beyond = [name for name in worse if differences[name].ci95]
     fallen = [name for name in worse if not differences[name].ci95]
     lines = [f"worse beyond chance: {', '.join(beyond)}"] if beyond else []
@@ -46,12 +47,12 @@ def in_words(differences: Mapping[str, Difference], worse: Sequence[str], *, max
 
 
 def better_in_words(names: Sequence[str], differences: Mapping[str, Difference]) -> str:
-    """Return in one sentence which of two runs is better, by the right answers or else by the gold that was found."""
+    """Return one sentence that says which of two runs is better, by right answers or else by gold found."""
     first, second = names
     known = [name for name, one in differences.items() if one.mean is not None]
     name = next((name for name in (ANSWERED_RIGHTLY, f"recall@{K}", *shorten_metrics(known)) if name in known), None)
     if name is None or describe_metric(name).better == "neither":
-        return f"Nothing tells whether {second} or {first} is better."
+        return f"No metric decides whether {second} or {first} is better."
     one, metric = differences[name], describe_metric(name)
     change = one.mean or 0.0
     values = [f"{metric.in_words(value)}{metric.unit_behind}" for value in (one.first, one.second)]
@@ -61,7 +62,7 @@ def better_in_words(names: Sequence[str], differences: Mapping[str, Difference])
     if not change:
         return f"{second} and {first} are equally good: {rest}"
     if one.ci95 is None:
-        return f"Whether {second} is better than {first} is not known, as the documents are too few: {rest}"
+        return f"There are too few documents to say whether {second} is better than {first}: {rest}"
     if not one.beyond_chance:
         return f"Neither {second} nor {first} is better by more than chance: {rest}"
     better, worse = (second, first) if metric.improves(change) else (first, second)
@@ -69,12 +70,12 @@ def better_in_words(names: Sequence[str], differences: Mapping[str, Difference])
 
 
 def check_comparable(names: Sequence[object], differences: Mapping[str, Difference], shared: Overlap) -> None:
-    """Raise where two runs, named by `names`, have no question or no metric in common."""
+    """Raise an error where two runs, named by `names`, have no question or no metric in common."""
     first, second = names
     if shared.not_comparable and not shared.asked:
         listed = ", ".join(shared.not_comparable)
         raise ToolkitError(
-            f"{first} and {second} are not comparable: both have a dataset named {listed}, and none of its questions "
+            f"{first} and {second} are not comparable: both have a dataset named {listed}, but none of its questions "
             "is the same in both (words, expected answer, gold and documents are compared); run both on one bundle"
         )
     if not differences:
@@ -82,7 +83,7 @@ def check_comparable(names: Sequence[object], differences: Mapping[str, Differen
 
 
 def fall_size(name: str, difference: Difference) -> float:
-    """Return the size of a change: of a share its difference, of any other unit its part of the first mean."""
+    """Return the size of a change: the difference for a share, the part of the first mean for any other unit."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
     if describe_metric(name).unit == "share":
         return change

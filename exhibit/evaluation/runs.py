@@ -1,4 +1,4 @@
-"""A run that ended, read in one place: its figures are taken from its rows, never from its own sums.
+"""Read a finished run. Its figures are computed from its rows, never taken from its own summary.
 
 run = RunResults("results/first")
 run.means["char_recall@8"].mean
@@ -14,15 +14,15 @@ from exhibit.schemas.run import SUMMARY, Means
 from exhibit.schemas.run_folder import RunFolder, differing_means
 
 _APART = ("format", "version", "datasets.")
-"""Settings that say nothing of what was asked of the system, or that are told as the data's version."""
+"""Settings that do not describe the system, or that are reported as the data's version."""
 
 
 class RunResults(RunFolder):
-    """A run with its values in memory; a run whose summary.json is not what its rows give is an error."""
+    """A run with its values in memory; a summary.json that does not match the rows is an error."""
 
     @cached_property
     def tables(self) -> dict[str, Table]:
-        """The values by dataset, once they are known to be those of the run's own sums."""
+        """The values by dataset, after a check that the run's summary matches them."""
         tables = {table.name: table for table in read_tables(self)}
         stored = {"": self.stored_means(), **{name: self.stored_means(name) for name in tables}}
         given = {"": summarise_run(list(tables.values())), **{name: summarise(table) for name, table in tables.items()}}
@@ -30,21 +30,21 @@ class RunResults(RunFolder):
             wrong = differing_means(means, given[name])
             if wrong:
                 raise BundleError(
-                    f"{self.folder / name / SUMMARY}: is not what the rows of the run give: {wrong[0]}; "
-                    "it was changed after the run: evaluate again, or restore the file"
+                    f"{self.folder / name / SUMMARY}: does not match the rows of the run: {wrong[0]}; the file was "
+                    "changed after the run: evaluate again, or restore the file"
                 )
         self._means = given
         return tables
 
     @cached_property
     def means(self) -> Means:
-        """The means over the run, each of its datasets counting alike."""
-        self.tables  # noqa: B018  (it takes the means)
+        """The means over the run; each dataset has the same weight."""
+        self.tables  # noqa: B018  (computes the means)
         return self._means[""]
 
     def means_of(self, dataset: str) -> Means:
         """Return a dataset's means."""
-        self.tables  # noqa: B018  (it takes the means)
+        self.tables  # noqa: B018  (computes the means)
         return self._means[dataset]
 
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
@@ -53,7 +53,7 @@ class RunResults(RunFolder):
 
     @property
     def system_settings(self) -> dict[str, str]:
-        """What was asked of the system, as names and values."""
+        """The settings of the system, as names and values."""
         return {name: value for name, value in self.settings.items() if not name.startswith(_APART)}
 
     @property
@@ -63,15 +63,15 @@ class RunResults(RunFolder):
         return f"{commit}+" if commit and self.provenance.changed_files else commit
 
     def data_version(self, dataset: str) -> str:
-        """The digest of a dataset's bundle.json, or of train.json where that is all there is."""
+        """Return the sha256 of a dataset's bundle.json or, without one, of its train.json."""
         known = self.provenance.data.get(dataset, {})
         return known.get("bundle.json") or self.config.datasets[dataset].train_sha256 or known.get("train.json") or ""
 
     @property
     def system(self) -> str:
-        """The system that was tested: the target, and the preset of the built-in pipeline or the address of a server.
+        """The system that was tested: the target, with the preset of the built-in pipeline or the address of a server.
 
-        A port is left out: a CI may start the same server at another one each time.
+        The port is left out: a CI may start the same server at another port each time.
         """
         target = (self.config.target or "builtin").partition(":")[0]
         address = urlsplit(self.settings.get("target_url", ""))
@@ -80,10 +80,10 @@ class RunResults(RunFolder):
 
     @property
     def question_count(self) -> int:
-        """How many questions were asked."""
+        """The number of questions asked."""
         return sum(len(table.ids) for table in self.tables.values())
 
     @property
     def failed_count(self) -> int:
-        """How many of them failed."""
+        """The number of questions that failed."""
         return sum(sum(map(bool, table.failed)) for table in self.tables.values())

@@ -1,4 +1,4 @@
-"""Scores retrieved passages against a gold file: exact match, span F1, recall@K, nDCG@K.
+"""Score retrieved passages against a gold file: exact match, span F1, recall@K, nDCG@K.
 
 examples:
     python score.py predictions.json gold.json [--k 10] [--output results.json] [--parity seed]
@@ -28,7 +28,7 @@ RULE = "=" * 26
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the four metrics; return 1 after one line on what is wrong with a file."""
+    """Print the four metrics; return 1 and print one line where a file is invalid."""
     parser = build_parser("python score.py", __doc__, module=__file__)
     add_json(parser)
     options = parser.parse_args(argv)
@@ -44,16 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "seed"] = "") -> dict[str, float]:
     """Return the four means and the number of examples."""
-    cases = _cases(_read_predictions(predictions), _read_gold(gold), predictions, gold)
+    cases = _pair_cases(_read_predictions(predictions), _read_gold(gold), predictions, gold)
     names = ["exact_match", "span_f1", f"recall@{k}", f"ndcg@{k}"]
     values = measure(cases, Options(k=k, parity=parity), names=names)
     return {**{name: mean(values[name]) or 0.0 for name in names}, "num_examples": len(cases)}
 
 
-def _cases(
+def _pair_cases(
     predicted: list[tuple[str, list[str]]], tests: list[tuple[str, list[GoldPassage]]], predictions: Path, gold: Path
 ) -> list[Case]:
-    """Pair predictions with tests by their queries; a query that is asked twice is paired in order."""
+    """Pair predictions with tests by their queries; repeated queries are paired in order."""
     waiting: dict[str, list[list[GoldPassage]]] = defaultdict(list)
     for query, golds in tests:
         waiting[query].append(golds)
@@ -61,15 +61,17 @@ def _cases(
     unknown = [query for query in asked if query not in waiting]
     where = f"{predictions}: {len(unknown)} of {len(asked)} queries are not in {gold}"
     if len(unknown) == len(asked):
-        raise ToolkitError(f"{where}, first {_short(unknown[0])}; is this the gold file they were made for?")
+        raise ToolkitError(f"{where}, first {_shorten(unknown[0])}; is this the right gold file?")
     if unknown:
-        print_note(f"{where} and are not counted, first {_short(unknown[0])}: impossible questions have no gold there")
+        print_note(
+            f"{where} and are not counted, first {_shorten(unknown[0])}: impossible questions have no gold there"
+        )
     predicted = [(query, passages) for query, passages in predicted if query in waiting]
     for query, times in asked.items():
         if query in waiting and times != len(waiting[query]):
             raise ToolkitError(
-                f"{predictions}: {_short(query)} is predicted {times} times, "
-                f"but asked {len(waiting[query])} times in {gold}: which is which cannot be told"
+                f"{predictions}: {_shorten(query)} is predicted {times} times, but asked {len(waiting[query])} times "
+                f"in {gold}, so the two cannot be paired"
             )
     if len(tests) > len(predicted):
         left = len(tests) - len(predicted)
@@ -96,36 +98,36 @@ def _read_predictions(path: Path) -> list[tuple[str, list[str]]]:
     predictions = []
     for number, row in enumerate(rows):
         where = f"{path}: prediction {number}"
-        passages = _field(row, "retrieved_passages", list, where)
+        passages = _get_field(row, "retrieved_passages", list, where)
         if not all(isinstance(passage, str) for passage in passages):
             raise ToolkitError(f"{where}: retrieved_passages must be strings, best first")
-        predictions.append((_field(row, "query", str, where), passages))
+        predictions.append((_get_field(row, "query", str, where), passages))
     return predictions
 
 
 def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
     content = _load(path)
     golds_by_query = []
-    for number, test in enumerate(_field(content, "tests", list, str(path))):
+    for number, test in enumerate(_get_field(content, "tests", list, str(path))):
         where = f"{path}: test {number}"
         golds = []
-        for place, snippet in enumerate(_field(test, "snippets", list, where)):
-            file = _field(snippet, "file_path", str, f"{where}, snippet {place}")
-            golds.append(GoldPassage(file, _answer(snippet, file, path, f"{where}, snippet {place}")))
+        for place, snippet in enumerate(_get_field(test, "snippets", list, where)):
+            file = _get_field(snippet, "file_path", str, f"{where}, snippet {place}")
+            golds.append(GoldPassage(file, _read_answer(snippet, file, path, f"{where}, snippet {place}")))
         if not any(gold.text and gold.text.strip() for gold in golds):
             raise ToolkitError(f"{where}: no snippet has an answer to compare with")
-        golds_by_query.append((_field(test, "query", str, where), golds))
+        golds_by_query.append((_get_field(test, "query", str, where), golds))
     return golds_by_query
 
 
-def _answer(snippet: Any, file: str, gold: Path, where: str) -> str:
-    """Return a snippet's words: its `answer`, or what its span holds of its file in corpus/ beside the benchmarks."""
+def _read_answer(snippet: Any, file: str, gold: Path, where: str) -> str:
+    """Return a snippet's text: its `answer`, or its span of the file in corpus/ beside the gold file or its folder."""
     if "answer" in snippet or "span" not in snippet:
-        return str(_field(snippet, "answer", str, where))
-    start, end = [*_field(snippet, "span", list, where), 0, 0][:2]
+        return str(_get_field(snippet, "answer", str, where))
+    start, end = [*_get_field(snippet, "span", list, where), 0, 0][:2]
     found = [root / "corpus" / file for root in (gold.parent, gold.parent.parent) if (root / "corpus" / file).is_file()]
     if not found:
-        raise ToolkitError(f"{where}: no 'answer', and no corpus/{file} beside {gold} to read its span from")
+        raise ToolkitError(f"{where}: no 'answer', and no corpus/{file} beside {gold} from which to read the span")
     return found[0].read_bytes().decode("utf-8")[start:end]
 
 
@@ -133,7 +135,7 @@ def _load(path: Path) -> Any:
     return parse_json(read_text(path).removeprefix("\ufeff"), where=path)
 
 
-def _field(row: Any, name: str, kind: type, where: str) -> Any:
+def _get_field(row: Any, name: str, kind: type, where: str) -> Any:
     if not isinstance(row, dict) or name not in row:
         raise ToolkitError(f"{where}: no {name!r}; see python score.py --help for the format")
     if not isinstance(row[name], kind):
@@ -141,7 +143,7 @@ def _field(row: Any, name: str, kind: type, where: str) -> Any:
     return row[name]
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:79] + "…")
 
 

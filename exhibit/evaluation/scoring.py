@@ -1,7 +1,7 @@
-"""The replies to a dataset's questions, and what they score.
+"""Ask the questions of a dataset, and score the replies.
 
-They are asked for where they are not in the journal, and read back from there a few at a time; none is kept in memory:
-what a run holds of a reply is eight bytes, the place of its line.
+Replies are asked for only if the journal lacks them, and are read back a few at a time. Only the eight-byte offset of
+each reply stays in memory.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from exhibit.evaluation.targets import Target
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, FLIPS, SUMMARY
 
 _NOWHERE = -1
-"""The place of a reply that is in no journal, as its question was refused."""
+"""The offset of a question that was refused and has no reply in the journal."""
 
 
 @dataclass(frozen=True)
 class Failures:
-    """How many questions got no reply, and what the first of those got instead."""
+    """The number of questions without a reply, and the error of the first one."""
 
     asked: int
     failed: int
@@ -47,7 +47,7 @@ class Failures:
 
     @property
     def share(self) -> float:
-        """The failed among those asked."""
+        """The share of failed questions."""
         return self.failed / self.asked if self.asked else 0.0
 
     def __add__(self, other: Failures) -> Failures:
@@ -55,13 +55,13 @@ class Failures:
 
 
 def journal_of(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Journal:
-    """Return the journal of the first time that the questions are asked, or of a later one."""
+    """Return the journal of the first round of questions, or of a later one."""
     name = JOURNAL if number == 0 else JOURNAL.replace(".", f"-{number + 1}.")
     return Journal(place / name, text_of(dataset, target), texts=not target.exact)
 
 
 def text_of(dataset: Dataset, target: Target) -> TextOf:
-    """Return what gives the text of a document: the target, where it has the texts at hand, else the corpus itself."""
+    """Return a function that gives the text of a document: the target's text if it has one, else the corpus's."""
     kept: TextOf | None = getattr(target, "text", None)
     if kept is not None:
         return kept
@@ -77,12 +77,12 @@ def text_of(dataset: Dataset, target: Target) -> TextOf:
 
 
 def outcomes(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
-    """Return the ids of the questions that have a reply, and whether it is an error."""
+    """Return the ids of the questions with a reply, and whether the reply is an error."""
     return {kept.id: kept.failed for kept in journal.scan({case.id: case.question for case in dataset.cases})}
 
 
 def left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases without a reply, then those that failed; of a conversation with such a turn, all turns."""
+    """Return the cases without a reply, then the failed ones; with every other turn of their conversations."""
     waiting = [case for case in dataset.cases if failed.get(case.id, True)]
     ids = {case.id for case in waiting}
     sessions = {case.session for case in waiting if case.session is not None}
@@ -92,7 +92,7 @@ def left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases to try a target on where some are left to ask: those that never failed, where there are any."""
+    """Return the cases to probe a target with, if any is left to ask; cases that never failed are preferred."""
     left = left_to_ask(dataset, failed)
     good = [case for case in left if not failed.get(case.id)]
     good = good or [case for case in dataset.cases if failed.get(case.id) is False]
@@ -100,7 +100,7 @@ def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round:
-    """Ask what is not in the journal, or failed; return where the replies are."""
+    """Ask the questions that failed or are not in the journal, and return all replies."""
     journal = journal_of(place, dataset, target, number)
     questions = {case.id: case.question for case in dataset.cases}
     places: dict[Id, int] = {}
@@ -120,10 +120,10 @@ def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round
 
 
 class Round:
-    """The replies to all questions of a dataset, asked once: on disk, and read as often as they are wanted."""
+    """The replies to all questions of a dataset in one round; they are on disk and can be read several times."""
 
     def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
-        """Know where each reply is; passages of a target that is not exact are looked for in the documents."""
+        """Store the offset of each reply; unless the target is `exact`, passages are located in the documents."""
         self._dataset, self._journal, self._exact = dataset, journal, exact
         self._provisions = ProvisionPlacer(dataset.documents)
         self._places = array("q", (self._place(case, places) for case in dataset.cases))
@@ -132,16 +132,16 @@ class Round:
         return _NOWHERE if case.id in self._dataset.refused else places[case.id]
 
     def __iter__(self) -> Iterator[Case]:
-        """Yield the cases with their replies, in order; one at a time is read."""
+        """Yield the cases with their replies, in order, reading one at a time."""
         for case, at in zip(self._dataset.cases, self._places, strict=True):
             if at == _NOWHERE:
                 yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
             else:
                 reply = self._journal.read(at)
-                yield replace(case, reply=reply if self._exact else self._placed(case, reply))
+                yield replace(case, reply=reply if self._exact else self._place_reply(case, reply))
 
-    def _placed(self, case: Case, reply: Reply) -> Reply:
-        """Return a reply whose passages have their place, as far as it can be told from their words."""
+    def _place_reply(self, case: Case, reply: Reply) -> Reply:
+        """Return a reply with its passages located in the documents, as far as their words allow it."""
         place, named = self._dataset.documents.place, self._provisions.place
         passages = tuple(place(named(passage), case.gold) for passage in reply.passages)
         before = reply.retrieved and tuple(place(named(passage), case.gold) for passage in reply.retrieved)
@@ -150,28 +150,28 @@ class Round:
 
 
 BATCH = 64
-"""Cases that are scored at once."""
+"""The number of cases that are scored together."""
 JUDGED = 256
-"""Cases at once where a model judges: it is asked about those together, and waits at the end of each batch."""
+"""The number of cases that are scored together with a judge, which gets them in one batch."""
 
 Times = tuple[tuple[Case, ...], ...]
-"""The same cases once for each time that they were asked, each with its reply."""
+"""The same cases once for each round, each with its reply."""
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is measured."""
+    """What is measured, and with which options."""
 
     options: Options
     names: tuple[str, ...]
     tag: str
-    """What the run is called in the files for other tools."""
+    """The name of the run in the files for other tools."""
     prepared: PreparedDocuments | None = None
-    """What the system made of the documents, where that is known."""
+    """The system's texts and chunks of the documents, where they are known."""
 
 
 def batches_of(rounds: Sequence[Iterable[Case]], *, size: int) -> Iterator[Times]:
-    """Yield the cases of all rounds, so many of each at a time."""
+    """Yield the cases of all rounds in batches of `size`."""
     together = zip(*rounds, strict=True)
     while waiting := list(islice(together, size)):
         yield tuple(zip(*waiting, strict=True))
@@ -181,7 +181,7 @@ Say = Callable[[str], None]
 
 
 class Scored:
-    """What is known of a dataset's replies when all are scored: 8 bytes a question and metric, and no reply."""
+    """The scores of a dataset's replies: 8 bytes per question and metric, without the replies."""
 
     def __init__(self, place: Path, dataset: Dataset, times: int) -> None:
         self._place, self._dataset = place, dataset
@@ -190,25 +190,26 @@ class Scored:
         self._first_errors = [""] * times
         self._choices: list[Chosen] = []
         self._told: set[StageName] = set()
-        """The stages of gold of which anything is known."""
+        """The stages of gold about which something is known."""
         self.evidence = Evidence()
-        """What is missing to judge the replies by."""
+        """The data that the replies lack."""
         self._flips = Flips()
         self._sure = Column()
         self._wrong: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
         place.mkdir(parents=True, exist_ok=True)
-        # rows as text without a name, gone with the process: it lives through the measuring of all datasets
+        # an unnamed temporary file of rows, which the system deletes with the process; it is open until all datasets
+        # are scored
         self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
 
     def add(self, times: Times, scoring: Scoring) -> None:
-        """Measure the next few cases."""
+        """Score the next batch of cases."""
         first = times[0]
         stages: list[list[list[GoldStages]]] = [
             [stages_of(case, scoring.prepared) for case in cases] for cases in times
         ]
         for number, cases in enumerate(times):
-            for name, column in _scores_of(cases, stages[number], scoring).items():
+            for name, column in _measure_cases(cases, stages[number], scoring).items():
                 self._values[number].setdefault(name, Column()).extend(column)
             errors = [case.reply.error for case in cases]
             self._failed[number].extend(map(bool, errors))
@@ -235,14 +236,14 @@ class Scored:
 
     @property
     def failures(self) -> Failures:
-        """How many replies are errors, of all times that the questions were asked."""
+        """The number of replies that are errors, over all rounds."""
         failed = sum(map(sum, self._failed))
         return Failures(sum(map(len, self._failed)), failed, next(filter(None, self._first_errors), ""))
 
     def table(self, say: Say) -> Table:
-        """Return the values, those of metrics that need passages as None where no reply has any.
+        """Return the values; metrics that need passages are None where no reply has passages.
 
-        A system that does not tell what it retrieved has not retrieved nothing: that would be a zero.
+        A system that does not report its passages has not retrieved nothing, so 0 would be wrong.
         """
         if self._flips.asked:
             say(self._flips.in_words(self._dataset.name))
@@ -253,7 +254,7 @@ class Scored:
             blind = {*find_needing(names, "passages"), *find_needing(names, "passage files")}
             if blind:
                 say(f"{self._dataset.name}: no reply has passages, so retrieval is not measured")
-        # where no reply tells of a stage, gold that was lost before is no share of it
+        # where no reply reports a stage, the share of gold after that stage is unknown
         blind |= {name for name in self._values[0] if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._told}
         nothing = Column([None] * len(self._dataset.cases)) if blind else Column()
         tables = [
@@ -269,7 +270,7 @@ class Scored:
         return Table.of_repeats(tables)
 
     def write(self, table: Table, *, failed: float | None) -> None:
-        """Write the dataset's files, now that it is known which metrics apply to the run."""
+        """Write the dataset's files, when it is known which metrics apply to the run."""
         with self._rows as file:
             file.seek(0)
             records.write_rows(self._place, file, table, failed=failed)
@@ -289,10 +290,13 @@ class Scored:
         records.write_json(self._place / SUMMARY, records.summary_json(means))
 
 
-def _scores_of(
+def _measure_cases(
     cases: Sequence[Case], stages: Sequence[Sequence[GoldStages]], scoring: Scoring
 ) -> dict[str, list[float | None]]:
-    """Return the values of the metrics asked for; where all are measured, also the gold left by stage."""
+    """Return the values of the requested metrics.
+
+    If all are requested, also the share of gold left after each stage.
+    """
     values = prefer_judge(measure(cases, scoring.options, names=scoring.names))
     if scoring.names:
         return values
@@ -309,7 +313,7 @@ def table_of(
     groups: str | None = None,
     failed: Sequence[int] | None = None,
 ) -> Table:
-    """Return the table of some cases and what was measured on them; `failed` where they have no replies."""
+    """Return the table of the values measured on some cases; `failed` is needed where the cases have no replies."""
     return Table(
         name=name,
         ids=[case.id for case in cases],
@@ -322,7 +326,7 @@ def table_of(
 
 
 def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], scoring: Scoring) -> Scored:
-    """Score the replies."""
+    """Score the replies of several rounds."""
     measured = Scored(place, dataset, len(rounds))
     size = BATCH if scoring.options.judge is None else JUDGED
     total = -(-len(dataset.cases) // size)

@@ -1,4 +1,4 @@
-"""Everything that a run can be told: flags over a config file over defaults."""
+"""The settings of a run: flags overrule a config file, which overrules the defaults."""
 
 import json
 from codecs import BOM_UTF8
@@ -26,112 +26,118 @@ from exhibit.storage.cache import cache_folder
 Positive = Annotated[int, Field(ge=1)]
 
 TARGET = "target_"
-"""What the keys of a target's own settings begin with."""
+"""The prefix of the keys of a target's own settings."""
 _DECIDING = frozenset(
     {"file_type", "ask_label", "where", "limit", "sample_seed", "allow_changed_corpus", "preset", "llm", "target"}
 )
-"""What decides the replies, besides the pipeline's and the target's own settings: a run is resumed with the same."""
+"""The settings that determine the replies, besides those of the pipeline and the target.
+
+A resumed run needs the same.
+"""
 
 
 class Settings(BaseModel):
-    """What is run, on what, and where the results go."""
+    """The settings of a run: the system, the datasets, and the place of the results."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     dataset_paths: tuple[str, ...] = ()
     """the bundles: folders, hf://OWNER/NAME@REVISION, s3://, gs://"""
     origins: dict[str, str] = {}
-    """of the folders that were fetched: their address `hf://owner/name@commit`, which names the dataset"""
+    """the addresses `hf://owner/name@commit` of downloaded folders, which name the datasets"""
     file_type: tuple[str, ...] = ()
-    """only files with these endings are ingested, and their pages counted: pdf, or txt,html"""
+    """ingest only files with these extensions, and count their pages: pdf, or txt,html"""
     ask_label: str = ""
     """the label that questions ask for, besides their answer"""
     where: dict[str, tuple[str, ...]] = {}
     """only questions with this label, as LABEL=VALUE"""
     limit: Positive | None = None
-    """so many questions of each dataset"""
+    """ask at most this many questions of each dataset"""
     sample_seed: int | None = None
-    """draw them at random with this seed; else they are the first"""
+    """draw the questions at random with this seed; without it, the first ones are asked"""
     allow_changed_corpus: bool = False
-    """score questions whose documents are not those of bundle.json"""
+    """score questions although their documents differ from bundle.json"""
     preset: str = DEFAULT
     """the recipe of the built-in pipeline: a name or a .toml file"""
     pipeline: dict[str, Any] = {}
-    """single settings of the pipeline, over the preset's"""
+    """single settings of the pipeline, which overrule the preset's"""
     llm: str | None = None
-    """who writes answers, as NAME:MODEL; none: retrieval alone; not given: sentences of the documents"""
+    """the model that writes answers, as NAME:MODEL; none: retrieval only; not given: sentences of the documents"""
     target: str = "builtin"
     """the system under test: a name, NAME:ARGUMENT or a .toml file"""
     target_settings: dict[str, Any] = {}
-    """what the target itself can be told: `target_url` is its `url`"""
+    """the target's own settings: `target_url` is its `url`"""
     threads: Positive = 4
-    """requests at once"""
+    """the number of requests at the same time"""
     engine: str = "local"
-    """what runs the work: a name, or ray:ADDRESS for a cluster"""
+    """the runner of parallel work: a name, or ray:ADDRESS for a cluster"""
     jobs: Positive | None = None
-    """workers; none = all processors"""
+    """the number of workers; none = all processors"""
     item_timeout: Annotated[float, Field(ge=0)] = 120.0
-    """seconds that one document may take; 0 = no limit"""
+    """the time limit for one document, in seconds; 0 = no limit"""
     item_memory: Annotated[int, Field(ge=0)] = 2048
-    """MiB that one document may take; 0 = no limit"""
+    """the memory limit for one document, in MiB; 0 = no limit"""
     timeout: Annotated[float, Field(gt=0)] = 60.0
-    """seconds for one question, retries included"""
+    """the time limit for one question with its retries, in seconds"""
     retries: Annotated[int, Field(ge=0)] = 5
-    """times that a failing server is asked again"""
+    """how many times a failing server is asked again"""
     max_failures: Annotated[float, Field(ge=0, le=1)] = 0.05
     """the share of failed questions above which the run ends with exit code 3"""
     ingest: Literal["auto", "never", "fresh"] | None = None
-    """auto: give the system the documents that it does not have; never: use what is there; fresh: build anew"""
+    """auto: upload the documents that the system lacks; never: use the documents it has.
+
+    Fresh: delete and upload all
+    """
     delete_collection: bool = False
     """delete a server's documents after the run"""
     metrics: tuple[str, ...] = ()
     """the metrics, as NAME, NAME@K or NAME(parameter=value); none = all that apply"""
     parity: Literal["", "legalbenchrag", "seed", "squad"] = ""
-    """count as published elsewhere"""
+    """use the published definition of another project where it differs from ours"""
     count_added: bool = False
     """count words that passages add to the documents' own against precision"""
     judge: str | None = None
     """the model that marks groundedness, relevance and correctness, as NAME:MODEL"""
     judge_votes: Positive = 1
-    """votes on the correctness of an answer"""
+    """the number of votes on the correctness of an answer"""
     parsed: Path | None = None
     """a folder with the system's text of each document: shows the gold that its parser lost"""
     chunks: Path | None = None
-    """a file with the system's chunks, one a row: shows the gold that its chunker cut"""
+    """a file with the system's chunks, one per row: shows the gold that its chunker cut"""
     repeat: Positive = 1
-    """how often every question is asked, to see the spread of a system that samples"""
+    """how many times every question is asked, to measure the variation of a system that samples"""
     legacy_minus_one: bool = False
-    """write -1 for failures, as some tools expect"""
+    """write -1 as the score of a failed question, as some tools expect"""
     flag_below: Annotated[float, Field(ge=0, le=1)] | None = None
-    """the confidence under which an answer is flagged for review"""
+    """the confidence below which an answer is flagged for review"""
     check_references: bool = False
-    """look the answers' references up in the public registers, politely and once"""
+    """check the answers' references in the public registers"""
     legislation_url: str = LEGISLATION
-    """legislation.gov.uk, or a mirror of it"""
+    """the address of legislation.gov.uk, or of a mirror"""
     case_law_url: str = CASE_LAW
-    """Find Case Law, or a mirror of it"""
+    """the address of Find Case Law, or of a mirror"""
     output_dir: Path = Path("results")
-    """where runs are kept"""
+    """the folder of all runs"""
     run_name: Annotated[str, Field(pattern=r"^\w[^/]*$")] | None = None
-    """the run's folder there; none = preset and time"""
+    """the name of the run's folder; none = preset and time"""
     resume: bool = False
-    """go on with a run that was stopped"""
+    """continue a run that was stopped"""
     report_cases: Annotated[int, Field(ge=0)] | None = None
-    """questions shown with page images; none = all, up to 2,000 pages"""
+    """the number of questions shown with page images; none = all, up to 2,000 pages"""
 
     @field_validator("dataset_paths", mode="before")
     @classmethod
-    def _one_path(cls, value: Any) -> Any:
+    def _accept_one_path(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
 
     @field_validator("ingest", mode="before")
     @classmethod
-    def _ingest_or_not(cls, value: Any) -> Any:
+    def _accept_ingest(cls, value: Any) -> Any:
         return {True: "auto", False: None, "true": "auto"}.get(value, value)
 
     @field_validator("file_type", "metrics", mode="before")
     @classmethod
-    def _commas(cls, value: Any) -> Any:
+    def _split_commas(cls, value: Any) -> Any:
         parts = [value] if isinstance(value, str) else value
         if isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts):
             return [name for part in parts for name in split_requests(part)]
@@ -139,17 +145,17 @@ class Settings(BaseModel):
 
     @field_validator("file_type")
     @classmethod
-    def _endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _normalise_endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(ending.lower().lstrip(".") for ending in value))
 
     @field_validator("metrics")
     @classmethod
-    def _our_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _use_our_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(OTHER_NAMES["metrics"].get(name, name) for name in value))
 
     @field_validator("where", mode="before")
     @classmethod
-    def _labels(cls, value: Any) -> Any:
+    def _parse_labels(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
             return {k: [str(one) for one in v] if isinstance(v, list | tuple) else [str(v)] for k, v in value.items()}
         pairs: dict[str, list[str]] = {}
@@ -158,11 +164,11 @@ class Settings(BaseModel):
             pairs.setdefault(name, []).append(wanted)
         return pairs
 
-    # ---------------------------------------------------------------- what it comes to
+    # ---------------------------------------------------------------- derived values
 
     @property
     def config(self) -> Config:
-        """The pipeline's recipe."""
+        """The pipeline's configuration."""
         model = {} if self.llm in (None, "none", "extractive") else {"llm": self.llm}
         return Config.preset(self.preset, **self.pipeline, **model)
 
@@ -181,22 +187,22 @@ class Settings(BaseModel):
 
     @property
     def limits(self) -> Limits:
-        """What one document may take."""
+        """The limits of time and memory for one document."""
         return make_limits(self.item_timeout, self.item_memory)
 
     @property
     def target_name(self) -> str:
-        """The system under test; an address is enough to name one."""
+        """The system under test; `http` where only an address is given."""
         return "http" if self.target_settings.get("url") and self.target == "builtin" else self.target
 
     def target_options(self, **parts: Any) -> TargetOptions:
-        """Return what the target is told."""
+        """Return the options of the target."""
         same = ("config", "threads", "engine", "jobs", "limits", "timeout", "retries", "ingest", "delete_collection")
         shared = {name: getattr(self, name) for name in same}
         return TargetOptions(**shared, answers=self.llm != "none", count_pages=bool(self.file_type), **parts)
 
     def asked(self) -> dict[str, Any]:
-        """Return what decides the replies, for config.json; secrets are left out."""
+        """Return the settings that determine the replies, for config.json, without secrets."""
         deciding = {**self.model_dump(mode="json", include=set(_DECIDING)), "target": self.target_name}
         if not self.allow_changed_corpus:
             del deciding["allow_changed_corpus"]
@@ -205,13 +211,13 @@ class Settings(BaseModel):
         settings = read_target_settings(self.target_name, self.target_settings)
         own = hide(settings.model_dump(mode="json")) if settings is not None else {}
         deciding |= {f"target_{name}": value for name, value in own.items()}
-        by_model = self.llm not in (None, "none", "extractive")  # a search index's passages are answered from by it
+        by_model = self.llm not in (None, "none", "extractive")  # it also answers from a search server's passages
         left_out = {"preset"} if by_model else {"preset", "llm"}
         return {name: value for name, value in deciding.items() if name not in left_out}
 
 
 def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Settings:
-    """Return settings; keys of the pipeline may stand among them; raise one error that names each bad one."""
+    """Return settings, including those of the pipeline; raise one error that lists every invalid one."""
     values: dict[str, Any] = {}
     pipeline = dict(given.get("pipeline") or {})
     target = dict(given.get("target_settings") or {})
@@ -238,16 +244,16 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
 
 
 def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return a JSON or TOML file's settings under our names, and what was passed over."""
+    """Return the settings of a JSON or TOML file under our names, and notes on ignored ones."""
     text = read_text(path).removeprefix("\ufeff")
     toml = path.suffix.lower() == ".toml"
     content = parse_toml(text, where=path) if toml else parse_json(text, where=path, error=ToolkitError)
     if not isinstance(content, dict):
-        raise ToolkitError(f"{path}: must be an object of settings")
+        raise ToolkitError(f"{path}: must be a JSON or TOML object of settings")
     notes = []
     truth = content.pop("testdata_path", None)
     if truth is not None and "dataset_paths" not in content:
-        # other tools look beside the config file
+        # other tools resolve paths relative to the config file
         places = [path.parent / str(truth), Path(str(truth))]
         place_there = next((place for place in places if place.exists()), None)
         if place_there is not None and place_there.is_dir():
@@ -256,13 +262,14 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
             content["dataset_paths"] = [str(bundle_of(place_there))]
         else:
             notes.append(
-                f"{path}: testdata_path {truth!r} is no bundle; make one with python -m converters.cpr or table"
+                f"{path}: testdata_path {truth!r} is not a bundle; convert it with exhibit convert cpr or exhibit "
+                "convert table"
             )
     return {OTHER_NAMES["settings"].get(key, key): value for key, value in content.items()}, notes
 
 
 def same_replies(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Return the names of what differs between two runs' config.json in what decides the replies."""
+    """Return the names of the settings that determine the replies and differ between two config.json files."""
     keys = [key for key in {**one, **other} if key not in ("format", "version", "measured")]
     return [key for key in keys if one.get(key) != other.get(key)]
 
@@ -271,32 +278,32 @@ _TRUTHS = ("truth", "ground_truth", "answer")
 
 
 def bundle_of(path: Path) -> Path:
-    """Return a folder with the questions of a file and an empty corpus, made once for the same bytes."""
+    """Return a folder with the questions of a file and an empty corpus; the same bytes give the same folder."""
     folder = cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
     rows, gold = [], []
-    for id, line in enumerate(LazyLines(path, _line)):
+    for id, line in enumerate(LazyLines(path, _parse_line)):
         truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")
         if not isinstance(line.get("question"), str) or not line["question"].strip() or not truth.strip():
-            raise SourceError(f"{path}: line {id + 1}: needs 'question' and 'truth', both texts that are not empty")
+            raise SourceError(f"{path}: line {id + 1}: 'question' and 'truth' must be texts that are not empty")
         rows.append({"id": id, "question": line["question"], "answer": truth, "is_impossible": False, "contexts": []})
-        gold.append(_gold(id, line))
+        gold.append(_make_gold_line(id, line))
     if not rows:
-        raise SourceError(f'{path}: no questions in it; a line is {{"question": …, "truth": …}}')
+        raise SourceError(f'{path}: has no questions; a line must be {{"question": …, "truth": …}}')
     (folder / CORPUS).mkdir(parents=True, exist_ok=True)
     write_whole(folder / GOLD, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in gold))
     write_whole(folder / TRAIN, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
     return folder
 
 
-def _line(line: bytes, where: str) -> Mapping[str, Any]:
+def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
     content = parse_json(line.removeprefix(BOM_UTF8), where=where)
     if not isinstance(content, dict):
-        raise SourceError(f"{where}: must be an object")
+        raise SourceError(f"{where}: must be a JSON object")
     return content
 
 
-def _gold(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the line of gold.jsonl that has a question's labels, and no passage."""
+def _make_gold_line(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line of gold.jsonl with a question's labels, without a passage."""
     labels = {
         name: value
         for name, value in line.items()

@@ -1,4 +1,4 @@
-"""The gold of a run by the stage that loses it: counted for one run, and compared between two."""
+"""Count the gold of a run by the stage that loses it, and compare the counts of two runs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from exhibit.evaluation.statistics import Difference, Table, compare
 from exhibit.schemas.run import RunQuestion
 
 KEPT = "nowhere"
-"""Where the gold of a question is lost that no known stage loses."""
+"""The name that stands for the stage where no known stage loses the gold."""
 STAGE_TITLES = {
     "page": "on the page",
     "text": "in the system's text",
@@ -21,23 +21,23 @@ STAGE_TITLES = {
     "cited": "cited",
     "answered": "answered",
 }
-"""What is true of gold that a stage keeps."""
+"""Descriptions of gold that a stage keeps."""
 
 
 def lost_at(row: RunQuestion) -> str:
-    """Return the first stage that loses gold of a question; empty where nothing is known of its gold."""
+    """Return the first stage that loses gold of a question; empty where nothing is known about its gold."""
     return (row.lost_at or KEPT) if row.gold_stages else ""
 
 
 @dataclass
 class StageCounts:
-    """The questions of a run, counted by the first stage that loses some of their gold, and by the reason."""
+    """The number of questions of a run by the first stage that loses some of their gold, and by the reason."""
 
     questions: int = 0
     lost: dict[str, Counter[str]] = field(default_factory=dict)
-    """By stage and reason."""
+    """The counts by stage and reason."""
     known: set[str] = field(default_factory=set)
-    """The stages of which anything is known."""
+    """The stages about which something is known."""
 
     def add(self, row: RunQuestion) -> None:
         """Count a question."""
@@ -50,14 +50,14 @@ class StageCounts:
             self.lost.setdefault(row.lost_at, Counter())[str(first.get("reason") or row.lost_at)] += 1
 
     def stages(self) -> list[str]:
-        """Return the stages of which anything is known, in their order."""
+        """Return the stages about which something is known, in their order."""
         return [stage for stage in GOLD_STAGES if stage in self.known]
 
 
 def loss_tables(run: RunResults) -> list[Table]:
-    """Return tables whose values are, under each stage's name, the share of a question's gold that is lost there.
+    """Return tables with the share of a question's gold that each stage loses, under the stage's name.
 
-    None at a stage of which the dataset's replies tell nothing, and for a question without gold.
+    None at a stage about which the dataset's replies say nothing, and for a question without gold.
     """
     columns: dict[str, dict[str, list[float | None]]] = {
         name: {stage: [] for stage in GOLD_STAGES} for name in run.tables
@@ -75,13 +75,13 @@ def loss_tables(run: RunResults) -> list[Table]:
 
 
 def compare_stages(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
-    """Return, for each stage that both runs tell of, how much more gold the second run loses there."""
+    """Return, for each stage known in both runs, how much more gold the second run loses there."""
     differences = compare(first, second)
     return {stage: differences[stage] for stage in GOLD_STAGES if stage in differences and differences[stage].n}
 
 
 def moves_in_words(differences: Mapping[str, Difference]) -> list[str]:
-    """Return a line for each stage that loses more or less gold than before, the largest move first."""
+    """Return a line for each stage that loses more or less gold than before, the largest change first."""
     moved = {stage: one for stage, one in differences.items() if one.mean}
     if not moved:
         return ["every stage loses as much gold as before"] if differences else []

@@ -1,7 +1,7 @@
-"""The stages of a gold passage, from the page to the answer, and the first stage that loses it.
+"""Follow a gold passage through the stages of a system, from the page to the answer, to the first stage that loses it.
 
-Each stage is judged from what is known of a system: its parsed text, its chunks, its ranked lists, its context, its
-citations and its answer. What is not known is None, and no later stage is blamed for what an earlier one lost.
+Each stage is judged from the known data of a system: its parsed text, its chunks, its ranked lists, its context, its
+citations and its answer. An unknown stage is None, and no later stage is blamed for a loss at an earlier one.
 """
 
 import re
@@ -20,20 +20,20 @@ from exhibit.evidence import Document
 
 StageName = Literal["page", "text", "chunks", "retrieved", "reranked", "context", "cited", "answered"]
 GOLD_STAGES: tuple[StageName, ...] = get_args(StageName)
-"""In the order in which a passage goes through them."""
+"""The stages in the order in which a passage goes through them."""
 LIST_STAGES = ("retrieved", "reranked", "context", "cited")
-"""Those that are lists of passages."""
+"""The stages that are lists of passages."""
 _CUT_BY = {
     "budget": "cut by the budget",
     "number": "behind the passages that are read",
     "threshold": "below the threshold",
     "confidence": "nothing was read, as the confidence is low",
 }
-"""Why a passage is not in the context, by what limits the context."""
+"""The reason why a passage is not in the context, by the limit of the context."""
 _LINES = 3
-"""Lines that a table has at least: two short ones may be a heading and a date."""
+"""A table has at least this many lines: two short lines may be a heading and a date."""
 _CELL_WORDS = 5
-"""Words of a table's line at the most; a line of prose has about twelve."""
+"""A line of a table has at most this many words; a line of prose has about twelve."""
 _LIST_LINE = re.compile(r"[ \t]*(?:\([a-z0-9]{1,4}\)|\d{1,2}[.)]|[a-z][.)]|[•●▪◦‣–—*-])[ \t]", re.I)
 _TABLE_MARKUP = re.compile(r"\|[^|\n]{1,200}\||</t[dhr]>|\\begin\{tabular|\t[^\t\n]{1,200}\t")
 
@@ -43,14 +43,14 @@ class RankedStage(NamedTuple):
 
     rank: int | None
     before: int | None = None
-    """The rank in the list before, where there is one."""
+    """The rank in the list before, if there is one."""
     reason: str = ""
-    """Why the list does not find it, where that is known."""
+    """The reason why the list does not find the passage, where it is known."""
 
 
 @dataclass(frozen=True)
 class GoldStages:
-    """What is known of one gold passage at each stage; None where nothing is known."""
+    """The results of one gold passage at each stage; None where a stage is unknown."""
 
     page: bool | None = None
     text: InText | None = None
@@ -62,10 +62,10 @@ class GoldStages:
     answered: Judgement | None = None
 
     def kept(self, stage: StageName) -> bool | None:
-        """Return whether a stage keeps the passage; None where that is not known.
+        """Return whether a stage keeps the passage; None where that is unknown.
 
-        A text keeps it with at least half of its letters, chunks keep it when one of them has it whole, a list keeps
-        it where it is found, and an answer where it is right.
+        A text keeps it with at least half of its letters, chunks keep it when one of them has it whole, a list keeps it
+        where it is found, and an answer keeps it where the answer is right.
         """
         result = getattr(self, stage)
         if result is None or isinstance(result, bool):
@@ -78,15 +78,15 @@ class GoldStages:
 
     @property
     def known(self) -> list[StageName]:
-        """The stages of which anything is known."""
+        """The stages about which something is known."""
         return [stage for stage in GOLD_STAGES if getattr(self, stage) is not None]
 
     @property
     def lost_at(self) -> StageName | None:
-        """The first stage that loses the passage; None where no stage that is known does.
+        """The first stage that loses the passage; None where no known stage does.
 
-        A stage in which the passage is found proves that no earlier one lost it: two neighbouring chunks may together
-        bring back what the chunker cut. A right answer proves nothing, as it may come from elsewhere.
+        A stage that finds the passage proves that no earlier stage lost it: two neighbouring chunks may together
+        restore the text that the chunker cut. A right answer proves nothing, because it may come from elsewhere.
         """
         lost: StageName | None = None
         for stage in GOLD_STAGES:
@@ -99,7 +99,7 @@ class GoldStages:
 
     @property
     def reason(self) -> str:
-        """Why the stage that loses the passage does so, in a few words; empty where no stage loses it."""
+        """The reason why the stage loses the passage, in a few words; empty where no stage loses it."""
         lost = self.lost_at
         if lost == "text" and self.text is not None:
             return "absent from the text" if self.text.how == "absent" else "most of its words are missing"
@@ -110,7 +110,7 @@ class GoldStages:
         return own or _REASONS.get(lost, "")
 
     def as_row(self) -> dict[str, Any]:
-        """Return what is known as plain values, stages that are not known left out."""
+        """Return the known stages as plain values."""
         row: dict[str, Any] = {"lost_at": self.lost_at, "reason": self.reason}
         if self.page is not None:
             row["page"] = self.page
@@ -142,7 +142,7 @@ _REASONS: dict[StageName | None, str] = {
 
 
 def is_on_page(gold: GoldPassage) -> bool | None:
-    """Return whether a gold passage stands in its document; None where its words were not looked for."""
+    """Return whether a gold passage is in its document; None where its words were not searched."""
     if gold.located:
         return True
     return False if gold.absent else None
@@ -165,7 +165,7 @@ def kind_of_gold(gold: GoldPassage, document: Document) -> str:
 
 
 class SystemLists(NamedTuple):
-    """The passages that a system had in its hands for one question, stage by stage; None where it does not tell."""
+    """The passages of a system at each stage for one question; None where the system does not report them."""
 
     retrieved: Sequence[Passage] | None = None
     reranked: Sequence[Passage] | None = None
@@ -174,7 +174,7 @@ class SystemLists(NamedTuple):
 
 
 NO_LISTS = SystemLists()
-"""What is known of a system that was not asked."""
+"""The lists of a system that was not asked."""
 
 
 def follow_gold(
@@ -186,19 +186,19 @@ def follow_gold(
     answered: Judgement | None = None,
     cut_by: str = "",
 ) -> GoldStages:
-    """Return the stages of one gold passage; lists find it by the one rule of recall.
+    """Return the stages of one gold passage; lists find it by the same rule as recall.
 
-    `cut_by` is what limits the context: `budget`, `number`, `threshold` or `confidence`.
+    `cut_by` is the limit of the context: `budget`, `number`, `threshold` or `confidence`.
     """
     ranks: dict[str, RankedStage | None] = {}
     before: int | None = None
     last: Sequence[Passage] | None = None
     for stage, passages in lists._asdict().items():
-        # a passage of which nothing can be placed is unknown, not wrong
+        # a passage without any known place is unknown, not wrong
         if passages is None or not gold.worded or (passages and not any(passage.tells for passage in passages)):
             ranks[stage] = None
             continue
-        # a list that is the one before it finds the same
+        # a list that is the same as the one before it has the same result
         same = stage != "retrieved" and passages is last
         rank = before if same else rank_found(gold, passages)
         reason = _CUT_BY.get(cut_by, "") if stage == "context" and rank is None else ""
@@ -210,15 +210,15 @@ def follow_gold(
 
 
 def ceiling_after(stages: Sequence[GoldStages], stage: StageName) -> float | None:
-    """Return the share of gold that is still there after a stage; None where no gold is known at it."""
+    """Return the share of gold that is left after a stage; None where the stage knows no gold."""
     return gold_left(stages, stage) if any(one.kept(stage) is not None for one in stages) else None
 
 
 def gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
-    """Return the share of gold that no stage up to one loses; None where nothing tells.
+    """Return the share of gold that no stage up to this one loses; None where nothing is known.
 
-    Gold that an earlier stage lost is not there, whether or not this one tells of it. Gold that is not located is in
-    the share of the page alone, as it is in no figure of retrieval.
+    Gold that an earlier stage lost counts as lost, even if this stage is unknown for it. Gold that is not located
+    counts only in the share of the page, because it is in no retrieval metric.
     """
     upto = GOLD_STAGES[: GOLD_STAGES.index(stage) + 1]
     lost = [one.lost_at in upto for one in stages if _is_counted(one, stage, upto)]

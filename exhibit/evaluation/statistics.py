@@ -1,8 +1,9 @@
-"""Means that say how sure they are: n, errors, and a 95% interval from a bootstrap over documents.
+"""Means with n, errors, and a 95% interval from a bootstrap over documents.
 
 Rows of one document are not independent: a long contract that is hard to read is hard for all its questions. So
-documents are drawn, with all their rows, and never rows. A dataset's mean is the mean over its rows, or, where it has
-groups, of the groups' means; a run's mean is that of its datasets' means. Documents are drawn within each group.
+documents are resampled with all their rows, never single rows. A dataset's mean is the mean over its rows or, where it
+has groups, the mean of the groups' means; a run's mean is the mean of its datasets' means. Documents are resampled
+within each group.
 """
 
 import math
@@ -19,24 +20,24 @@ import numpy.typing as npt
 
 from exhibit.schemas.run import Estimate as Estimate
 
-RESAMPLES = 1000  # of the bootstrap, as usual for an interval of 95%
+RESAMPLES = 1000  # resamples of the bootstrap, as usual for a 95% interval
 BLOCK = 100
-"""Resamples drawn at once: enough to be quick, few enough to be small."""
+"""The number of resamples drawn at once: enough for speed, few enough for the memory."""
 _FEW, _REMEMBERED = 256, 1024
-"""Values up to which an interval is remembered, and how many are: small groups and neighbouring depths share many."""
+"""Intervals of up to `_FEW` values are cached, `_REMEMBERED` of them: small groups and adjacent cutoffs repeat them."""
 SEED = 20240819
-"""Any number: the same for all, so that the same values always have the same interval."""
+"""An arbitrary number, always the same, so that the same values always have the same interval."""
 
-EQUAL = 1e-9  # a change below this is rounding
+EQUAL = 1e-9  # a smaller change is rounding
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 Values = Sequence[float | None]
-"""One value a case; None where the metric does not apply, never 0."""
+"""One value for each case; None where the metric does not apply, never 0."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much the second run's mean is higher, over the cases that both have a value for."""
+    """The difference of the second run's mean from the first's, over the cases with a value in both."""
 
     first: float | None
     second: float | None
@@ -45,37 +46,37 @@ class Difference:
 
     @property
     def mean(self) -> float | None:
-        """The second mean less the first."""
+        """The second mean minus the first."""
         return None if self.first is None or self.second is None else self.second - self.first
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether the interval leaves out 0; never where there is none."""
+        """Whether the interval excludes 0; False where there is no interval."""
         return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A dataset's values: under each metric's name one a case, in the order of `ids`."""
+    """The values of a dataset: one for each case under each metric's name, in the order of `ids`."""
 
     name: str
     ids: Sequence[int | str]
     documents: Sequence[str]
-    """What each case is about: cases of the same document are drawn together."""
+    """The document of each case: cases of the same document are resampled together."""
     values: Mapping[str, Values]
     failed: Sequence[int] = ()
-    """How often each case got an error for a reply: 0 or 1, up to the number of repeats; empty when none did."""
+    """The number of failed replies of each case, from 0 to the number of repeats; empty when no reply failed."""
     labels: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     groups: str | None = None
-    """The label by which the mean is taken first, as `bundle.json` says."""
+    """The label whose groups are averaged first, from `bundle.json`."""
     repeats: Sequence[Mapping[str, Values]] = field(default=(), repr=False)
-    """The values of each time that the questions were asked, where it was more than once; `values` are their means."""
+    """The values of each round, where the questions were asked several times; `values` are their means."""
     contents: Sequence[str] = field(default=(), repr=False)
-    """A digest of each question: its words, expected answer, gold and documents; empty where they are not known."""
+    """A digest of each question with its expected answer, gold and documents; empty where they are unknown."""
 
     @classmethod
     def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
-        """Return one table of the same questions asked several times: the mean over the replies to each."""
+        """Return one table of questions that were asked several times: the mean over the replies to each."""
         first = tables[0]
         if len(tables) == 1:
             return first
@@ -89,33 +90,33 @@ class Table:
 
     @property
     def pair(self) -> str | None:
-        """What a variant of a bundle and its control have in common; None for any other dataset."""
+        """The name that a variant of a bundle and its control share; None for any other dataset."""
         return self.labels[0].get("pair") if self.labels else None
 
     @property
     def errors(self) -> int:
-        """How many replies are errors."""
+        """The number of replies that are errors."""
         return sum(self.failed)
 
     def has_failed(self, row: int) -> bool:
-        """Return whether a case got an error for a reply, at least once."""
+        """Return whether any reply of a case is an error."""
         return bool(self.failed) and bool(self.failed[row])
 
     def only(self, rows: Sequence[int]) -> "Table":
-        """Return the table of some rows."""
+        """Return a table with only these rows."""
         return replace(
             self,
             ids=[self.ids[row] for row in rows],
             documents=[self.documents[row] for row in rows],
-            values=_rows_of(self.values, rows),
+            values=_select_rows(self.values, rows),
             failed=[self.failed[row] for row in rows] if self.failed else (),
             labels=[self.labels[row] for row in rows] if self.labels else (),
-            repeats=[_rows_of(one, rows) for one in self.repeats],
+            repeats=[_select_rows(one, rows) for one in self.repeats],
             contents=[self.contents[row] for row in rows] if self.contents else (),
         )
 
 
-def _rows_of(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Column]":
+def _select_rows(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Column]":
     return {name: Column(column[row] for row in rows) for name, column in values.items()}
 
 
@@ -123,18 +124,18 @@ def _rows_of(values: Mapping[str, Values], rows: Sequence[int]) -> "dict[str, Co
 
 
 def summarise(table: Table) -> dict[str, Estimate]:
-    """Return each metric's mean over a dataset."""
+    """Return the mean of each metric over a dataset."""
     return summarise_run([table])
 
 
 def summarise_run(tables: Sequence[Table]) -> dict[str, Estimate]:
-    """Return each metric's mean over a run: the mean of its datasets' means."""
+    """Return the mean of each metric over a run: the mean of its datasets' means."""
     names = dict.fromkeys(name for table in tables for name in table.values)
     return {name: _estimate([table for table in tables if name in table.values], name) for name in names}
 
 
 def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
-    """Return each metric's mean for every value of a label; cases without it are under the empty name."""
+    """Return the mean of each metric for every value of a label; cases without it have the empty value."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, labels in enumerate(table.labels):
         value = labels.get(label)
@@ -143,13 +144,13 @@ def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values there are, None where there is none."""
+    """Return the mean of the values that are not None; None where there are none."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
 
 def macro(values: Values, keys: Sequence[str]) -> float | None:
-    """Return the mean of the means of each key: every document, or dataset, counts alike whatever its rows."""
+    """Return the mean of the means of each key, so that every document or dataset has the same weight."""
     groups: dict[str, list[float | None]] = defaultdict(list)
     for value, key in zip(values, keys, strict=True):
         groups[key].append(value)
@@ -157,17 +158,17 @@ def macro(values: Values, keys: Sequence[str]) -> float | None:
 
 
 def _estimate(tables: Sequence[Table], name: str) -> Estimate:
-    strata = _strata([(table, table.values[name]) for table in tables])
+    strata = _stratify([(table, table.values[name]) for table in tables])
     values = [value for table in tables for value in table.values[name] if value is not None]
     errors = sum(table.errors for table in tables)
     datasets = sum(any(value is not None for value in table.values[name]) for table in tables)
     repeats = min(len(table.repeats) for table in tables)
-    means = [_mean(_strata([(t, t.repeats[number][name]) for t in tables])) for number in range(repeats)]
+    means = [_average(_stratify([(t, t.repeats[number][name]) for t in tables])) for number in range(repeats)]
     known = [one for one in means if one is not None]
     spread = stdev(known) if len(known) > 1 else None
     deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return Estimate(
-        _mean(strata), len(values), errors, _interval(strata), max(1, datasets), max(1, repeats), spread, deviation
+        _average(strata), len(values), errors, _find_ci(strata), max(1, datasets), max(1, repeats), spread, deviation
     )
 
 
@@ -175,36 +176,36 @@ def _estimate(tables: Sequence[Table], name: str) -> Estimate:
 
 
 def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
-    """Return how the second run differs from the first over the same questions, for the metrics that both have.
+    """Return the difference of the second run from the first over the same questions, for the metrics of both.
 
     Questions are paired by dataset and content (words, expected answer, gold, documents), not by id. A variant of a
-    bundle and its control are paired by the question that both come from.
+    bundle and its control are paired by their common original question.
     """
-    pairs = list(_pairs(first, second))
+    pairs = list(_pair_tables(first, second))
     names = dict.fromkeys(name for one, other in pairs for name in one.values if name in other.values)
-    return {name: _difference([pair for pair in pairs if all(name in t.values for t in pair)], name) for name in names}
+    return {name: _subtract([pair for pair in pairs if all(name in t.values for t in pair)], name) for name in names}
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many questions two runs share, and what became of those in each."""
+    """The number of questions that two runs share, and how many of them failed in each."""
 
     asked: int
     failed_before: int
     failed_after: int
     answered: int
-    """Those that neither run failed at: what is compared."""
+    """Questions that failed in neither run; only they are compared."""
     only_before: int = 0
     only_after: int = 0
     changed: int = 0
-    """Ids that both runs have, of questions with other words, another expected answer, other gold or documents."""
+    """Ids in both runs whose questions differ in words, expected answer, gold or documents."""
     not_comparable: tuple[str, ...] = ()
-    """Datasets that both runs have by name, without one question in common."""
+    """Datasets with the same name in both runs, but without a common question."""
 
 
 def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
-    """Return which questions two runs can be compared over."""
-    pairs = [(one, other, *_shared_rows(one, other)) for one, other in _namesakes(first, second)]
+    """Return the questions over which two runs can be compared."""
+    pairs = [(one, other, *_share_rows(one, other)) for one, other in _pair_by_name(first, second)]
     failed = [
         (one.has_failed(a), other.has_failed(b))
         for one, other, rows, at in pairs
@@ -225,39 +226,39 @@ def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
 
 
 def same_questions(first: Table, second: Table) -> Iterator[tuple[int, int]]:
-    """Yield the rows of both tables that have the same question, in the order of the first."""
-    return zip(*_shared_rows(first, second), strict=True)
+    """Yield the rows of both tables with the same question, in the order of the first table."""
+    return zip(*_share_rows(first, second), strict=True)
 
 
-def _namesakes(first: Sequence[Table], second: Sequence[Table]) -> list[tuple[Table, Table]]:
+def _pair_by_name(first: Sequence[Table], second: Sequence[Table]) -> list[tuple[Table, Table]]:
     others = {table.name: table for table in second}
     twins = {table.pair: table for table in second if table.pair}
     found = ((table, others.get(table.name) or twins.get(table.pair or "")) for table in first)
     return [(table, other) for table, other in found if other is not None]
 
 
-def _pairs(first: Sequence[Table], second: Sequence[Table]) -> Iterator[tuple[Table, Table]]:
-    for one, other in _namesakes(first, second):
-        rows, places = _shared_rows(one, other)
+def _pair_tables(first: Sequence[Table], second: Sequence[Table]) -> Iterator[tuple[Table, Table]]:
+    for one, other in _pair_by_name(first, second):
+        rows, places = _share_rows(one, other)
         yield one.only(rows), other.only(places)
 
 
-def _shared_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
-    """Return the rows of the first table that the second has too, and where: by content, or by id without it."""
-    if first.name != second.name:  # a variant and its control: by the question of the parent
+def _share_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
+    """Return the rows of the questions that both tables have, matched by content, or by id without contents."""
+    if first.name != second.name:  # a variant and its control are matched by their original question
         twins = defaultdict[Any, list[int]](list)
         for at, labels in enumerate(second.labels):
             twins[labels.get("control")].append(at)
         pairs = [(row, at) for row, labels in enumerate(first.labels) for at in twins[labels.get("control")]]
         return [row for row, _ in pairs], [at for _, at in pairs]
     by_content = bool(first.contents) and bool(second.contents)
-    place = {key: row for row, key in enumerate(_keys(second, by_content))}
-    rows = [(row, place[key]) for row, key in enumerate(_keys(first, by_content)) if key in place]
+    place = {key: row for row, key in enumerate(_list_keys(second, by_content))}
+    rows = [(row, place[key]) for row, key in enumerate(_list_keys(first, by_content)) if key in place]
     return [row for row, _ in rows], [at for _, at in rows]
 
 
-def _keys(table: Table, by_content: bool) -> Iterator[Any]:
-    """Yield what tells a question from the others; the second of two alike pairs with the second of the other run."""
+def _list_keys(table: Table, by_content: bool) -> Iterator[Any]:
+    """Yield the key of each question; the second of two equal questions pairs with the second in the other run."""
     if not by_content:
         yield from table.ids
         return
@@ -267,20 +268,23 @@ def _keys(table: Table, by_content: bool) -> Iterator[Any]:
         yield content, seen[content]
 
 
-def _difference(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
+def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
     def strata(pick: Callable[[float, float], float]) -> list[_Stratum]:
         columns = ((table, zip(table.values[name], other.values[name], strict=True)) for table, other in pairs)
-        return _strata([(t, [None if a is None or b is None else pick(a, b) for a, b in rows]) for t, rows in columns])
+        return _stratify(
+            [(t, [None if a is None or b is None else pick(a, b) for a, b in rows]) for t, rows in columns]
+        )
 
     before, after, change = strata(lambda a, _: a), strata(lambda _, b: b), strata(lambda a, b: b - a)
-    return Difference(_mean(before), _mean(after), sum(len(stratum.values) for stratum in change), _interval(change))
+    count = sum(len(stratum.values) for stratum in change)
+    return Difference(_average(before), _average(after), count, _find_ci(change))
 
 
 def change_of(first: Table, second: Table, name: str) -> float:
     """Return the change of a mean over the questions of both runs; 0 where no question has both values."""
-    [(one, other)] = _pairs([first], [replace(second, name=first.name)])
+    [(one, other)] = _pair_tables([first], [replace(second, name=first.name)])
     pairs = zip(one.values.get(name, ()), other.values.get(name, ()), strict=False)
-    return _mean(_strata([(one, [None if a is None or b is None else b - a for a, b in pairs])])) or 0.0
+    return _average(_stratify([(one, [None if a is None or b is None else b - a for a, b in pairs])])) or 0.0
 
 
 # ---------------------------------------------------------------- the bootstrap
@@ -288,7 +292,7 @@ def change_of(first: Table, second: Table, name: str) -> float:
 
 @dataclass(frozen=True)
 class _Stratum:
-    """Values that are averaged together, the document of each, and what their mean counts for."""
+    """Values that are averaged together, the document of each, and the weight of their mean."""
 
     values: tuple[float, ...]
     documents: tuple[str, ...]
@@ -299,9 +303,9 @@ class _Stratum:
         return math.fsum(self.values) / len(self.values)
 
 
-def _strata(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
-    """Return the groups of each dataset that have values; each dataset counts alike, and so does each of its groups."""
-    datasets = [groups for table, values in columns if (groups := _grouped(table, values))]
+def _stratify(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
+    """Return the groups with values of each dataset; datasets have equal weight, and so have the groups of one."""
+    datasets = [groups for table, values in columns if (groups := _group_values(table, values))]
     return [
         _Stratum(tuple(row[0] for row in rows), tuple(row[1] for row in rows), 1 / len(datasets) / len(groups))
         for groups in datasets
@@ -309,7 +313,7 @@ def _strata(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
     ]
 
 
-def _grouped(table: Table, values: Values) -> list[list[tuple[float, str]]]:
+def _group_values(table: Table, values: Values) -> list[list[tuple[float, str]]]:
     groups: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for row, value in enumerate(values):
         if value is not None:
@@ -318,22 +322,22 @@ def _grouped(table: Table, values: Values) -> list[list[tuple[float, str]]]:
     return [groups[key] for key in sorted(groups)]
 
 
-def _mean(strata: Sequence[_Stratum]) -> float | None:
+def _average(strata: Sequence[_Stratum]) -> float | None:
     return math.fsum(stratum.weight * stratum.mean for stratum in strata) if strata else None
 
 
-def _interval(strata: Sequence[_Stratum]) -> Interval | None:
-    """Return the middle 95% of the means that drawing documents anew gives, the same each time it is asked."""
+def _find_ci(strata: Sequence[_Stratum]) -> Interval | None:
+    """Return the middle 95% of the means of the resamples, always the same for the same values."""
     few = sum(len(stratum.values) for stratum in strata) <= _FEW
-    return _few_interval(tuple(strata)) if few else _drawn_interval(strata)
+    return _cache_ci(tuple(strata)) if few else _draw_ci(strata)
 
 
 @lru_cache(_REMEMBERED)
-def _few_interval(strata: tuple[_Stratum, ...]) -> Interval | None:
-    return _drawn_interval(strata)
+def _cache_ci(strata: tuple[_Stratum, ...]) -> Interval | None:
+    return _draw_ci(strata)
 
 
-def _drawn_interval(strata: Sequence[_Stratum]) -> Interval | None:
+def _draw_ci(strata: Sequence[_Stratum]) -> Interval | None:
     if not strata or any(len(set(stratum.documents)) < 2 for stratum in strata):
         return None
     drawn = [stratum.weight * _draw(stratum, number) for number, stratum in enumerate(strata)]
@@ -342,8 +346,8 @@ def _drawn_interval(strata: Sequence[_Stratum]) -> Interval | None:
 
 
 def _draw(stratum: _Stratum, number: int) -> Floats:
-    """Return the mean of each resample: as many documents as there are, drawn with replacement, with all their rows."""
-    # in the order of their names, so that the order of the rows does not matter
+    """Return the mean of each resample: documents drawn with replacement, with all their rows."""
+    # sorted by name, so that the order of the rows does not matter
     _, owner = np.unique(stratum.documents, return_inverse=True)
     sums, counts = np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)
     chance = np.random.default_rng((SEED, number))
@@ -355,7 +359,7 @@ def _draw(stratum: _Stratum, number: int) -> Floats:
 
 
 class Column(Sequence[float | None]):
-    """One value a case, in order; None, where a metric does not apply, is kept as the number that equals nothing."""
+    """One value for each case, in order; None, where a metric does not apply, is stored as NaN."""
 
     __slots__ = ("_numbers",)
 
@@ -367,7 +371,7 @@ class Column(Sequence[float | None]):
         """Add values at the end."""
         for value in values:
             if value is not None and math.isnan(value):
-                raise ValueError("a metric gave NaN for a question; one that does not apply gives None")
+                raise ValueError("a metric returned NaN for a question; return None where the metric does not apply")
             self._numbers.append(math.nan if value is None else value)
 
     def __len__(self) -> int:
@@ -387,10 +391,10 @@ class Column(Sequence[float | None]):
         return (None if number != number else number for number in self._numbers)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the values are the same, whatever sequence holds the others."""
+        """Return whether the values are equal to those of any other sequence."""
         return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
 
-    __hash__ = None  # type: ignore[assignment]  # it grows
+    __hash__ = None  # type: ignore[assignment]  # a mutable object
 
     def __repr__(self) -> str:
         return f"Column({list(self)!r})"

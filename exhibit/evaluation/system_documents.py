@@ -1,4 +1,4 @@
-"""What a system made of a dataset's documents, its texts and its chunks, and what they hold of each gold passage."""
+"""A system's own texts and chunks of a dataset's documents, and how much of each gold passage they contain."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,32 +19,32 @@ from exhibit.schemas.errors import SourceError
 
 Found = tuple[InText | None, InChunks | None]
 _REMEMBERED = 1024
-"""Golds whose result is kept: questions that are asked several times, or share a passage, come soon after another."""
+"""The number of cached results: questions that are repeated, or share a passage, follow each other closely."""
 _NAMED = 3
-"""Files that are named in a note; the others are counted."""
+"""The number of files that a note names; the others are counted."""
 
 
 class TargetDocuments:
-    """The texts and chunks of a target that has them at hand, in the text in which the gold is located."""
+    """The texts and chunks of a target that provides them, with offsets in the text in which gold is located."""
 
     def __init__(self, text: Callable[[str], str | None], chunks: Callable[[str], Sequence[Span]]) -> None:
         self._text = text
         self._chunks = lru_cache(_REMEMBERED)(lambda name: [(span,) for span in chunks(name)])
         self.find = lru_cache(_REMEMBERED)(self._find)
-        """What its text and its chunks hold of a gold passage."""
+        """The results for a gold passage in the text and in the chunks."""
 
     def _find(self, gold: GoldPassage) -> Found:
         if not gold.located or gold.filename is None:
             return None, None
         text = self._text(gold.filename)
-        if text is None:  # the system set the document aside
+        if text is None:  # the system skipped the document
             return InText("absent", 0.0, (" ".join((gold.text or "").split()),)), None
         whole = InText("whole", 1.0, (), gold.places)
         return whole, find_in_chunks(gold.places, self._chunks(gold.filename), text)
 
 
 class FileDocuments:
-    """The texts and chunks of any system, as files; the gold of a dataset is looked for in them at once."""
+    """The texts and chunks of any system, from files; all gold of a dataset is searched in them at once."""
 
     def __init__(self, dataset: Dataset, parsed: ParsedFolder | None, chunks: Sequence[Passage] | None) -> None:
         golds = dict.fromkeys(
@@ -58,7 +58,7 @@ class FileDocuments:
                 found[gold] = find_in_text(gold, document, own)
         self._found: dict[GoldPassage, Found] = {gold: (text, None) for gold, text in found.items()}
         self.unplaced = 0
-        """Chunks that have no place in the documents."""
+        """The number of chunks that were not located in the documents."""
         if chunks is not None:
             documents = dataset.documents.with_texts(texts)
             placed = place_chunks(chunks, documents)
@@ -71,14 +71,14 @@ class FileDocuments:
                     self._found[gold] = text, find_in_chunks(places, placed.by_file.get(filename, []), own.text)
 
     def find(self, gold: GoldPassage) -> Found:
-        """Return what the texts and the chunks hold of a gold passage."""
+        """Return the results for a gold passage in the texts and in the chunks."""
         return self._found.get(gold, (None, None))
 
     @classmethod
     def read(
         cls, dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]
     ) -> "FileDocuments":
-        """Read a folder of parsed texts, a file of chunks, or both; say what of them is of no use."""
+        """Read a folder of parsed texts, a file of chunks, or both; report the parts that cannot be used."""
         parsed = read_parsed_folder(folder, dataset.documents.named) if folder else None
         chunks = read_chunks(file, dataset.documents.named) if file else None
         own = cls(dataset, parsed, chunks)
@@ -86,34 +86,38 @@ class FileDocuments:
         if parsed:
             missing = sorted(wanted - set(parsed.texts))
             if missing:
-                say(f"{dataset.name}: {folder} has no text of {_named(missing)}: their gold is not known there")
+                say(
+                    f"{dataset.name}: {folder} has no text of {_list_names(missing)}: the parser's result for their "
+                    "gold is unknown"
+                )
             if parsed.left_out:
-                say(f"{dataset.name}: not read in {folder}: {_named(sorted(parsed.left_out))}")
+                say(f"{dataset.name}: not read in {folder}: {_list_names(sorted(parsed.left_out))}")
         if own.unplaced:
             say(
-                f"{dataset.name}: {own.unplaced} of {len(chunks or ())} chunks of {file} have no place in its documents"
+                f"{dataset.name}: {own.unplaced} of {len(chunks or ())} chunks of {file} were not located in its "
+                "documents"
             )
         if chunks is not None and own.unplaced == len(chunks):
             raise SourceError(
-                f"{file}: no chunk has its words in a document of {dataset.name}; is it of another bundle?"
+                f"{file}: no chunk has its words in a document of {dataset.name}; is the file from another bundle?"
             )
         return own
 
 
-def _named(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 class PlacedChunks(NamedTuple):
-    """Chunks by the file that they are from, each as its spans there, and how many have no place."""
+    """The spans of chunks by file, and the number of chunks that were not located."""
 
     by_file: Mapping[str, list[Place]]
     unplaced: int
 
 
 def place_chunks(chunks: Sequence[Passage], documents: Documents, *, label: str = "chunks") -> PlacedChunks:
-    """Place chunks by their offsets, where the words stand there, else by their words, on all places that have them."""
+    """Locate chunks by their offsets where the words are there, else by their words, at all places that have them."""
     by_file: dict[str, list[Place]] = {}
     unplaced = 0
     for chunk in track(chunks, total=len(chunks), label=label, unit="chunk"):

@@ -1,4 +1,4 @@
-"""What a system under test is: the protocol of a target, the options that every target gets, its replies."""
+"""The protocol of a target (a system under test), the options of every target, and its replies."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,39 +17,42 @@ from exhibit.storage.cache import cache_folder
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """What every target is told; each reads what it needs."""
+    """The options of every target; each target reads those that it needs."""
 
     config: Config = field(default_factory=Config)
     answers: bool = True
     """Whether the built-in pipeline answers, or only retrieves."""
     cache: Path = field(default_factory=cache_folder)
     threads: int = 4
-    """Requests at once."""
+    """The number of requests at the same time."""
     engine: str = "local"
     jobs: int | None = None
-    """What runs the built-in pipeline's own work, and with how many workers; None = all processors."""
+    """The runner of the built-in pipeline's own work, and its number of workers; None = all processors."""
     limits: Limits = field(default_factory=Limits)
-    """What one document may take."""
+    """The limits of time and memory for one document."""
     timeout: float = 60.0
-    """Seconds for one question, from connecting to the last byte, repetitions and pauses included."""
+    """Seconds for one question, from the connection to the last byte, with retries and pauses."""
     retries: int = 5
     backoff: float = 0.5
-    """How often a failing server is asked again, and the seconds before the first time; each pause is twice as long."""
+    """The number of retries, and the seconds before the first one; each later pause is twice as long."""
     ingest: Literal["auto", "never", "fresh"] | None = None
-    """Whether the system is given the documents it lacks, must have them, or gets them anew; None: as is usual."""
+    """Whether missing documents are uploaded, no documents are uploaded, or all are uploaded again.
+
+    None: the default.
+    """
     delete_collection: bool = False
     """Whether a server's documents will be deleted after the run."""
     count_pages: bool = False
-    """Whether a target that ingests nothing itself should count the pages of the corpus."""
+    """Whether a target without ingestion should count the pages of the corpus."""
     embedder: Embedder | None = None
     llm: LLM | None = None
-    """Parts used instead of those that the config names."""
+    """Components that replace those of the config."""
     function: Callable[..., Any] | None = None
-    """What the target `function` calls with each question."""
+    """The function that the target `function` calls with each question."""
 
 
 class NumberedReply(NamedTuple):
-    """A case's place in the list that was asked, and the reply to it."""
+    """The position of a case in the list of questions, and its reply."""
 
     position: int
     reply: Reply
@@ -60,23 +63,23 @@ class Target(Protocol):
 
     name: str
     exact: bool
-    """Whether its passages have spans of the documents as this project reads them, and so need not be looked for."""
+    """Whether the passages have spans in the documents as this project reads them, so that no search is needed."""
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return what is worth a note; raise ToolkitError, in one clear line, when no question could be answered.
+        """Return notes for the user; raise ToolkitError, in one clear line, when no question could be answered.
 
-        It comes before anything is ingested or asked: is there a server, does it take the key, are answer and passages
-        where they are looked for? It may ask one of the questions; their replies are not kept.
+        It is called before documents are ingested and questions asked: is the server there, is the key accepted, and
+        are answer and passages found in the reply? It may ask some of the questions; the replies are not kept.
         """
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Make a dataset's documents ready to be asked about."""
+        """Yield one reply for each case as it arrives, in any order; a failure is a reply with an error."""
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         """Yield one reply a case as it comes, in any order; a failure is a reply with an error."""
 
 
 def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:
-    """Return the ingestion of a target that has read the documents elsewhere."""
+    """Return the ingestion record of a target that has ingested the documents elsewhere."""
     pages = sum(len(document.pages) for document in dataset.documents.all()) if options.count_pages else None
     return Ingestion(files=len(dataset.files), pages=pages)

@@ -1,4 +1,4 @@
-"""The text that a system has of a document, and what it has of a gold passage."""
+"""Search a gold passage in the text that a system extracted from a document."""
 
 import re
 from collections.abc import Iterable
@@ -13,26 +13,26 @@ from exhibit.evidence.pieces import TELLING, Place, Placement
 from exhibit.evidence.place import place_text, spans_of
 
 ALTERNATIVES = 8
-"""Places of one gold that are looked at; a source names rarely more than three."""
+"""At most this many places of one gold are searched; a source rarely names more than three."""
 _AROUND = 80
-"""Characters on both sides of a short gold by which its place is known again: about a line."""
+"""Characters on each side of a short gold that identify its place: about a line."""
 
 
 @dataclass(frozen=True)
 class InText:
-    """What a system's text has of a gold passage."""
+    """How much of a gold passage a system's text contains."""
 
     how: Literal["whole", "part", "absent"]
     share: float
-    """The share of its letters and digits that the text has."""
+    """The share of the passage's letters and digits that the text contains."""
     missing: tuple[str, ...] = ()
-    """The words that the text does not have, stretch by stretch."""
+    """The words that the text lacks, in stretches."""
     places: tuple[Place, ...] = ()
-    """Where the text has it: one place for each place of the gold."""
+    """The places in the system's text, one for each place of the gold."""
 
 
 def find_in_text(gold: GoldPassage, document: Document, parsed: Document) -> InText | None:
-    """Return what a system's text has of a gold passage, the best of its places; None where that cannot be told."""
+    """Return how much of a gold passage a system's text contains, at its best place; None where that is unknown."""
     results = [_place_in_text(place, document, parsed) for place in gold.places[:ALTERNATIVES]]
     known = [result for result in results if result is not None]
     if not known:
@@ -51,18 +51,18 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
     if len(letters.text) < TELLING:
         return _place_short(place, letters.text, document, parsed)
     placement = place_text(words, parsed)
-    missing = [words[start:end] for start, end in _missing_ranges(words, placement, parsed)]
+    missing = [words[start:end] for start, end in _find_missing_ranges(words, placement, parsed)]
     gone = sum(len(letters_of(stretch).text) for stretch in missing)
     share = max(0.0, 1 - gone / len(letters.text))
     if not placement.pieces:
         return InText("absent", 0.0, (plain_words(words),))
-    spans = _nearest_spans(placement, parsed, where)
+    spans = _find_nearest_spans(placement, parsed, where)
     named = tuple(filter(None, map(plain_words, missing)))
     return InText("part" if gone else "whole", share, named, (spans,))
 
 
 def _place_short(place: Place, letters: str, document: Document, parsed: Document) -> InText | None:
-    """Return what a text has of a few words, which are known again by the words around them.
+    """Return how much of a short passage a text contains; the words around it identify the place.
 
     None where the text has these words, but not between the same neighbours: it may be another place.
     """
@@ -90,25 +90,25 @@ def _find_letters(letters: str, text: str, spans: Place) -> Span | None:
     return Span(start + first, start + last)
 
 
-def _nearest_spans(placement: Placement, parsed: Document, where: float) -> Place:
-    """Return the place of a text; of equal places the one nearest to an offset."""
+def _find_nearest_spans(placement: Placement, parsed: Document, where: float) -> Place:
+    """Return the spans of a placement; of equal places the one nearest to an offset."""
     chosen = {min(piece.places, key=lambda place: abs(place[0].start - where)) for piece in placement.pieces}
     return tuple(sorted(spans_of(placement, parsed, wanted=chosen.__contains__)))
 
 
-def _missing_ranges(words: str, placement: Placement, parsed: Document) -> list[Span]:
-    """Return the ranges of a gold's words that a text does not have, those inside a placed piece among them."""
+def _find_missing_ranges(words: str, placement: Placement, parsed: Document) -> list[Span]:
+    """Return the ranges of a gold's words that a text lacks, including those inside a located piece."""
     missing = list(placement.added)
     for piece in placement.pieces:
         own = words[piece.start : piece.end]
         if piece.letters < len(letters_of(own).text):
             there = " ".join(parsed.text[span.start : span.end] for span in piece.places[0])
-            missing += [Span(piece.start + start, piece.start + end) for start, end in _missing_words(own, there)]
+            missing += [Span(piece.start + start, piece.start + end) for start, end in _find_missing_words(own, there)]
     return sorted(missing)
 
 
-def _missing_words(own: str, other: str) -> Iterable[Span]:
-    """Yield the words of one text that another, which is almost the same, does not have; hyphens do not matter."""
+def _find_missing_words(own: str, other: str) -> Iterable[Span]:
+    """Yield the words of one text that another, almost equal text lacks; hyphens are ignored."""
     mine = [match.span() for match in re.finditer(r"\S+", own)]
     theirs = [letters_of(word).text for word in other.split()]
     matcher = SequenceMatcher(None, [letters_of(own[start:end]).text for start, end in mine], theirs, autojunk=False)

@@ -1,4 +1,4 @@
-"""Means and differences as text: every mean with its interval, its n and what failed, within a given width."""
+"""Format means and differences as text: each mean with its interval, its n and the failures, within a given width."""
 
 from collections.abc import Container, Mapping, Sequence
 
@@ -8,13 +8,13 @@ from exhibit.evaluation.metrics import CEILING, K, describe_metric, name_request
 from exhibit.runtime.command import align_rows
 
 ALL = "ALL"
-NARROW = 80  # columns: what every terminal has
+NARROW = 80  # columns that every terminal has
 
 
 def shown_metrics(
     summary: Mapping[str, statistics.Estimate | statistics.Difference], asked: Sequence[str] = ()
 ) -> list[str]:
-    """Return the metrics that a table shows: those asked for, or those that tell most."""
+    """Return the metrics that a table shows: the requested ones, or the most informative ones."""
     if asked:
         wanted = set(map(name_request, asked))
         return [name for name in summary if {name, name.partition("@")[0]} & wanted] or list(summary)
@@ -26,7 +26,7 @@ def shown_metrics(
 
 
 def ceiling_of(metric: str, known: Container[str]) -> str | None:
-    """Return the metric that is the most another one can reach: of gold found, the gold that the chunks leave."""
+    """Return the metric that limits another one: recall of gold is limited by the gold that the chunks contain."""
     if metric != f"recall@{K}":
         return None
     return next((name for stage in ("chunks", "text") if (name := f"{CEILING}{stage}") in known), None)
@@ -35,20 +35,20 @@ def ceiling_of(metric: str, known: Container[str]) -> str | None:
 def table_of(
     columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], *, width: int = NARROW
 ) -> str:
-    """Return means with their intervals: a column a dataset or run where that fits, else one below another."""
+    """Return means with their intervals: one column per dataset or run where they fit, else one below another."""
     beside = align_rows(mean_rows(columns, metrics))
-    lines = beside if max(map(len, beside)) <= width else _below_each_other(columns, metrics, width)
+    lines = beside if max(map(len, beside)) <= width else _format_blocks(columns, metrics, width)
     return "\n".join([*lines, *mean_notes(columns)])
 
 
-def _below_each_other(
+def _format_blocks(
     columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], width: int
 ) -> list[str]:
-    """Return a block for each dataset or run, its figures aligned; deviations are left out where there is no room."""
+    """Return a block for each dataset or run, with aligned figures; deviations are left out where there is no room."""
     scale = read_scale()
     rows = {
         column: [
-            [f"  {_title(name)}", *_parts(name, means.get(name), scale.of(column, name))]
+            [f"  {_format_title(name)}", *_format_parts(name, means.get(name), scale.of(column, name))]
             for name in metrics
             if name in means
         ]
@@ -60,37 +60,37 @@ def _below_each_other(
     for at in sorted(_SPREAD & set(kept), reverse=True):
         if sum(widths[one] + 2 for one in kept) - 2 > width:
             kept.remove(at)
-    lines = iter(align_rows([[_right(row, at, every) for at in kept] for row in every]))
+    lines = iter(align_rows([[_align_right(row, at, every) for at in kept] for row in every]))
     blocks = []
     for column, block in rows.items():
-        blocks += [_head(column, columns[column]), *(next(lines) for _ in block)]
+        blocks += [_format_head(column, columns[column]), *(next(lines) for _ in block)]
     return blocks
 
 
-_PARTS = 6  # of a mean, as `_parts` gives them
-_SPREAD = {3, 4}  # the deviations among the cells of a row, which summary.json has as well
-_FIGURE = 1  # the cell of the mean, which is set to the right
+_PARTS = 6  # cells of a mean, in the order of `_format_parts`
+_SPREAD = {3, 4}  # the cells with deviations, which summary.json has as well
+_FIGURE = 1  # the cell of the mean, which is right-aligned
 
 
-def _right(row: Sequence[str], at: int, every: Sequence[Sequence[str]]) -> str:
+def _align_right(row: Sequence[str], at: int, every: Sequence[Sequence[str]]) -> str:
     return row[at].rjust(max(len(one[at]) for one in every)) if at == _FIGURE else row[at]
 
 
 def mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
-    """Return the cells of such a table, its head first."""
-    head, scale = ["", *(_head(name, means) for name, means in columns.items())], read_scale()
+    """Return the cells of a table of means, the header first."""
+    head, scale = ["", *(_format_head(name, means) for name, means in columns.items())], read_scale()
     rows = []
     for name in metrics:
         cells = (cell(name, means.get(name), scale.of(column, name)) for column, means in columns.items())
-        rows.append([_title(name), *cells])
+        rows.append([_format_title(name), *cells])
     return [head, *rows]
 
 
 def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list[str]:
-    """Return what a reader of such a table must know: how means of datasets are taken, and what failed."""
+    """Return the notes below such a table: how the means of datasets are computed, and what failed."""
     lines = []
-    if any(_datasets(means) > 1 for means in columns.values()):
-        lines.append("A mean over several datasets is the mean of their means: each dataset counts alike.")
+    if any(_count_datasets(means) > 1 for means in columns.values()):
+        lines.append("The mean over several datasets is the mean of their means: each dataset has the same weight.")
     failed = {name: max((one.errors for one in means.values()), default=0) for name, means in columns.items()}
     if any(failed.values()):
         counts = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
@@ -99,15 +99,15 @@ def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list
 
 
 def cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
-    """Return a mean, its interval in brackets, its standard deviation, what it is taken over, what failed, its band."""
-    mean, ends, std, spread, over, band = _parts(name, estimate, bands)
+    """Return a mean with its interval, its standard deviation, its n, the failures and its band."""
+    mean, ends, std, spread, over, band = _format_parts(name, estimate, bands)
     if estimate is None or estimate.mean is None:
         return mean + (f", {estimate.errors} failed" if estimate and estimate.errors else "")
     return " ".join(filter(None, (mean, ends, std, spread, f"({over})", band)))
 
 
-def _parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None") -> tuple[str, ...]:
-    """Return a mean, its interval, its deviations over questions and over runs, its n and failures, its band."""
+def _format_parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None") -> tuple[str, ...]:
+    """Return a mean, its interval, its deviations over questions and over rounds, its n and failures, its band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
         return ("–", "", "", "", failed.removeprefix(", "), "")
@@ -122,17 +122,17 @@ def _parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None
     )
 
 
-def _head(name: str, means: Mapping[str, statistics.Estimate]) -> str:
-    datasets = _datasets(means)
+def _format_head(name: str, means: Mapping[str, statistics.Estimate]) -> str:
+    datasets = _count_datasets(means)
     return f"{name} (mean of {datasets} datasets)" if datasets > 1 else name
 
 
-def _datasets(means: Mapping[str, statistics.Estimate]) -> int:
+def _count_datasets(means: Mapping[str, statistics.Estimate]) -> int:
     return max((estimate.datasets for estimate in means.values()), default=1)
 
 
-def _title(name: str) -> str:
-    """Return a metric's name with its unit and, where less is better, an arrow that says so."""
+def _format_title(name: str) -> str:
+    """Return a metric's name with its unit and, where less is better, an arrow down."""
     metric = describe_metric(name)
     sign = f" {metric.sign}" if metric.sign else ""
     return f"{name}{sign}{' ↓' if metric.better == 'less' else ''}"
@@ -144,35 +144,37 @@ def _title(name: str) -> str:
 def diff_lines(
     differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
 ) -> list[str]:
-    """Return two runs' table in lines, and what is not compared."""
+    """Return the lines of the table of two runs, and notes on questions that are not compared."""
     lines = [*align_rows(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
     if any(differences[name].mean and not differences[name].ci95 for name in metrics):
-        lines.append("no interval: the questions are about too few documents to know what chance does")
+        lines.append("no interval: the questions are about too few documents to estimate chance")
     return lines
 
 
 def diff_rows(
     differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
 ) -> list[list[str]]:
-    """Return a row a metric: before, after, the change with its interval, n, and an arrow where it is beyond chance.
+    """Return a row for each metric: before, after, the change with its interval, n, and an arrow if it is significant.
 
-    The first row is how many questions failed: more than before is worse, whatever the means of the others are.
+    The first row is the number of failed questions: more than before is worse, whatever the means of the others are.
     """
-    rows = [["", "before", "after", "change", "n", ""], _failures(overlap)]
+    rows = [["", "before", "after", "change", "n", ""], _format_failures(overlap)]
     for name in metrics:
         difference = differences[name]
         metric = describe_metric(name)
         if difference.first is None or difference.second is None or difference.mean is None:
-            rows.append([_title(name), "–", "–", "–", "0", ""])
+            rows.append([_format_title(name), "–", "–", "–", "0", ""])
             continue
         ends = f" [{', '.join(metric.figure(end, signed=True) for end in difference.ci95)}]" if difference.ci95 else ""
         change = f"{metric.figure(difference.mean, signed=True)}{ends}"
         before, after = metric.figure(difference.first), metric.figure(difference.second)
-        rows.append([_title(name), before, after, change, str(difference.n), _direction(name, difference)])
+        rows.append(
+            [_format_title(name), before, after, change, str(difference.n), _format_direction(name, difference)]
+        )
     return rows
 
 
-def _failures(overlap: statistics.Overlap) -> list[str]:
+def _format_failures(overlap: statistics.Overlap) -> list[str]:
     change = overlap.failed_after - overlap.failed_before
     direction = "=" if not change else "▲ worse" if change > 0 else "▼ better"
     row = ["failed questions ↓", str(overlap.failed_before), str(overlap.failed_after), f"{change:+d}"]
@@ -180,22 +182,22 @@ def _failures(overlap: statistics.Overlap) -> list[str]:
 
 
 def not_compared(overlap: statistics.Overlap) -> list[str]:
-    """Return what is not compared: questions that differ, that one run did not ask, or did not get an answer to."""
+    """Return notes on what is not compared: questions that differ, are in one run only, or failed in one run."""
     lines = [f"{name}: not comparable: no question of it is the same in both runs" for name in overlap.not_comparable]
     if overlap.changed:
         lines.append(
-            f"{overlap.changed} questions have the same id in both runs and are not the same: "
-            "their words, expected answer, gold or documents differ"
+            f"{overlap.changed} questions have the same id in both runs but differ in their words, expected answer, "
+            "gold or documents"
         )
     if overlap.answered < overlap.asked:
         lines.append(f"compared over the {overlap.answered} of {overlap.asked} questions that both runs answered")
     for count, which in ((overlap.only_before, "first"), (overlap.only_after, "second")):
         if count:
-            lines.append(f"{count} questions are in the {which} run alone and are left out")
+            lines.append(f"{count} questions are only in the {which} run and are left out")
     return lines
 
 
-def _direction(name: str, difference: statistics.Difference) -> str:
+def _format_direction(name: str, difference: statistics.Difference) -> str:
     change = difference.mean or 0.0
     if not change:
         return "="

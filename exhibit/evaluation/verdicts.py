@@ -1,9 +1,7 @@
-"""What became of a question: one verdict with its evidence.
+"""Give each question one verdict with its evidence: where, on the way from document to answer, it went wrong.
 
-A verdict says where on the way from document to answer a question went wrong.
-
-Retrieval: the passage that answers was not among those read. Reading: it was, and the answer refuses, or is made from
-others. Invented: the answer says what none of its passages does, or answers what the documents do not.
+Retrieval: the passage with the answer was not among those read. Reading: it was read, but the answer refuses or uses
+other passages. Invented: the answer states what none of its passages does, or answers an impossible question.
 """
 
 from collections.abc import Collection, Sequence
@@ -47,42 +45,42 @@ STAGES: dict[Verdict, Stage] = {
     "figures that no passage has": "invented",
     "answered though impossible": "invented",
 }
-"""Where a failure lies; the other verdicts are no failures of the system, or cannot be told."""
+"""The stage of each failure; the other verdicts are no failures of the system, or cannot be decided."""
 
 
 @dataclass(frozen=True)
 class Judgment:
-    """A verdict and what it rests on."""
+    """A verdict and its evidence."""
 
     verdict: Verdict
     evidence: str
 
     @property
     def stage(self) -> Stage | None:
-        """Where the failure lies, None where there is none or it cannot be told."""
+        """The stage of the failure; None where there is no failure or its stage is unknown."""
         return STAGES.get(self.verdict)
 
 
 def judge(case: Case, *, k: int = K) -> Verdict:
-    """Return what became of a question; `answered` is also an impossible one that was refused."""
+    """Return the verdict on a question; `answered` includes impossible questions that were refused."""
     return examine(case, k=k).verdict
 
 
 def examine(case: Case, *, k: int = K) -> Judgment:
     """Return the verdict on a question with its evidence.
 
-    The passages that count are those an answer was made from, where that is known, else the first k. Gold that is
-    among the first k, but not among those, or that the answer does not cite though it cites others, was not used.
-    An answer that is right is no fault, whatever it was made from.
+    Only the passages that the answer was made from count, where they are known, else the first k. Gold was not used if
+    it is among the first k but not among those passages, or if the answer cites only other passages. A right answer is
+    no fault, whatever it was made from.
     """
     reply = case.reply
     if reply.error:
         return Judgment("failed", reply.error)
     refused = reply.answer is not None and is_refusal(reply.answer)
     if case.is_impossible:
-        return _impossible(case, refused)
+        return _judge_impossible(case, refused)
     by_passage = any(gold.worded for gold in case.gold) and (reply.passages or reply.answer is None)
-    judgment = _retrieval(case, refused, k) if by_passage else _by_answer(case, refused, k)
+    judgment = _judge_retrieval(case, refused, k) if by_passage else _judge_by_answer(case, refused, k)
     if refused or reply.answer is None:
         return judgment
     right = answer_judgement(case) == "right"
@@ -96,7 +94,7 @@ def examine(case: Case, *, k: int = K) -> Judgment:
     return judgment
 
 
-def _impossible(case: Case, refused: bool) -> Judgment:
+def _judge_impossible(case: Case, refused: bool) -> Judgment:
     if case.reply.answer is None:
         return Judgment("cannot be judged", "The documents do not answer it, and no answer was asked for.")
     if refused:
@@ -105,15 +103,15 @@ def _impossible(case: Case, refused: bool) -> Judgment:
 
 
 def find_cited(case: Case) -> list[int]:
-    """Return the numbers of the passages that an answer cites, each once, as far as there are such passages."""
+    """Return the numbers of the passages that an answer cites, each once; numbers without a passage are left out."""
     numbers = (number for citation in find_citations(case.reply.answer or "") for number in citation.numbers)
     return list(dict.fromkeys(number for number in numbers if 1 <= number <= len(case.reply.passages)))
 
 
-def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
-    """Return what can be told where no passage can be held against gold: by the file, then by the expected answer."""
+def _judge_by_answer(case: Case, refused: bool, k: int) -> Judgment:
+    """Return the verdict where no passage can be compared with gold: by the file, then by the expected answer."""
     why = "the benchmark quotes no words of it"
-    by_file = _by_file(gold_files(case), case.reply.read(k), "right document, passage unknown", why)
+    by_file = _judge_by_file(gold_files(case), case.reply.read(k), "right document, passage unknown", why)
     known = bool(gold_files(case)) and bool(case.reply.passages)
     if known and by_file.verdict == "wrong document":
         return by_file
@@ -132,7 +130,7 @@ def _by_answer(case: Case, refused: bool, k: int) -> Judgment:
     return by_file if known else Judgment("cannot be judged", f"Nothing tells {missing}.")
 
 
-def _by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, why: str) -> Judgment:
+def _judge_by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, why: str) -> Judgment:
     wrong = [is_wrong_file(passage, files) for passage in read]
     if False in wrong:
         first = wrong.index(False) + 1
@@ -143,7 +141,7 @@ def _by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, 
     return Judgment("wrong document", f"None of the {len(read)} passages read is from a document with gold.")
 
 
-def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
+def _judge_retrieval(case: Case, refused: bool, k: int) -> Judgment:
     passages = case.reply.passages
     read = case.reply.numbers_read(k)
     golds = [gold for gold in case.gold if gold.worded]
@@ -151,7 +149,7 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     used = first_found(case, read)
     seen = used or first_found(case, looked_at)
     if seen is None:
-        return _not_found(case, golds, read, k)
+        return _judge_not_found(case, golds, read, k)
     where = f"With passage {seen} at least half of the gold is found"
     if used is None:
         return Judgment("retrieved but not used", f"{where}, but only {len(read)} were read.")
@@ -163,8 +161,8 @@ def _retrieval(case: Case, refused: bool, k: int) -> Judgment:
     return Judgment("retrieved but not used", f"{where}. The answer cites {', '.join(map(str, named))}.")
 
 
-def _not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int) -> Judgment:
-    """Return what can be told where no gold passage is found: another version, another passage, or another file."""
+def _judge_not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int) -> Judgment:
+    """Return the verdict where no gold passage is found: another version, another passage, or another file."""
     passages = case.reply.passages
     version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
     if version is not None:
@@ -174,14 +172,14 @@ def _not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k:
     why += f", which passage {touching} touches" if touching else ""
     unknown = bool(read) and not any(passages[number - 1].tells for number in read)
     files = {gold.filename for gold in golds if gold.filename}
-    judgment = _by_file(files, case.reply.read(k), "right document, wrong passage", why)
+    judgment = _judge_by_file(files, case.reply.read(k), "right document, wrong passage", why)
     if unknown and judgment.verdict == "right document, wrong passage" and any(p.text.strip() for p in passages):
         return Judgment("cannot be judged", f"No place can be told for the words of the {len(read)} passages read.")
     return judgment
 
 
 def _touches(passage: Passage, gold: GoldPassage) -> bool:
-    """Return whether a passage has a character of located gold, or holds half of the words of other gold."""
+    """Return whether a passage has a character of located gold, or half of the words of other gold."""
     if gold.places and passage.span is not None:
         return passage.source == gold.filename and any(touches(span, gold) for span in passage.spans)
     return rank_found(gold, [passage]) is not None

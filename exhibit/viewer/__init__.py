@@ -1,4 +1,4 @@
-"""One static viewer over runs: the report, any number of runs compared, runs over time, and review by an expert.
+"""One static viewer over runs: the report, a comparison of runs, runs over time, and the review by an expert.
 
 >>> write_report(Path("results/first"))
 """

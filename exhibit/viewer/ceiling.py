@@ -1,10 +1,10 @@
-"""Compares PDF parsers and chunkers on a bundle: how much gold each keeps whole, in part, or loses.
+"""Compare PDF parsers and chunkers on a bundle: how much gold each keeps whole, in part, or loses.
 
     exhibit ceiling datasets_out/cuad --parser pypdf --parser pdfplumber --splitter rcts:500 --splitter sections
     exhibit ceiling datasets_out/cuad --parsed docling=parsed/ --html ceiling.html
     exhibit ceiling datasets_out/cuad --chunks chunks.jsonl
 
-No system is asked: what a parser or a chunker loses here, no search, reranker or model brings back.
+No system is asked: gold that a parser or a chunker loses, no search, reranker or model can bring back.
 """
 
 import sys
@@ -45,11 +45,11 @@ from exhibit.schemas.parsing import parse_pair
 from exhibit.storage.atomic import write_whole
 
 _PARSERS = ("pypdf", "pypdfium2")
-"""Parsers that are compared where none is named: those that every installation has."""
+"""The parsers that are compared where none is named: those of every installation."""
 _SHOWN = 200
-"""Passages that a page lists for each parser and chunker; --json has all."""
+"""The number of passages that a page lists for each parser and chunker; --json has all."""
 _FAULTS = 5
-"""Documents that were not read and are named on the terminal."""
+"""The number of unread documents that are named on the terminal."""
 _COLOURS = {"whole": "#2a7f62", "part": "#d9a441", "lost": "#b3423a"}
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:62rem;padding:0 1rem;color:#222}
@@ -66,13 +66,15 @@ def measure_dataset(
     splitters: Sequence[str],
     chunk_files: Sequence[Path],
 ) -> tuple[list[Ceiling], int]:
-    """Return what each parser, each splitter on each parser's text, and each chunk file keeps of the gold.
+    """Return how much gold each parser, each splitter on each parser's text, and each chunk file keeps.
 
-    The second value is the number of gold passages that are not located, and in no figure.
+    The second value is the number of gold passages that are not located and in no figure.
     """
     items, unlocated = gold_items(dataset)
     if not items:
-        raise BundleError(f"{dataset.root}: no gold passage is located; there is nothing to measure")
+        raise BundleError(
+            f"{dataset.root}: no gold passage is located, so there is nothing to measure; choose another bundle"
+        )
     cutters = [NamedSplitter.of(wanted) for wanted in splitters]
     filenames = {item.document.filename for item in items}
     readings = [read_with_parser(name, dataset, filenames) for name in parsers]
@@ -93,7 +95,7 @@ def measure_dataset(
 
 
 def table_lines(ceilings: Sequence[Ceiling]) -> list[str]:
-    """Return the figures in lines: the parsers, then the chunkers."""
+    """Return the figures as lines: the parsers, then the chunkers."""
     lines: list[str] = []
     for is_chunker, title in ((False, "parser"), (True, "chunker")):
         some = [one for one in ceilings if one.is_chunker == is_chunker]
@@ -102,25 +104,25 @@ def table_lines(ceilings: Sequence[Ceiling]) -> list[str]:
         head = [title, "gold", "n", "whole", "", "cut" if is_chunker else "in part", "lost", "not known"]
         rows = [[*head, "cut before a proviso" if is_chunker else "", "seconds"]]
         for ceiling in some:
-            rows += [[*_cells(row), *_last_cells(ceiling, row)] for row in ceiling.rows]
+            rows += [[*_format_cells(row), *_format_last_cells(ceiling, row)] for row in ceiling.rows]
         lines += [*align_rows(rows), ""]
     return lines[:-1]
 
 
-def _cells(row: CeilingRow) -> list[str]:
+def _format_cells(row: CeilingRow) -> list[str]:
     whole, ends = row.shares["whole"], row.shares["whole"].ci95
     name = row.name if row.kind == ALL_KINDS else ""
     interval = f"[{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""
-    rest = [_figure(row.shares[one].mean) for one in OUTCOMES[1:]]
-    return [name, row.kind, str(whole.n), _figure(whole.mean), interval, *rest, str(row.unknown)]
+    rest = [_format_figure(row.shares[one].mean) for one in OUTCOMES[1:]]
+    return [name, row.kind, str(whole.n), _format_figure(whole.mean), interval, *rest, str(row.unknown)]
 
 
-def _last_cells(ceiling: Ceiling, row: CeilingRow) -> list[str]:
+def _format_last_cells(ceiling: Ceiling, row: CeilingRow) -> list[str]:
     seconds = f"{ceiling.seconds:.1f}" if ceiling.seconds is not None and row.kind == ALL_KINDS else ""
     return [str(row.before_proviso) if ceiling.is_chunker else "", seconds]
 
 
-def _figure(share: float | None) -> str:
+def _format_figure(share: float | None) -> str:
     return "–" if share is None else f"{share:.3f}"
 
 
@@ -129,48 +131,48 @@ def _figure(share: float | None) -> str:
 
 def draw_page(title: str, ceilings: Sequence[Ceiling], notes: Sequence[str]) -> str:
     """Return a page that needs no other file: a bar for each row, and the passages that were lost or cut."""
-    parts = [Markup("<h1>{}</h1>").format(f"What is left of the gold: {title}"), _legend()]
+    parts = [Markup("<h1>{}</h1>").format(f"What is left of the gold: {title}"), _draw_legend()]
     parts += [Markup("<p>{}</p>").format(note) for note in notes]
     for is_chunker, heading in ((False, "Parsers"), (True, "Chunkers")):
         some = [one for one in ceilings if one.is_chunker == is_chunker]
         if some:
-            parts += [Markup("<h2>{}</h2>").format(heading), _bars(some)]
-            parts += [_details(one) for one in some if one.lost]
+            parts += [Markup("<h2>{}</h2>").format(heading), _draw_bars(some)]
+            parts += [_draw_details(one) for one in some if one.lost]
     head = Markup('<!doctype html><html lang="en"><meta charset="utf-8"><title>{}</title><style>{}</style>')
     return head.format(f"Ceiling: {title}", Markup(_STYLE)) + Markup("\n").join(parts) + Markup("</html>\n")
 
 
-def _legend() -> Markup:
+def _draw_legend() -> Markup:
     words = {"whole": "whole", "part": "in part, or cut", "lost": "lost"}
     marks = [Markup('<b style="color:{}">■</b> {}').format(_COLOURS[one], words[one]) for one in OUTCOMES]
     return Markup("<p>{}. Brackets: 95% interval of the share that is whole.</p>").format(Markup(" ").join(marks))
 
 
-def _bars(ceilings: Sequence[Ceiling]) -> Markup:
+def _draw_bars(ceilings: Sequence[Ceiling]) -> Markup:
     rows = [Markup("<table><tr><th></th><th>gold</th><th>share</th><th>whole</th><th>n</th></tr>")]
     for row in (row for ceiling in ceilings for row in ceiling.rows):
-        cells = _cells(row)
+        cells = _format_cells(row)
         rows.append(
             Markup('<tr><td>{}</td><td>{}</td><td>{}</td><td class="n">{}</td><td class="n">{}</td></tr>').format(
-                cells[0], row.kind, _bar(row), f"{cells[3]} {cells[4]}", cells[2]
+                cells[0], row.kind, _draw_bar(row), f"{cells[3]} {cells[4]}", cells[2]
             )
         )
     return Markup("").join([*rows, Markup("</table>")])
 
 
-def _bar(row: CeilingRow) -> Markup:
+def _draw_bar(row: CeilingRow) -> Markup:
     rects, at = [], 0.0
     for one in OUTCOMES:
         width = 300 * (row.shares[one].mean or 0.0)
         rects.append(Markup('<rect x="{:.1f}" width="{:.1f}" height="14" fill="{}"/>').format(at, width, _COLOURS[one]))
         at += width
-    label = ", ".join(f"{one} {_figure(row.shares[one].mean)}" for one in OUTCOMES)
+    label = ", ".join(f"{one} {_format_figure(row.shares[one].mean)}" for one in OUTCOMES)
     svg = Markup('<svg width="300" height="14" role="img" aria-label="{}">{}</svg>')
     return svg.format(label, Markup("").join(rects))
 
 
-def _details(ceiling: Ceiling) -> Markup:
-    lines = [_described(one) for one in ceiling.lost[:_SHOWN]]
+def _draw_details(ceiling: Ceiling) -> Markup:
+    lines = [_describe_lost(one) for one in ceiling.lost[:_SHOWN]]
     more = len(ceiling.lost) - len(lines)
     tail = Markup("<p>and {} more, which --json has</p>").format(more) if more else Markup("")
     summary = f"{ceiling.name}: {len(ceiling.lost)} passages not whole"
@@ -178,7 +180,7 @@ def _details(ceiling: Ceiling) -> Markup:
     return body.format(summary, Markup("").join(lines), tail)
 
 
-def _described(one: Lost) -> Markup:
+def _describe_lost(one: Lost) -> Markup:
     where = f"question {one.question}, {one.filename}" + (f", page {one.pages[0]}" if one.pages else "")
     words = Markup("<li>{} ({}, {})").format(where, one.kind, one.outcome)
     if one.cut:
@@ -193,9 +195,9 @@ def _described(one: Lost) -> Markup:
 # ---------------------------------------------------------------- the command
 
 
-def _notes(ceilings: Sequence[Ceiling], unlocated: int) -> Iterator[str]:
+def _make_notes(ceilings: Sequence[Ceiling], unlocated: int) -> Iterator[str]:
     if unlocated:
-        yield f"{unlocated} gold passages are not located, and in no figure"
+        yield f"{unlocated} gold passages are not located, and are in no figure"
     for ceiling in ceilings:
         if ceiling.faults:
             named = "; ".join(f"{name}: {why}" for name, why in list(ceiling.faults.items())[:_FAULTS])
@@ -205,7 +207,7 @@ def _notes(ceilings: Sequence[Ceiling], unlocated: int) -> Iterator[str]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure parsers and chunkers on one bundle, print the figures, and draw them where --html names a file."""
+    """Measure parsers and chunkers on one bundle, print the figures, and write a page if --html names a file."""
     parser = build_parser("exhibit ceiling", __doc__)
     known = ", ".join(plugin_names("exhibit.evaluation.parsers"))
     parser.add_argument("bundle", metavar="BUNDLE", help="a bundle's folder or URL")
@@ -216,16 +218,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         action="append",
         default=[],
         metavar="NAME=FOLDER",
-        help="texts of another parser, one file a document: text, Markdown, HTML, or JSON of Docling, MinerU, "
-        "Unstructured, Marker, LlamaParse; may be repeated",
+        help=(
+            "texts of another parser, one file per document: text, Markdown, HTML, or JSON of Docling, MinerU, "
+            "Unstructured, Marker, LlamaParse; may be repeated"
+        ),
     )
     splitters = ", ".join(plugin_names("exhibit.rag.splitters"))
-    what = f"a splitter and the size of its chunks, as rcts:500 (there are {splitters}); may be repeated"
+    what = f"a splitter and its chunk size, such as rcts:500 (the splitters are {splitters}); may be repeated"
     add("--splitter", action="append", default=[], metavar="NAME[:SIZE]", help=what)
-    what = "chunks of another system, one a row: JSONL, JSON, CSV or Parquet; may be repeated"
+    what = "chunks of another system, one per row: JSONL, JSON, CSV or Parquet; may be repeated"
     add("--chunks", action="append", default=[], type=Path, metavar="FILE", help=what)
     add("--limit", type=parse_positive, metavar="N", help="only the gold of the first N questions")
-    add("--html", type=Path, metavar="FILE", help="draw the figures on a page, with the passages that were lost")
+    add("--html", type=Path, metavar="FILE", help="write a page with the figures and the lost passages to this file")
     add_limit_arguments(parser)
     add_json(parser)
     options = parser.parse_args(argv)
@@ -243,7 +247,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             splitters=options.splitter,
             chunk_files=options.chunks,
         )
-    notes = [*warnings, *_notes(ceilings, unlocated)]
+    notes = [*warnings, *_make_notes(ceilings, unlocated)]
     for note in notes:
         print_note(note)
     record = {"bundle": dataset.name, "not_located": unlocated, "ceilings": [one.as_record() for one in ceilings]}

@@ -1,4 +1,4 @@
-"""Selects the pages that cases show, and draws as many as the limit allows: each page once, documents in parallel."""
+"""Select the pages that cases show, and draw as many as the limit allows: each page once, documents in parallel."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from exhibit.storage.bundle import corpus_files
 from exhibit.storage.locations import Location, Remote, fetch_file
 
 PASSAGES = 10
-"""Passages that are drawn and quoted even if no answer cites them: the rows hold the words of as many."""
+"""The number of passages that are drawn and quoted even if no answer cites them; rows have the text of as many."""
 PAGES = 2000
-"""Default limit of drawn pages, a minute on two cores: 53 ms and 36 kB each on contracts of CUAD."""
+"""The default limit of drawn pages, one minute on two cores: 53 ms and 36 kB each on contracts of CUAD."""
 _TOP = 3
-"""Passages whose pages are shown even when no answer cites them."""
-_GOLD_PAGES = 2  # pages of gold that are drawn at least: a quote may run over a page's end
+"""The number of passages whose pages are shown even if no answer cites them."""
+_GOLD_PAGES = 2  # pages of gold that are drawn at least: a quote may continue on the next page
 _PAGES = 4
-"""Pages that a case shows at most."""
+"""The largest number of pages that a case shows."""
 
 DocumentKey = tuple[str, str]
 """A dataset and a filename."""
@@ -46,7 +46,7 @@ class Wanted:
         return self.numbers.setdefault((dataset, filename), len(self.numbers))
 
     def ask(self, row: RunQuestion, at: Mapping[str, PlacedSpans], *, rank: int | None) -> list[list[int]]:
-        """Return the pages a case shows as `[document, page]`; with a rank they may be drawn, the lowest first."""
+        """Return the pages that a case shows as `[document, page]`; those with the lowest rank are drawn first."""
         shown = []
         for filename, page in choose_pages(row, at):
             number = self.number(row.dataset, filename)
@@ -82,7 +82,7 @@ class Wanted:
 
 def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int = _PAGES) -> list[tuple[str, int]]:
     """Return the pages to show in order, 0 where a document has none; gold leaves room for retrieved passages."""
-    gold = dict.fromkeys(_gold_pages(row, at))
+    gold = dict.fromkeys(_list_gold_pages(row, at))
     passages = row.reply.passages
     others: dict[tuple[str, int], None] = {}
     for number in dict.fromkeys([*row.reply.citations, *range(1, _TOP + 1)]):
@@ -94,7 +94,7 @@ def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int =
     return [*list(gold)[:room], *others][:most]
 
 
-def _gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterator[tuple[str, int]]:
+def _list_gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterator[tuple[str, int]]:
     for gold in row.gold:
         if not gold.filename or not gold.places:
             continue
@@ -102,7 +102,7 @@ def _gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterator[tup
         best = best_place(gold.places, chain(*retrieved.values()))
         pages = gold.pages or [0]
         if best != [Span(*span) for span in gold.places[0]]:
-            # the rows have the pages of the first place alone; the best one is where a passage met it
+            # rows have the pages of the first place only; the best place is the one that a passage overlaps
             met = [number for number, spans in retrieved.items() if any(meets(span, best) for span in spans)]
             pages = [row.reply.passages[number - 1].page or 0 for number in met] or pages
         yield from ((gold.filename, page) for page in pages)
@@ -130,10 +130,10 @@ def draw(
 ) -> Drawings:
     """Draw the selected pages, and pass the spans on the pages of each document to `put`."""
     chosen = wanted.chosen(most) if most != 0 else {}
-    items, faults = _sheets(wanted, chosen, datasets, folder)
+    items, faults = _make_sheets(wanted, chosen, datasets, folder)
     documents: list[int] = []
     pages = 0
-    outcomes = _drawn(items, jobs=jobs, limits=limits or Limits())
+    outcomes = _draw_items(items, jobs=jobs, limits=limits or Limits())
     for sheets, outcome in track(outcomes, total=len(items), label="report: pages", unit="document"):
         if isinstance(outcome, ToolkitError):
             faults.append(str(outcome))
@@ -145,10 +145,10 @@ def draw(
     return Drawings(documents, pages, wanted.pages, faults)
 
 
-def _sheets(
+def _make_sheets(
     wanted: Wanted, chosen: Mapping[int, list[int]], datasets: Mapping[str, Path], folder: Path
 ) -> tuple[list[Sheets], list[str]]:
-    """Return the work, one item for each document, and the reasons why a dataset's documents are unavailable."""
+    """Return the work items, one for each document, and the reasons why a dataset's documents are unavailable."""
     files: dict[str, dict[str, Location]] = {}
     faults = []
     for name in dict.fromkeys(dataset for dataset, _ in wanted.numbers):
@@ -167,18 +167,20 @@ def _sheets(
     return items, faults
 
 
-def _drawn(items: list[Sheets], *, jobs: int | None, limits: Limits) -> Iterator[tuple[Sheets, Record | ToolkitError]]:
+def _draw_items(
+    items: list[Sheets], *, jobs: int | None, limits: Limits
+) -> Iterator[tuple[Sheets, Record | ToolkitError]]:
     here = [item for item in items if not isinstance(item.path, Remote)]
     if here:
         engine = open_engine("local", jobs=jobs, items=len(here), limits=limits)
         for item, outcome in zip(here, engine.map(draw_sheets, here), strict=True):
             yield item, outcome.error or outcome.unwrap()
     for item in items:
-        if isinstance(item.path, Remote):  # fetched here, one at a time: a worker has no credentials
-            yield item, _fetched(item, limits)
+        if isinstance(item.path, Remote):  # downloaded here, one at a time: a worker has no credentials
+            yield item, _draw_remote(item, limits)
 
 
-def _fetched(item: Sheets, limits: Limits) -> Record | ToolkitError:
+def _draw_remote(item: Sheets, limits: Limits) -> Record | ToolkitError:
     try:
         with fetch_file(item.path) as path:
             return run_in_worker(draw_sheets, replace(item, path=path), limits=limits)
@@ -190,7 +192,7 @@ Record = dict[str, Any]
 """The data that the scripts of a page read."""
 
 WIDTH = 830
-"""Pixels across: what a page has when two stand side by side on a wide screen."""
+"""The width of a page in pixels: that of two pages side by side on a wide screen."""
 
 
 @dataclass(frozen=True)
@@ -203,29 +205,34 @@ class Sheets:
     pages: tuple[int, ...]
     spans: tuple[Span, ...]
     folder: Path
-    """Where the pictures go."""
+    """The folder of the pictures."""
 
     def __str__(self) -> str:
-        """Return the document's name in error messages."""
+        """Return the document's name for error messages."""
         return self.filename
 
 
 def draw_sheets(sheets: Sheets) -> Record:
-    """Write the pictures of a document's pages and return what lies on them; its text where it has no pages."""
+    """Write the pictures of a document's pages and return the spans on them; its text where it has no pages."""
     document = read_document(sheets.path)
     wanted = [document.pages[number - 1] for number in sheets.pages if 0 < number <= len(document.pages)]
     drawn = {}
     for page in wanted:
-        name = _picture(sheets, page)
+        name = _draw_picture(sheets, page)
         if name is not None:
-            drawn[page.number] = [name, round(page.width, 1), round(page.height, 1), _boxes(document, page, sheets)]
+            drawn[page.number] = [
+                name,
+                round(page.width, 1),
+                round(page.height, 1),
+                _find_boxes(document, page, sheets),
+            ]
     if drawn or document.pages:
         return {"pages": drawn}
     return {"text": windows(document.text, [span for span in sheets.spans if span.end <= len(document.text)])}
 
 
-def _picture(sheets: Sheets, page: Page) -> str | None:
-    """Write a page's picture and return its name; None if the page cannot be drawn; its words are still shown."""
+def _draw_picture(sheets: Sheets, page: Page) -> str | None:
+    """Write the picture of a page and return its name; None if the page cannot be drawn, and only its text is shown."""
     if not page.width:
         return None
     try:
@@ -238,14 +245,14 @@ def _picture(sheets: Sheets, page: Page) -> str | None:
     return name
 
 
-def _boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
-    """Return the rectangles of each span that touches a page as `[x, y, width, height]`, from the top left."""
+def _find_boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
+    """Return the rectangles of each span on a page as `[x, y, width, height]`, from the top left."""
     spans = [span for span in sheets.spans if max(span.start, page.span.start) < min(span.end, page.span.end)]
     boxes = zip(spans, page_boxes(document, page.number, spans), strict=True)
-    return {f"{span.start}-{span.end}": [_size(box) for box in lines] for span, lines in boxes if lines}
+    return {f"{span.start}-{span.end}": [_measure_box(box) for box in lines] for span, lines in boxes if lines}
 
 
-def _size(box: Box) -> list[float]:
+def _measure_box(box: Box) -> list[float]:
     return [round(value, 1) for value in (box.left, box.top, box.right - box.left, box.bottom - box.top)]
 
 
@@ -257,12 +264,12 @@ class PlacedSpans(NamedTuple):
 
 
 def piece_spans(passage: RunPassage) -> list[Span]:
-    """Return where the pieces of a passage are in its document, the longest first; none where that is not known."""
+    """Return the spans of a passage's pieces in its document, the longest first; none where they are unknown."""
     return [Span(*span) for span in (passage.span, *passage.more)] if passage.span else []
 
 
 def mark_spans(row: RunQuestion) -> dict[str, PlacedSpans]:
-    """Return the marked spans of each document; of gold in several places, the place that was retrieved best."""
+    """Return the marked spans of each document; for gold at several places, the place that was retrieved best."""
     by_file: dict[str, PlacedSpans] = {}
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
@@ -275,20 +282,20 @@ def mark_spans(row: RunQuestion) -> dict[str, PlacedSpans]:
 
 
 def best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
-    """Return the place of which most was retrieved, the first of equals."""
+    """Return the place with the most retrieved characters; the first of equal places."""
     passages = list(retrieved)
     candidates = [[Span(start, end) for start, end in place] for place in places]
-    return max(candidates, key=lambda place: sum(_shared(part, span) for part in place for span in passages))
+    return max(candidates, key=lambda place: sum(_count_shared(part, span) for part in place for span in passages))
 
 
 def meets(span: Span, others: Iterable[Span]) -> bool:
     """Return whether a span shares a character with another."""
-    return any(_shared(span, other) for other in others)
+    return any(_count_shared(span, other) for other in others)
 
 
 def gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
-    """Return which characters of a passage are gold, counted from its beginning, neighbours joined."""
-    parts = [Span(max(span.start, g.start), min(span.end, g.end)) for g in gold if _shared(span, g)]
+    """Return the ranges of a passage that are gold, counted from its beginning; adjacent ranges are joined."""
+    parts = [Span(max(span.start, g.start), min(span.end, g.end)) for g in gold if _count_shared(span, g)]
     cuts = sorted({edge for part in parts for edge in part})
     ranges: list[tuple[int, int]] = []
     for start, end in pairwise(cuts):
@@ -299,13 +306,13 @@ def gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
 
 
 def kept_ranges(added: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """Return the ranges of a passage's text that are left where the ranges that a system added are taken out."""
+    """Return the ranges of a passage's text without the ranges that a system added."""
     edges = [0, *chain(*sorted(added)), length]
     return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
 
 
 def windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:
-    """Return the text around some spans as `[start, text]`, at whole words; overlapping windows are joined."""
+    """Return the text around spans as `[start, text]`, cut at whole words; overlapping windows are joined."""
     spans: list[Span] = []
     for start, end in sorted(wanted):
         first = text.rfind(" ", 0, max(0, start - around)) + 1
@@ -318,5 +325,5 @@ def windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[lis
     return [[start, text[start:end]] for start, end in spans]
 
 
-def _shared(one: Span, other: Span) -> int:
+def _count_shared(one: Span, other: Span) -> int:
     return max(0, min(one.end, other.end) - max(one.start, other.start))

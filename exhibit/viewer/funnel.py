@@ -9,11 +9,11 @@ from exhibit.evaluation.stage_losses import STAGE_TITLES, StageCounts
 from exhibit.schemas.run import Estimate
 
 _TONES = ("bad", "near", "unused", "bold")
-"""The colours of a stage's reasons, the commonest first."""
+"""The colours of a stage's reasons, the most frequent first."""
 
 
 class FunnelPart(NamedTuple):
-    """A reason for which a stage loses gold, as a part of a bar."""
+    """A reason why a stage loses gold, as a part of a bar."""
 
     reason: str
     questions: int
@@ -23,7 +23,7 @@ class FunnelPart(NamedTuple):
 
 
 class FunnelRow(NamedTuple):
-    """A stage: the questions whose gold it leaves whole, and those whose gold it is the first to lose."""
+    """A stage: the number of questions with all their gold after it, and of those whose gold it loses first."""
 
     stage: str
     title: str
@@ -33,11 +33,11 @@ class FunnelRow(NamedTuple):
     lost: int
     parts: list[FunnelPart]
     ceiling: str
-    """The share of the gold that is left, with its interval; empty where it is not known."""
+    """The share of gold that is left, with its interval; empty where it is unknown."""
 
 
 def funnel_rows(counts: StageCounts, means: Mapping[str, Estimate]) -> list[FunnelRow]:
-    """Return a row for each stage that a run tells of; `means` has the shares of the gold that are left."""
+    """Return a row for each known stage of a run; `means` has the shares of gold that are left."""
     rows: list[FunnelRow] = []
     left = counts.questions
     for stage in counts.stages():
@@ -49,11 +49,13 @@ def funnel_rows(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Funn
             parts.append(FunnelPart(reason, count, _TONES[min(number, len(_TONES) - 1)], at, width))
             at += width
         share = 100 * left / counts.questions
-        rows.append(FunnelRow(stage, STAGE_TITLES[stage], left, share, sum(lost.values()), parts, _left(stage, means)))
+        rows.append(
+            FunnelRow(stage, STAGE_TITLES[stage], left, share, sum(lost.values()), parts, _format_left(stage, means))
+        )
     return rows
 
 
-def _left(stage: str, means: Mapping[str, Estimate]) -> str:
+def _format_left(stage: str, means: Mapping[str, Estimate]) -> str:
     one = means.get(name := f"{CEILING}{stage}")
     if one is None or one.mean is None:
         return ""
@@ -63,10 +65,10 @@ def _left(stage: str, means: Mapping[str, Estimate]) -> str:
 
 
 def case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the script shows of each gold of a question: its ranks, dropped words and the chunks of a cut."""
+    """Return the data about each gold passage of a question: its ranks, dropped words and the chunks of a cut."""
     shown = []
     for gold in gold_stages:
-        stages = [[stage, _told(stage, gold)] for stage in STAGE_TITLES if stage in gold]
+        stages = [[stage, _describe_stage(stage, gold)] for stage in STAGE_TITLES if stage in gold]
         text, chunks = gold.get("text") or {}, gold.get("chunks") or {}
         one = {"gold": gold.get("gold", 0), "lost": gold.get("lost_at"), "reason": gold.get("reason") or ""}
         one |= {"stages": stages, "missing": text.get("missing") or [], "cut": chunks.get("cut")}
@@ -74,13 +76,13 @@ def case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return shown
 
 
-def _told(stage: str, gold: Mapping[str, Any]) -> str:
-    """Return what is known of a gold at a stage in a word or two: a share, a rank, a judgement."""
+def _describe_stage(stage: str, gold: Mapping[str, Any]) -> str:
+    """Return the result of a gold passage at a stage in a word or two: a share, a rank, a judgement."""
     value = gold[stage]
     if stage == "page":
         return "" if value else "not located"
     if stage in ("text", "chunks"):
-        share = min(99, int(100 * value["share"]))  # a part is never shown as all of it
+        share = min(99, int(100 * value["share"]))  # a part is never shown as 100%
         return value["how"] if value["how"] in ("whole", "absent", "none") else f"{value['how']}, {share}%"
     if stage == "answered":
         return str(value)

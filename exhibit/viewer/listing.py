@@ -1,4 +1,4 @@
-"""The questions of one run, or of several side by side: which rows belong together, and their list in pieces."""
+"""List the questions of one run, or of several side by side: match their rows, and write the list in pieces."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from exhibit.viewer.drawing import Record, Wanted
 from exhibit.viewer.page import CHANGES, GOOD_VERDICTS, OUTCOMES, Cases, as_json, error_kind, is_right, nearest, outcome
 
 LINES = 500
-"""Lines of the list in a piece: 40 pieces for 20,000 cases, each read in some milliseconds."""
+"""The number of list lines in a piece: 40 pieces for 20,000 cases, each loaded in some milliseconds."""
 CASES = 50
-"""Cases in a piece: opened in a few milliseconds, and enough neighbours to share their passages' words."""
+"""The number of cases in a piece: few to open in milliseconds, enough neighbours to share the text of passages."""
 _MOST_VALUES = 300
-"""A label with more values than this names questions rather than sorting them; search finds it all the same."""
-_MOST_LABELS = 40  # that the list can be filtered by: more fill no menu
+"""A label with more values than this identifies questions and is no filter; the search still finds it."""
+_MOST_LABELS = 40  # labels that the list can be filtered by: more do not fit into a menu
 
 
 @dataclass
 class Facet:
-    """Something that the list can be narrowed by: its values, counted."""
+    """A filter of the list: its values, counted."""
 
     name: str
     title: str
     order: Sequence[str] = ()
-    """Values in the order they are offered in; those not named here follow by name."""
+    """The order of the values; values that are not named here follow by name."""
     counts: Counter[str] = field(default_factory=Counter)
 
     def values(self) -> list[str]:
-        """Return the values there are, in order."""
+        """Return the values that occur, in order."""
         known = [value for value in self.order if self.counts[value]]
         return known + sorted(value for value in self.counts if value and value not in set(known))
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The number of each value, once all lines are counted."""
+        """The number of each value, after all lines are counted."""
         return {value: number for number, value in enumerate(self.values())}
 
     def as_json(self) -> Record:
-        """Return what the script reads."""
+        """Return the data for the script."""
         counts = [self.counts[value] for value in self.values()]
         return {"name": self.name, "title": self.title, "values": self.values(), "counts": counts}
 
@@ -62,7 +62,7 @@ class Catalogue:
     """The filters of a list: facets that every line has, and the labels of questions."""
 
     def __init__(self, facets: Sequence[Facet]) -> None:
-        """Take the facets, in the order in which lines have them."""
+        """Store the facets, in their order in the lines."""
         self.facets = list(facets)
         self._labels: dict[str, Facet] = {}
         self._crowded: set[str] = set()
@@ -90,7 +90,7 @@ class Catalogue:
         return [*numbers, *fields, [number for pair in known for number in pair], " ".join(words)]
 
     def as_json(self) -> Record:
-        """Return what the script reads."""
+        """Return the data for the script."""
         return {"facets": [f.as_json() for f in self.facets], "labels": [f.as_json() for f in self._labels.values()]}
 
 
@@ -98,9 +98,9 @@ class PieceWriter:
     """Takes cases in the order of the list and writes their pieces."""
 
     def __init__(self, folder: Path, catalogue: Catalogue, wanted: Wanted) -> None:
-        """Take where the pieces go."""
+        """Store the folder of the pieces."""
         self.metrics: dict[str, int] = {}
-        """Their numbers."""
+        """The numbers of the metrics."""
         self.total = 0
         self._folder = folder
         self._catalogue = catalogue
@@ -109,7 +109,7 @@ class PieceWriter:
         self._block = Cases(self.metrics, wanted)
 
     def add(self, rows: Sequence[RunQuestion | None], line: list[Any], *, rank: int | None = None) -> None:
-        """Add a case; with a rank its pages may be drawn, the lowest first."""
+        """Add a case; with a rank its pages may be drawn, the lowest rank first."""
         self._block.add(rows, rank=rank)
         self._lines.append(line)
         self.total += 1
@@ -125,7 +125,7 @@ class PieceWriter:
         if self._lines or not self.total:
             self._put_lines()
         sizes = {"total": self.total, "lines": LINES, "cases": CASES}
-        return {**sizes, **self._catalogue.as_json(), "metrics": [_described(name) for name in self.metrics]}
+        return {**sizes, **self._catalogue.as_json(), "metrics": [_describe_metric(name) for name in self.metrics]}
 
     def _put_lines(self) -> None:
         write_piece(self._folder, f"i{max(0, self.total - 1) // LINES}", self._lines)
@@ -136,14 +136,14 @@ class PieceWriter:
         self._block = Cases(self.metrics, self._wanted)
 
 
-def _described(metric: str) -> list[str]:
-    """Return the words for a metric: name, title, unit, meaning, and which way is better."""
+def _describe_metric(metric: str) -> list[str]:
+    """Return the description of a metric: name, title, unit, meaning, and the better direction."""
     described = describe_metric(metric)
     return [metric, described.title, described.unit_behind.strip(), described.meaning, described.better]
 
 
 IMAGES = "pages"
-"""The folder of the pages' pictures, among the pieces."""
+"""The folder of the page pictures, beside the pieces."""
 _KINDS = {".png": "png", ".webp": "webp"}
 
 
@@ -155,28 +155,28 @@ def pack(value: Any) -> str:
 
 
 def write_piece(folder: Path, name: str, value: Any) -> None:
-    """Write a file of data that the page loads by name."""
+    """Write a data file that the page loads by name."""
     (folder / f"{name}.js").write_text(f'exhibitPiece("{name}","{pack(value)}")\n', encoding="ascii")
 
 
 class Inlined:
-    """Pieces and pictures of a folder as blocks of the page itself, as many as its budget allows."""
+    """Pieces and pictures of a folder as blocks of the page itself, as many as the size budget allows."""
 
     def __init__(self, folder: Path, *, budget: int) -> None:
         """Include the whole index, then cases, then the spans on pages with their pictures, up to the budget."""
         self.blocks: dict[str, str] = {}
         self.cases = 0
-        """Pieces of cases that are in, from the first on."""
+        """The number of pieces of cases that are included, from the first on."""
         self.pages_left_out = 0
         self._left = budget
-        for path in _in_order(folder, "i"):
-            self._put(f"piece-{path.stem}", _content(path))
-        for path in _in_order(folder, "c"):
-            if not self._put(f"piece-{path.stem}", _content(path)):
+        for path in _sort_pieces(folder, "i"):
+            self._put(f"piece-{path.stem}", _read_content(path))
+        for path in _sort_pieces(folder, "c"):
+            if not self._put(f"piece-{path.stem}", _read_content(path)):
                 break
             self.cases += 1
-        for path in _in_order(folder, "d"):
-            self._put(f"piece-{path.stem}", _content(path))
+        for path in _sort_pieces(folder, "d"):
+            self._put(f"piece-{path.stem}", _read_content(path))
         for path in sorted(folder.glob(f"{IMAGES}/*"), key=lambda path: [int(n) for n in path.stem.split("-")]):
             data = base64.b64encode(path.read_bytes()).decode("ascii")
             if not self._put(f"image-{path.name}", f"data:image/{_KINDS[path.suffix]};base64,{data}"):
@@ -190,11 +190,11 @@ class Inlined:
         return True
 
 
-def _in_order(folder: Path, kind: str) -> list[Path]:
+def _sort_pieces(folder: Path, kind: str) -> list[Path]:
     return sorted(folder.glob(f"{kind}[0-9]*.js"), key=lambda path: int(path.stem[1:]))
 
 
-def _content(path: Path) -> str:
+def _read_content(path: Path) -> str:
     """Return the data in a file of a page."""
     return path.read_text(encoding="ascii").rpartition('","')[2].removesuffix('")\n')
 
@@ -203,7 +203,7 @@ Side = RunQuestion | None
 """A question in one of the runs; None where the run did not ask it."""
 
 _WELL = {"same", *(name for name, outcome in OUTCOMES.items() if outcome.good)}
-_LAST = 1_000_000_000  # more than there are questions
+_LAST = 1_000_000_000  # larger than any number of questions
 _EQUAL = 1e-9  # the rounding error of a sum in another order is smaller
 
 
@@ -212,11 +212,11 @@ def how_changed(sides: Sequence[Side]) -> str:
     first, *others = sides
     if first is None or None in others:
         return "not asked by all"
-    kinds = {_changed(first, other) for other in others if other is not None}
+    kinds = {_compare_sides(first, other) for other in others if other is not None}
     return next(change for change in CHANGES if change in kinds)
 
 
-def _changed(one: RunQuestion, other: RunQuestion) -> str:
+def _compare_sides(one: RunQuestion, other: RunQuestion) -> str:
     if other.reply.error and not one.reply.error:
         return "failed"
     if one.verdict != other.verdict:
@@ -230,7 +230,7 @@ def _changed(one: RunQuestion, other: RunQuestion) -> str:
     return "better" if then > recall else "worse"
 
 
-# ---------------------------------------------------------------- what is counted on the way
+# ---------------------------------------------------------------- counts
 
 
 @dataclass
@@ -238,18 +238,18 @@ class Outcomes:
     """The outcomes of the questions of one run."""
 
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
-    """By dataset."""
+    """The outcomes by dataset."""
     counts: Counter[str] = field(default_factory=Counter)
     seconds: array[float] = field(default_factory=lambda: array("d"))
     right: list[tuple[float, str]] = field(default_factory=list)
-    """Of every answer that is judged: 1 where it is right, else 0, and its document."""
+    """For each judged answer: 1 if it is right, else 0, and its document."""
     stages: StageCounts = field(default_factory=StageCounts)
-    """Where the gold is lost."""
+    """The questions by the stage that loses their gold."""
     worst: dict[str, RunQuestion] = field(default_factory=dict)
-    """Of each outcome that is a fault, the question that the system was surest of."""
+    """For each kind of fault, the question with the highest confidence."""
 
     def add(self, row: RunQuestion) -> None:
-        """Count a question: what the metrics and tiles of a page say is counted from the same values."""
+        """Count a question; the metrics and the tiles of a page use the same values."""
         name = outcome(row)
         self.outcomes.setdefault(row.dataset, Counter())[name] += 1
         if row.reply.seconds is not None:
@@ -276,11 +276,11 @@ class Outcomes:
             self.right.append((float(right), f"{row.dataset}/{row.document}"))
         if not OUTCOMES[name].good and OUTCOMES[name].judged and not right and not _equals_expected(row):
             before = self.worst.get(name)
-            if before is None or _sureness(row) > _sureness(before):
+            if before is None or _rank_confidence(row) > _rank_confidence(before):
                 self.worst[name] = row
 
     def right_interval(self) -> tuple[float, float] | None:
-        """Return the 95% interval of the share answered rightly, over documents; None where they are too few."""
+        """Return the 95% interval of the share answered rightly, over documents; None with too few documents."""
         values, documents = [value for value, _ in self.right], [document for _, document in self.right]
         table = Table("", list(range(len(values))), documents, {ANSWERED_RIGHTLY: values})
         return summarise(table)[ANSWERED_RIGHTLY].ci95
@@ -291,11 +291,11 @@ class Outcomes:
         return sum(counter.total() for counter in self.outcomes.values())
 
     def failed(self, dataset: str) -> int:
-        """Return how many questions of a dataset have an error for a reply."""
+        """Return the number of questions of a dataset whose reply is an error."""
         return self.outcomes.get(dataset, Counter())["failed"]
 
     def total(self) -> Counter[str]:
-        """Return how many questions have each outcome."""
+        """Return the number of questions with each outcome."""
         return sum(self.outcomes.values(), Counter())
 
 
@@ -303,34 +303,34 @@ def _equals_expected(row: RunQuestion) -> bool:
     return bool(same_words(row.reply.answer or "", row.truth))
 
 
-def _sureness(row: RunQuestion) -> tuple[float, float]:
-    # a mistake made with confidence, or with the answer before its eyes, is worth more of a reader's time
+def _rank_confidence(row: RunQuestion) -> tuple[float, float]:
+    # a mistake made with confidence, or with the answer in the context, is more worth reading
     return row.reply.confidence or 0.0, nearest(row.scores, "char_recall") or 0.0
 
 
-# ---------------------------------------------------------------- rows that belong together
+# ---------------------------------------------------------------- rows of the same question
 
 
 def dataset_of(sides: Sequence[Side]) -> str:
-    """Return the dataset that a question is of."""
+    """Return the dataset of a question."""
     return next(row.dataset for row in sides if row is not None)
 
 
 class Matching:
-    """The questions of runs in the order of the list: faults, or changes for the worse, first."""
+    """The questions of runs in the order of the list: faults, or changes for the worse, come first."""
 
     def __init__(self, runs: Sequence[RunResults]) -> None:
         self.runs = list(runs)
         self.several = len(self.runs) > 1
         self.tallies = [Outcomes() for _ in self.runs]
         self.ranks: list[int] = []
-        """In the order of the list: the lower, the sooner a question's pages are drawn."""
-        self._places = self._matched()
+        """The rank of each question in the list; the pages of the lowest ranks are drawn first."""
+        self._places = self._match_rows()
 
-    def _matched(self) -> list[tuple[int | None, ...]]:
+    def _match_rows(self) -> list[tuple[int | None, ...]]:
         if not self.several:
             return [(number,) for number in range(len(self.runs[0].rows))]
-        # the same question in all runs, by its content; the second of two alike is the second of another run's
+        # the same question in all runs, by content; the second of two equal ones pairs with the second of another run
         places: dict[tuple[str, str, int], list[int | None]] = {}
         for at, run in enumerate(self.runs):
             seen: Counter[tuple[str, str]] = Counter()
@@ -344,19 +344,19 @@ class Matching:
         return len(self._places)
 
     def scan(self) -> Iterator[list[Side]]:
-        """Yield every question, count it, and then know the order of the list."""
+        """Yield every question and count it; afterwards the order of the list is known."""
         order = list(CHANGES if self.several else OUTCOMES)
         seen: Counter[tuple[str, str]] = Counter()
         ranked = []
         every: Iterable[list[Side]] = (
-            map(self._sides, self._places) if self.several else ([row] for row in self.runs[0].rows)
+            map(self._read_sides, self._places) if self.several else ([row] for row in self.runs[0].rows)
         )
         for at, sides in enumerate(every):
             for tally, row in zip(self.tallies, sides, strict=True):
                 if row is not None:
                     tally.add(row)
             kind, dataset = self.kind(sides), dataset_of(sides)
-            # the first of each kind in each dataset before the second of any; what went well comes last
+            # the first of each kind in each dataset comes before the second of any; questions without a fault come last
             ranked.append((order.index(kind), at, seen[dataset, kind] + _LAST * (kind in _WELL)))
             seen[dataset, kind] += 1
             yield sides
@@ -365,10 +365,10 @@ class Matching:
         self.ranks = [rank for _, _, rank in ranked]
 
     def __iter__(self) -> Iterator[list[Side]]:
-        """Yield the questions in order; one at a time is read."""
-        return map(self._sides, self._places)
+        """Yield the questions in order, reading one at a time."""
+        return map(self._read_sides, self._places)
 
-    def _sides(self, places: Sequence[int | None]) -> list[Side]:
+    def _read_sides(self, places: Sequence[int | None]) -> list[Side]:
         return [None if at is None else run.rows[at] for run, at in zip(self.runs, places, strict=True)]
 
     def kind(self, sides: Sequence[Side]) -> str:
@@ -389,7 +389,7 @@ class Matching:
         return [Facet("change", "Change", tuple(CHANGES)), *kinds, *sides]
 
     def values(self, sides: Sequence[Side]) -> list[str]:
-        """Return a question's value of each facet."""
+        """Return the value of a question for each facet."""
         known = (("" if row is None else outcome(row) if self.several else lost_at(row)) for row in sides)
         return [self.kind(sides), dataset_of(sides), error_kind(sides), *known]
 

@@ -1,4 +1,4 @@
-"""The frame of every page of results, one look in light, dark and print, and the questions as its script reads them."""
+"""The frame of every results page, with one style for light, dark and print, and the question data for its script."""
 
 import base64
 import hashlib
@@ -42,7 +42,7 @@ GROUP_MEANINGS: Mapping[str, str] = {
     "Cost": "How long did a reply take, and how much text did a model read and write for it?",
     "Other": "Measures of your own, and those that belong to no other group.",
 }
-"""What each group of metrics answers, in one sentence for a lawyer."""
+"""The question that each group of metrics answers, in one sentence for a lawyer."""
 
 
 def page(
@@ -56,12 +56,12 @@ def page(
     served: bool = False,
     language: str = "en",
 ) -> str:
-    """Return a whole HTML page: `body` inside the look that all pages of results share.
+    """Return a whole HTML page: `body` inside the layout that all results pages share.
 
-    `styles` are style sheets after the shared one, `scripts` run in their order at the end of the body, and `data` is
-    put in front of them as blocks that scripts read by id (make them with `as_json`). Nothing else can run in the
-    page, and it asks nothing of any server; with `pieces` it may also load scripts and images from beside itself, and
-    where it is `served` by `exhibit view` it may ask that server.
+    `styles` are style sheets after the shared one, `scripts` run in their order at the end of the body, and `data` are
+    JSON blocks before them, which scripts read by id (made with `as_json`). Nothing else can run in the page, and it
+    sends no request; with `pieces` it may also load scripts and images from its own folder, and where it is `served` by
+    `exhibit view` it may send requests to that server.
     """
     css = "\n".join(map(read, ["viewer.css", *styles]))
     code = translate("\n".join(map(read, scripts)), language)
@@ -73,17 +73,17 @@ def page(
         '<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(css, code, pieces, served)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_make_policy(css, code, pieces, served)}">\n'
         f"<title>{escape(title)}</title>\n<style>{css}</style>\n</head>\n<body>\n{body}\n{blocks}"
         + (f"<script>{code}</script>\n" if code else "")
         + "</body>\n</html>\n"
     )
-    # half a surrogate pair, which a model can emit, is no UTF-8
+    # a lone surrogate, which a model can produce, cannot be encoded as UTF-8
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def as_json(value: Any) -> Markup:
-    """Return JSON that can stand inside a script element: nothing in it can end the element or a line."""
+    """Return JSON that is safe inside a script element: nothing in it can end the element or a line."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -96,18 +96,18 @@ def read(name: str) -> str:
 
 
 def render(template: str, *, language: str = "en", **values: Any) -> Markup:
-    """Return a template, filled; everything in it is escaped."""
-    return Markup(_environment(language).get_template(template).render(**values))
+    """Return a filled template; all values are escaped."""
+    return Markup(_make_environment(language).get_template(template).render(**values))
 
 
 def languages() -> list[str]:
-    """Return the languages that there is a file of words for, English first."""
+    """Return the available languages, English first."""
     return ["en", *sorted(path.stem for path in _LANGUAGES.glob("*.toml"))]
 
 
 @cache
 def _texts(language: str) -> dict[str, Any]:
-    """Return a language's file, English = translation: texts of templates and scripts, and `words` put into them."""
+    """Return the translations of a language: texts of templates and scripts, and the `words` that fill them."""
     if language == "en":
         return {"words": {}}
     return tomllib.loads((_LANGUAGES / f"{language}.toml").read_text(encoding="utf-8"))
@@ -119,13 +119,13 @@ def words(language: str) -> dict[str, str]:
 
 
 def say(language: str, text: str, **values: object) -> str:
-    """Return a text in a language, filled with values; in English where its file does not know it."""
+    """Return a text in a language, filled with values; in English where there is no translation."""
     other: str = _texts(language)["words"].get(text, text)
     return other.format(**values) if values else other
 
 
 def translate(source: str, language: str) -> str:
-    """Return a template or a script in another language: whole texts that its file knows, in quotes or between tags."""
+    """Return a template or a script in another language; texts in quotes or between tags are translated as a whole."""
     for english, other in _texts(language).items():
         for first, last in ('""', "``", "><") if english != "words" else ():
             source = source.replace(f"{first}{english}{last}", f"{first}{other}{last}")
@@ -133,13 +133,13 @@ def translate(source: str, language: str) -> str:
 
 
 def plain(text: object) -> Markup:
-    """Return text that Markdown shows as it stands: names and questions come from outside."""
+    """Return text in which Markdown is escaped: names and questions come from outside."""
     return Markup(_MARKDOWN.sub(r"\\\1", " ".join(str(text).split())))
 
 
 @cache
-def _environment(language: str) -> Environment:
-    # kept: to compile the templates takes longer than to fill them for a small run
+def _make_environment(language: str) -> Environment:
+    # cached: to compile the templates takes longer than to fill them for a small run
     environment = Environment(
         loader=FunctionLoader(lambda name: translate(read(name), language)),
         autoescape=True,
@@ -149,31 +149,31 @@ def _environment(language: str) -> Environment:
     )
     environment.filters |= {"plain": plain, "t": lambda text: say(language, str(text))}
     environment.filters["fill"] = lambda text, *values: text.format(*values)
-    environment.filters["xml"] = lambda text: _NO_XML.sub("\ufffd", text)  # which XML cannot hold
+    environment.filters["xml"] = lambda text: _NO_XML.sub("\ufffd", text)  # characters that XML does not allow
     return environment
 
 
-def _policy(css: str, code: str, pieces: bool, served: bool) -> str:
-    # `file:` is what 'self' means where a page was opened by double click
+def _make_policy(css: str, code: str, pieces: bool, served: bool) -> str:
+    # `file:` is the equivalent of 'self' for a page that is opened by double click
     beside = " 'self' file:" if pieces else ""
-    script = f"'{_hash(code)}'{beside}" if code else "'none'"
+    script = f"'{_hash_text(code)}'{beside}" if code else "'none'"
     asked, form = ("connect-src 'self'; ", "'self'") if served else ("", "'none'")
     beside = beside or (" 'self'" if served else "")
     return (
-        f"default-src 'none'; {asked}img-src data:{beside}; style-src '{_hash(css)}'; script-src {script}; "
+        f"default-src 'none'; {asked}img-src data:{beside}; style-src '{_hash_text(css)}'; script-src {script}; "
         f"base-uri 'none'; form-action {form}"
     )
 
 
-def _hash(text: str) -> str:
-    """Return the hash by which the page's content security policy allows this text only."""
+def _hash_text(text: str) -> str:
+    """Return the hash by which the page's content security policy allows only this text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 GOOD_VERDICTS = ("answered", "expected answer given")
 ANOTHER = "right answer, another passage"
 _DOUBTFUL = ("failed", "invented figures")
-"""Outcomes that a right answer does not make good."""
+"""Outcomes that count as faults even where the answer is right."""
 
 
 class OutcomeLook(NamedTuple):
@@ -183,21 +183,21 @@ class OutcomeLook(NamedTuple):
     tone: str = ""
     good: bool = False
     judged: bool = True
-    """Whether it says anything for the system or against it."""
+    """Whether the outcome is a judgement of the system."""
 
 
 _WORDS = read_beside(__file__, "static/outcomes.toml")
 OUTCOMES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields in _WORDS["outcomes"].items()}
 """The outcomes of a question, the most serious first."""
 CHANGES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields in _WORDS["changes"].items()}
-"""How a question changed from the first run to the others, the worst first."""
+"""The ways in which a question changed from the first run to the others, the worst first."""
 
 
 def is_right(row: RunQuestion) -> bool | None:
     """Return whether the answer is right; None where it is not judged, or the documents have no answer."""
     if row.is_impossible or row.reply.error:
         return None
-    if ANSWERED_RIGHTLY in row.scores:  # else the run measured some metrics only
+    if ANSWERED_RIGHTLY in row.scores:  # absent where the run measured only some metrics
         value = row.scores[ANSWERED_RIGHTLY]
         return None if value is None else value == 1
     if row.reply.refused or row.verdict == "expected answer given":
@@ -211,7 +211,7 @@ def is_right(row: RunQuestion) -> bool | None:
 def outcome(row: RunQuestion) -> str:
     """Return the outcome of a question: one of `OUTCOMES`.
 
-    A right answer is no fault, whatever it was made from; a refusal of what the documents answer is one of its own,
+    A right answer is no fault, whatever it was made from; a refusal of an answerable question is a fault of its own,
     whatever was retrieved.
     """
     right = is_right(row)
@@ -229,7 +229,7 @@ def outcome(row: RunQuestion) -> str:
 
 
 def reasons(row: RunQuestion) -> list[str]:
-    """Return why a question has its outcome, a sentence each, with the evidence for it at the end."""
+    """Return why a question has its outcome, one sentence each, with the evidence at the end."""
     name = outcome(row)
     if name == "failed":
         return [OUTCOMES[name].meaning, "The error:", row.reply.error or "unknown"]
@@ -237,14 +237,14 @@ def reasons(row: RunQuestion) -> list[str]:
 
 
 _LONGEST = 20_000
-"""A text of a reply beyond this is cut: a model that repeats itself must not fill the report."""
-_LONGEST_PASSAGE = 4000  # characters: two pages; a passage is shorter
+"""A longer text of a reply is cut: a model that repeats itself must not fill the report."""
+_LONGEST_PASSAGE = 4000  # characters: two pages; passages are shorter
 _QUESTION, _ANSWER, _ERROR = 500, 240, 300
-"""Characters of a line of the list, where search looks."""
+"""The numbers of characters of a question, an answer and an error in a line of the list, which the search reads."""
 
 
 def number_value(numbers: dict[str, int], value: str) -> int:
-    """Return the number of a value, each of which has one."""
+    """Return the number of a value; a new value gets the next number."""
     return numbers.setdefault(value, len(numbers))
 
 
@@ -252,7 +252,7 @@ class Cases:
     """Cases that a page loads together; shared data is stored once."""
 
     def __init__(self, metrics: dict[str, int], wanted: Wanted) -> None:
-        """Start empty; metrics and documents have numbers for the whole report."""
+        """Start empty; metrics and documents are numbered for the whole report."""
         self.cases: list[Record] = []
         self._texts: dict[str, int] = {}
         self._files: dict[int, str] = {}
@@ -270,16 +270,16 @@ class Cases:
                 "truth": cut(first.truth, _LONGEST),
                 "impossible": first.is_impossible,
                 "labels": labels_of(first),
-                "gold": [self._gold(first.dataset, gold, rows) for gold in first.gold],
-                "sides": [None if row is None else self._side(row, rank) for row in rows],
+                "gold": [self._make_gold(first.dataset, gold, rows) for gold in first.gold],
+                "sides": [None if row is None else self._make_side(row, rank) for row in rows],
             }
         )
 
     def as_json(self) -> Record:
-        """Return what the script reads."""
+        """Return the data for the script."""
         return {"texts": list(self._texts), "files": self._files, "cases": self.cases}
 
-    def _side(self, row: RunQuestion, rank: int | None) -> Record:
+    def _make_side(self, row: RunQuestion, rank: int | None) -> Record:
         reply, at = row.reply, mark_spans(row)
         return {
             "verdict": outcome(row),
@@ -292,37 +292,37 @@ class Cases:
             "selected": reply.selected,
             "retrieved": len(reply.passages),
             # a failed question has no score, even where -1 was written for other tools
-            "scores": [] if reply.error else self._scores(row.scores),
-            "passages": [self._passage(row.dataset, one, at) for one in reply.passages[:PASSAGES]],
+            "scores": [] if reply.error else self._flatten_scores(row.scores),
+            "passages": [self._make_passage(row.dataset, one, at) for one in reply.passages[:PASSAGES]],
             "pages": self._wanted.ask(row, at, rank=rank),
             "stages": case_stages(row.gold_stages),
         }
 
-    def _scores(self, scores: Mapping[str, float | None]) -> list[Any]:
-        """Return metric, value, metric, value …"""
+    def _flatten_scores(self, scores: Mapping[str, float | None]) -> list[Any]:
+        """Return a flat list: metric, value, metric, value …"""
         known = {name: value for name, value in scores.items() if value is not None}
         return [one for name, value in known.items() for one in (number_value(self._metrics, name), round(value, 4))]
 
-    def _gold(self, dataset: str, gold: RunGold, rows: Sequence[RunQuestion | None]) -> Record:
+    def _make_gold(self, dataset: str, gold: RunGold, rows: Sequence[RunQuestion | None]) -> Record:
         passages = (passage for row in rows if row is not None for passage in row.reply.passages)
         retrieved = [span for one in passages if one.filename == gold.filename for span in piece_spans(one)]
         return {
-            "file": self._file(dataset, gold.filename or ""),
+            "file": self._number_file(dataset, gold.filename or ""),
             "pages": gold.pages,
             "how": gold.how or "",
             "text": number_value(self._texts, cut(gold.text or "", _LONGEST)),
             "spans": best_place(gold.places, retrieved) if gold.places else [],
         }
 
-    def _passage(self, dataset: str, passage: RunPassage, at: Mapping[str, PlacedSpans]) -> Record:
+    def _make_passage(self, dataset: str, passage: RunPassage, at: Mapping[str, PlacedSpans]) -> Record:
         filename, text = passage.filename or "", passage.text or ""
         spans = piece_spans(passage)
         gold = at[filename].gold if filename in at else []
-        # the words of the longest piece are those of its span, unless a system gave others
+        # the text of the longest piece is that of its span, unless the system gave another text
         kept = kept_ranges(passage.added, len(text))
         own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
         return {
-            "file": self._file(dataset, filename),
+            "file": self._number_file(dataset, filename),
             "page": passage.page,
             "score": None if passage.score is None else round(passage.score, 4),
             "text": number_value(self._texts, cut(text, _LONGEST_PASSAGE)),
@@ -332,8 +332,8 @@ class Cases:
             "added": passage.added,
         }
 
-    def _file(self, dataset: str, filename: str) -> int:
-        """Return a document's number, -1 where none is named."""
+    def _number_file(self, dataset: str, filename: str) -> int:
+        """Return the number of a document; -1 where none is named."""
         if not filename:
             return -1
         number = self._wanted.number(dataset, filename)
@@ -342,7 +342,7 @@ class Cases:
 
 
 def fields_of(runs: Sequence[str]) -> list[str]:
-    """Return the fields of a line of the list beside its facets and labels."""
+    """Return the fields of a line of the list, besides its facets and labels."""
     names = [""] if len(runs) == 1 else [f": {run}" for run in runs]
     return [
         "id",
@@ -369,14 +369,14 @@ def brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
 
 
 def gold_found(row: RunQuestion) -> float | None:
-    """Return the share of the gold that was retrieved, None where that does not apply."""
+    """Return the share of the gold that was retrieved; None where it does not apply."""
     recall = None if row.reply.error else nearest(row.scores, "char_recall")
     return None if recall is None else round(recall, 3)
 
 
 def labels_of(row: RunQuestion) -> dict[str, str]:
-    """Return a question's own labels that are one word or a few."""
-    return {key: cut(str(value), 200) for key, value in row.labels.items() if _plain(value)}
+    """Return a question's own labels that have one or a few words."""
+    return {key: cut(str(value), 200) for key, value in row.labels.items() if _is_plain(value)}
 
 
 def error_kind(rows: Sequence[RunQuestion | None]) -> str:
@@ -386,15 +386,15 @@ def error_kind(rows: Sequence[RunQuestion | None]) -> str:
 
 
 def nearest(scores: Mapping[str, float | None], family: str, depth: int = 8) -> float | None:
-    """Return a metric at the depth nearest to the one wanted, None where it does not apply."""
+    """Return a metric at the cutoff nearest to `depth`; None where it does not apply."""
     depths = [int(name.partition("@")[2]) for name in scores if name.startswith(f"{family}@")]
     return scores[f"{family}@{min(depths, key=lambda k: abs(k - depth))}"] if depths else None
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text, and a sign where it was cut."""
+    """Return a text, with an ellipsis where it was cut."""
     return text if len(text) <= longest else f"{text[:longest]} …"
 
 
-def _plain(value: object) -> bool:
+def _is_plain(value: object) -> bool:
     return isinstance(value, str | int | float) and value != ""

@@ -1,4 +1,4 @@
-"""One page over runs: its pieces and pictures beside it, or all of it in a single file."""
+"""Write one page about runs: with its pieces and pictures beside it, or all in a single file."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,37 +20,37 @@ from exhibit.viewer.page import as_json, brief, fields_of, labels_of, page, word
 
 PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 SINGLE_BUDGET = 30_000_000
-"""Characters of pieces in a single file: what a browser opens in about a second, and a mail program still sends."""
+"""The most characters of pieces in a single file: a browser opens it in about a second, and it can be mailed."""
 _SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "export.js", "keys.js")
 
 Body = Callable[[Matching, Record, list[str]], str]
-"""What makes a page of questions that are counted, of what the script knows, and of notes."""
+"""A function that makes the page's body from the counted questions, the script's data and the notes."""
 
 
 @dataclass(frozen=True)
 class View:
-    """How a page over runs is made."""
+    """The options of a page about runs."""
 
     datasets: Mapping[str, Path] | None = None
-    """The bundles by name; without them they are taken from where the runs had them."""
+    """The bundles by name; without them, those that the runs name."""
     pages: int | None = PAGES
-    """Pages that are drawn at most, faults first; None: all."""
+    """The largest number of drawn pages, faults first; None: all."""
     cases: int | None = None
-    """Questions whose pages are drawn; None: of all."""
+    """The number of questions whose pages are drawn; None: all."""
     single_file: bool = False
     jobs: int | None = None
     limits: Limits | None = None
     language: str = "en"
-    """Of the page's own words."""
+    """The language of the page's own texts."""
     say: Callable[[str], None] | None = None
-    """Is told what is not drawn, and why."""
+    """Called with the reason for each page that is not drawn."""
 
     def write(self, runs: Sequence[RunResults], path: Path, title: str, body: Body) -> Path:
-        """Write the page from what is on disk, a row at a time, and return its path."""
+        """Write the page from the files of the runs, one row at a time, and return its path."""
         notes: list[str] = []
         matching = Matching(runs)
         roots = dataset_roots(runs, say=notes.append) if self.datasets is None else self.datasets
-        path.unlink(missing_ok=True)  # pieces of this page and a page of the last would not fit each other
+        path.unlink(missing_ok=True)  # new pieces do not fit an old page
         out = path.with_name(f"{path.stem}_files")
         with scratch_folder() if self.single_file else replace_folder(out, force=True, kind=PIECES) as pieces:
             wanted = Wanted()
@@ -59,12 +59,12 @@ class View:
             def put(number: int, content: Record) -> None:
                 write_piece(pieces, f"d{number}", content)
 
-            with keep_recent_files():  # remote documents are fetched once
+            with keep_recent_files():  # remote documents are downloaded once
                 images, most = pieces / IMAGES, self.pages
                 drawn = draw(wanted, roots, images, put, most=most, jobs=self.jobs, limits=self.limits)
-            notes += [*drawn.faults, *_not_drawn(drawn)]
+            notes += [*drawn.faults, *_note_not_drawn(drawn)]
             meta |= {"documents": drawn.documents, "folder": None if self.single_file else out.name}
-            blocks = _single(meta, pieces) if self.single_file else _beside(meta, pieces)
+            blocks = _inline_pieces(meta, pieces) if self.single_file else _link_pieces(meta, pieces)
             text = body(matching, meta, notes)
             frame = page(
                 title, text, scripts=_SCRIPTS, data=blocks, pieces=not self.single_file, language=self.language
@@ -77,7 +77,7 @@ class View:
         return path
 
     def _bind(self, matching: Matching, pieces: Path, wanted: Wanted) -> Record:
-        """Write the list and the cases in its order; rows are read twice, and one question at a time."""
+        """Write the list and the cases in its order; rows are read twice, one question at a time."""
         catalogue = Catalogue(matching.facets())
         for sides in matching.scan():
             catalogue.count(matching.values(sides), labels_of(next(filter(None, sides))))
@@ -96,32 +96,35 @@ class View:
         return writer.close() | shared | {"language": self.language, "words": words(self.language)}
 
 
-def _single(meta: Record, pieces: Path) -> dict[str, str]:
-    """Return the blocks of a page that holds its pieces itself, as many as fit."""
+def _inline_pieces(meta: Record, pieces: Path) -> dict[str, str]:
+    """Return the data blocks of a page that contains its pieces, as many as fit."""
     inlined = Inlined(pieces, budget=SINGLE_BUDGET)
     meta |= {"whole": min(meta["total"], inlined.cases * meta["cases"]), "pictures_left_out": inlined.pages_left_out}
     return {"meta": as_json(meta), **inlined.blocks}
 
 
-def _beside(meta: Record, pieces: Path) -> dict[str, str]:
-    """Return the blocks of a page that loads its pieces; the first lines are in it, and drawn before anything loads."""
+def _link_pieces(meta: Record, pieces: Path) -> dict[str, str]:
+    """Return the data blocks of a page that loads its pieces.
+
+    The first lines are in it, and shown before any is loaded.
+    """
     meta |= {"whole": meta["total"], "pictures_left_out": 0}
     return {"meta": as_json(meta), "piece-i0": (pieces / "i0.js").read_text(encoding="ascii").split('"')[-2]}
 
 
-def _not_drawn(drawn: Drawings) -> list[str]:
+def _note_not_drawn(drawn: Drawings) -> list[str]:
     if drawn.pages >= drawn.wanted:
         return []
     return [
-        f"{drawn.pages:,} of the {drawn.wanted:,} pages that cases show are drawn, failures first; "
-        "the others are given in words (--pages all draws them)"
+        f"{drawn.pages:,} of the {drawn.wanted:,} pages that cases show are drawn, failures first; the others are "
+        "shown as text (--pages all draws them)"
     ]
 
 
 def dataset_roots(
     runs: Sequence[RunFolder], *, given: Iterable[str] = (), say: Callable[[str], None]
 ) -> dict[str, Path]:
-    """Return the bundles of some runs: those given, else where the runs had them; say which are gone."""
+    """Return the bundles of runs: the given ones, else those that the runs name; report the missing ones."""
     folders, notes, problems = find_datasets(list(given)) if given else ({}, [], [])
     if problems:
         raise ToolkitError("\n".join(problems))
@@ -133,18 +136,22 @@ def dataset_roots(
             if name in folders:
                 roots[name] = folders[name]
             elif name not in roots:
-                root, gone = _root(entry.origin, entry.path)
+                root, gone = _find_root(entry.origin, entry.path)
                 if root is not None:
                     roots[name] = root
                 else:
-                    say(f"{name}: the pages of its documents are not drawn: {gone}; give it with --dataset-paths")
+                    say(
+                        f"{name}: the pages of its documents are not drawn: {gone}; name its folder with "
+                        "--dataset-paths"
+                    )
     return roots
 
 
-def _root(*addresses: str | None) -> tuple[Path | None, str]:
-    """Return where a bundle is on this machine, or why it is not to be had.
+def _find_root(*addresses: str | None) -> tuple[Path | None, str]:
+    """Return the folder of a bundle on this machine, or the reason why it is missing.
 
-    A run may come from elsewhere: it names no server to ask, and no folder that is not a bundle.
+    A run may come from elsewhere, so its addresses are not trusted: no server is asked, and only a bundle's folder is
+    read.
     """
     here = [Path(address) for address in addresses if address and not is_url(address)]
     root = next((path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir()), None)

@@ -1,4 +1,4 @@
-"""Small plots as geometry; `plots.j2` draws them as SVG."""
+"""Compute the geometry of small plots; `plots.j2` draws them as SVG."""
 
 import math
 from collections import Counter
@@ -12,31 +12,31 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.run import Estimate, Means
 from exhibit.viewer.page import OUTCOMES
 
-WIDTH, HEIGHT = 340, 210  # of a plot, in pixels: three stand beside each other
+WIDTH, HEIGHT = 340, 210  # of a plot, in pixels: three fit side by side
 LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176
-"""The frame inside the picture."""
-_BINS = 14  # bars that the plot has room for
-_BARS = 8  # datasets that the plot has room for
+"""The edges of the frame inside the picture."""
+_BINS = 14  # bars that fit into the plot
+_BARS = 8  # datasets that fit into the plot
 _LINES = 2
-"""Lines of a plot: as many as there are colours of lines."""
+"""The number of lines of a plot: there are two line colours."""
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)  # marks of an axis
 
 
 @dataclass(frozen=True)
 class Point:
-    """A value in the picture, with the words for it."""
+    """A point in the picture, with its description."""
 
     x: float
     y: float
     label: str
     link: int | None = None
-    """The number of the run that it leads to."""
+    """The number of the run that it links to."""
     worse: bool = False
 
 
 @dataclass(frozen=True)
 class PlotLine:
-    """Values that are joined, and their intervals as outlines of bands."""
+    """Connected points, and their intervals as outlines of bands."""
 
     name: str
     points: list[Point]
@@ -44,7 +44,7 @@ class PlotLine:
 
     @property
     def path(self) -> str:
-        """The points as SVG has them."""
+        """The points as an SVG path."""
         return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
 
 
@@ -63,7 +63,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Zone:
-    """The part of the axis that a band covers."""
+    """The range of the axis that a band covers."""
 
     name: str
     top: float
@@ -77,7 +77,7 @@ def percent() -> list[Point]:
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of lines or of bars."""
+    """A picture of lines or bars."""
 
     title: str
     note: str
@@ -86,10 +86,10 @@ class Plot:
     ticks: list[Point] = field(default_factory=list)
     rows: list[Point] = field(default_factory=list)
     sides: list[Point] = field(default_factory=list)
-    """Marks of the axis on the left."""
+    """The marks of the left axis."""
     zones: list[Zone] = field(default_factory=list)
     breaks: list[Point] = field(default_factory=list)
-    """Positions at which the measured system changed."""
+    """The positions where the measured system changed."""
 
     @property
     def summary(self) -> str:
@@ -99,17 +99,17 @@ class Plot:
 
 
 def across(share: float) -> float:
-    """Return a share's place from left to right."""
+    """Return the horizontal position of a share."""
     return LEFT + min(1.0, max(0.0, share)) * (RIGHT - LEFT)
 
 
 def up(share: float) -> float:
-    """Return a share's place from bottom to top."""
+    """Return the vertical position of a share."""
     return BOTTOM - min(1.0, max(0.0, share)) * (BOTTOM - TOP)
 
 
 def outline(sides: Sequence[tuple[float, float, float]]) -> str:
-    """Return the outline of a band through its upper and lower places."""
+    """Return the outline of a band through its upper and lower points."""
     points = [(x, high) for x, high, _ in sides] + [(x, low) for x, _, low in reversed(sides)]
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
@@ -118,7 +118,7 @@ def outline(sides: Sequence[tuple[float, float, float]]) -> str:
 
 
 def make_plots(run: RunResults, seconds: Sequence[float]) -> list[Plot]:
-    """Return the plots that the run has values for."""
+    """Return the plots for which the run has values."""
     plots = [
         over_k(run.means, ["char_recall", "char_precision"], "Precision and recall", "by passages read (k)"),
         over_k(run.means, ["document_hit", "drm"], "The right document", "by passages read (k)"),
@@ -130,22 +130,22 @@ def make_plots(run: RunResults, seconds: Sequence[float]) -> list[Plot]:
 
 
 def over_k(means: Means, families: Sequence[str], title: str, note: str) -> Plot | None:
-    """Return a plot of metrics over k, which doubles from step to step and so stands evenly."""
-    values = {family: _depths(means, family) for family in families}
+    """Return a plot of metrics over k, on a logarithmic axis."""
+    values = {family: _group_depths(means, family) for family in families}
     depths = sorted({k for estimates in values.values() for k in estimates})
     if len(depths) < 2:
         return None
     x = {k: across(index / (len(depths) - 1)) for index, k in enumerate(depths)}
-    lines = [_over_depths(family, estimates, x) for family, estimates in values.items() if estimates]
+    lines = [_draw_depths(family, estimates, x) for family, estimates in values.items() if estimates]
     return Plot(title, note, lines=lines, ticks=[Point(x[k], BOTTOM, str(k)) for k in depths], sides=percent())
 
 
-def _depths(means: Means, family: str) -> dict[int, Estimate]:
+def _group_depths(means: Means, family: str) -> dict[int, Estimate]:
     depths = {int(name.partition("@")[2]): one for name, one in means.items() if name.startswith(f"{family}@")}
     return {k: one for k, one in sorted(depths.items()) if one.mean is not None}
 
 
-def _over_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int, float]) -> PlotLine:
+def _draw_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int, float]) -> PlotLine:
     described = describe_metric(family)
     points = [Point(x[k], up(e.mean or 0.0), f"{described.in_words(e.mean)}% at k = {k}") for k, e in estimates.items()]
     sides = [(x[k], up(e.ci95[1]), up(e.ci95[0])) for k, e in estimates.items() if e.ci95]
@@ -154,7 +154,7 @@ def _over_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int,
 
 def by_dataset(run: RunResults) -> Plot | None:
     """Return a bar for each dataset, of the first metric that they have."""
-    names = sorted(filter(_plotted, shorten_metrics(run.means)), key=lambda name: not name.startswith("char_recall"))
+    names = sorted(filter(_is_plotted, shorten_metrics(run.means)), key=lambda name: not name.startswith("char_recall"))
     each = {name: run.means_of(name) for name in run.datasets}
     for metric in names:
         known = {name: m[metric] for name, m in each.items() if metric in m and m[metric].mean is not None}
@@ -176,14 +176,14 @@ def by_dataset(run: RunResults) -> Plot | None:
     return Plot("By benchmark", note, bars=bars, rows=rows)
 
 
-def _plotted(name: str) -> bool:
-    """Return whether more of a metric is better and it is a share: only then a longer bar means a better result."""
+def _is_plotted(name: str) -> bool:
+    """Return whether a metric is a share and higher is better: only then a longer bar means a better result."""
     described = describe_metric(name)
     return described.unit == "share" and described.better == "more" and described.group in ("Retrieval", "Answers")
 
 
 def latency(times: Sequence[float]) -> Plot | None:
-    """Return how many replies took how long."""
+    """Return a histogram of the seconds that replies took."""
     seconds = sorted(times)
     if len(seconds) < 2:
         return None
@@ -193,21 +193,27 @@ def latency(times: Sequence[float]) -> Plot | None:
     bars = []
     for index in range(_BINS):
         high = BOTTOM - up(counts[index] / max(counts.values()))
-        words = f"{counts[index]} replies from {_time(index * top / _BINS)} to {_time((index + 1) * top / _BINS)}"
+        ends = [_format_time(edge * top / _BINS) for edge in (index, index + 1)]
+        words = f"{counts[index]} replies from {ends[0]} to {ends[1]}"
         bars.append(Bar(LEFT + index * wide + 1, BOTTOM - high, wide - 2, high, "", words))
-    ticks = [Point(across(share), BOTTOM, _time(share * top)) for share in (0, 0.5, 1)]
+    ticks = [Point(across(share), BOTTOM, _format_time(share * top)) for share in (0, 0.5, 1)]
     late = seconds[math.ceil(0.95 * len(seconds)) - 1]
-    return Plot("Time to reply", f"median {_time(median(seconds))}, 95% under {_time(late)}", bars=bars, ticks=ticks)
+    return Plot(
+        "Time to reply",
+        f"median {_format_time(median(seconds))}, 95% under {_format_time(late)}",
+        bars=bars,
+        ticks=ticks,
+    )
 
 
-def _time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
 def confidence_plots(run: RunResults) -> list[Plot]:
-    """Return the calibration and the risk at each coverage; nothing where no reply tells its confidence."""
+    """Return the calibration and the risk at each coverage; nothing where no reply has a confidence."""
     sure = {name: run.confidence(name) for name in run.datasets}
-    # where every question has an answer, or none has, there is nothing to tell apart
+    # no plot where every question has an answer, or none has
     known = {name: curve for name, curve in sure.items() if curve.auroc is not None}
     if not known:
         return []
@@ -216,9 +222,9 @@ def confidence_plots(run: RunResults) -> list[Plot]:
     right, saved = [], []
     for name, curve in known.items():
         words = "{:.0f}% answerable at {:.0f}% confidence"
-        right.append(_curve(name, curve.calibration, "confidence", "answerable", words))
+        right.append(_draw_curve(name, curve.calibration, "confidence", "answerable", words))
         words = "{:.0f}% without an answer among the surest {:.0f}%"
-        saved.append(_curve(name, curve.risk_at_coverage, "coverage", "risk", words))
+        saved.append(_draw_curve(name, curve.risk_at_coverage, "coverage", "risk", words))
     ticks = [Point(across(share), BOTTOM, f"{100 * share:.0f}") for share in _QUARTERS]
     note = f"share answerable, by confidence; AUROC {areas}"
     return [
@@ -230,7 +236,7 @@ def confidence_plots(run: RunResults) -> list[Plot]:
     ]  # fmt: skip
 
 
-def _curve(name: str, rows: Sequence[Mapping[str, float]], x: str, y: str, words: str) -> PlotLine:
+def _draw_curve(name: str, rows: Sequence[Mapping[str, float]], x: str, y: str, words: str) -> PlotLine:
     points = [Point(across(row[x]), up(row[y]), words.format(100 * row[y], 100 * row[x])) for row in rows]
     return PlotLine(name, points)
 
@@ -241,15 +247,15 @@ def _curve(name: str, rows: Sequence[Mapping[str, float]], x: str, y: str, words
 def shares(
     counted: Mapping[str, Counter[str]], order: Sequence[str] = tuple(reversed(OUTCOMES))
 ) -> list[dict[str, Any]]:
-    """Return how many questions have each outcome, as parts of a bar for each name."""
+    """Return the number of questions with each outcome, as parts of one bar for each name."""
     return [
-        {"name": name, "total": counts.total(), "parts": _parts(counts, order)}
+        {"name": name, "total": counts.total(), "parts": _make_parts(counts, order)}
         for name, counts in counted.items()
         if counts
     ]
 
 
-def _parts(counts: Counter[str], order: Sequence[str]) -> list[dict[str, Any]]:
+def _make_parts(counts: Counter[str], order: Sequence[str]) -> list[dict[str, Any]]:
     parts, left = [], 0.0
     for kind in order:
         if counts[kind]:

@@ -1,4 +1,4 @@
-"""The report of a run: a page in which its evidence can be seen, made from its results folder alone.
+"""The report of a run: a page that shows its evidence, made from the results folder alone.
 
 >>> write_report(Path("results/first"))
 """
@@ -28,24 +28,24 @@ from exhibit.viewer.plots import make_plots, shares
 from exhibit.viewer.variants import growth_plots, variant_effects, variant_warnings
 
 _LABELLED = ("Retrieval", "Answers")
-"""Groups of metrics that a breakdown by label shows."""
+"""The groups of metrics that a breakdown by label shows."""
 _MOST_VALUES = 45  # rows: CUAD has 41 kinds of clauses
 
 
 class Cell(NamedTuple):
-    """A mean as it is printed; the rest is empty where nothing is known."""
+    """A mean as it is printed; unknown parts are empty."""
 
     mean: str
     details: str = ""
-    """The interval, the standard deviation, and the population of the mean."""
+    """The interval, the standard deviation, and the number of questions."""
     errors: int = 0
     share: float | None = None
     """The mean from 0 to 1, for a bar behind the number."""
     band: str = ""
     change: str = ""
-    """By how much it differs from the first run, with the interval of that."""
+    """The difference from the first run, with its interval."""
     kind: str = ""
-    """`better` or `worse` where that is more than chance."""
+    """`better` or `worse` where the difference is significant."""
 
 
 class MetricRow(NamedTuple):
@@ -57,7 +57,7 @@ class MetricRow(NamedTuple):
 
     @property
     def depth(self) -> str:
-        """How many passages it reads, empty where that means nothing."""
+        """The cutoff of the metric; empty where it has none."""
         return self.metric.partition("@")[2]
 
 
@@ -78,7 +78,7 @@ def by_group(rows: Sequence[MetricRow]) -> list[tuple[Group, list[MetricRow]]]:
 
 
 def run_columns(run: RunResults) -> dict[str, Means]:
-    """Return a run's means by column: all datasets where there are several, then each."""
+    """Return a run's means by column: all datasets together where there are several, then each one."""
     each = {name: run.means_of(name) for name in run.datasets}
     if len(each) == 1:
         return each
@@ -86,7 +86,7 @@ def run_columns(run: RunResults) -> dict[str, Means]:
 
 
 def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, scale: Scale) -> list[MetricRow]:
-    """Return a row for each metric that something has been measured for; without `metrics` those that tell most."""
+    """Return a row for each measured metric; without `metrics`, for the most informative ones."""
     names = dict.fromkeys(name for means in columns.values() for name in means)
     chosen = shorten_metrics(names, all_families=True) if metrics is None else metrics
     rows = []
@@ -101,27 +101,27 @@ def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, sca
 
 
 def breakdowns(run: RunResults, scale: Scale) -> list[Breakdown]:
-    """Return a table for each label whose values tell questions apart."""
+    """Return a table for each label that sorts questions into kinds."""
     tables = [
-        _breakdown(name, label, values, scale)
+        _make_breakdown(name, label, values, scale)
         for name in run.datasets
         for label, values in run.means_by_label(name).items()
     ]
     return [table for table in tables if table is not None]
 
 
-def _breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Scale) -> Breakdown | None:
+def _make_breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Scale) -> Breakdown | None:
     names = dict.fromkeys(name for means in values.values() for name in means)
     chosen = [name for name in shorten_metrics(names) if describe_metric(name).group in _LABELLED]
-    if label == EXPECTED:  # within a kind like is compared with like
+    if label == EXPECTED:  # the rows of one kind are comparable
         chosen = [
             name for name in names if describe_metric(name).group == "Answers" and describe_metric(name).unit == "share"
         ]
     metrics = metric_rows(values, chosen, scale)
-    # a label with a value of its own for every other question is a name, not a kind
-    if not metrics or not 1 < len(values) <= max(2, sum(map(_rows, values.values())) / 2):
+    # a label with a different value for every second question is a name, not a kind
+    if not metrics or not 1 < len(values) <= max(2, sum(map(_count_rows, values.values())) / 2):
         return None
-    ordered = sorted(values.items(), key=lambda item: (-_rows(item[1]), item[0]))
+    ordered = sorted(values.items(), key=lambda item: (-_count_rows(item[1]), item[0]))
     shown = ordered[:_MOST_VALUES]
     lines = [
         (value, [cell(row.metric, means.get(row.metric), scale, dataset) for row in metrics]) for value, means in shown
@@ -129,12 +129,12 @@ def _breakdown(dataset: str, label: str, values: Mapping[str, Means], scale: Sca
     return Breakdown(dataset, label, metrics, lines, len(ordered) - len(lines))
 
 
-def _rows(means: Means) -> int:
+def _count_rows(means: Means) -> int:
     return max((one.n for one in means.values()), default=0)
 
 
 def cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> Cell:
-    """Return a mean as it is printed."""
+    """Return a mean as a table cell."""
     if one is None or one.mean is None:
         return Cell("–", errors=one.errors if one else 0)
     described = describe_metric(metric)
@@ -149,7 +149,7 @@ def cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> 
 
 
 def with_ceiling(metric: str, own: Cell, means: Means) -> Cell:
-    """Return a cell with the most that its metric can reach, where that is known."""
+    """Return a cell with the highest value that its metric can reach, where it is known."""
     ceiling = means.get(ceiling_of(metric, means) or "")
     if ceiling is None or ceiling.mean is None or not own.details:
         return own
@@ -157,7 +157,7 @@ def with_ceiling(metric: str, own: Cell, means: Means) -> Cell:
 
 
 def compare_cell(metric: str, own: Cell, difference: Difference | None) -> Cell:
-    """Return a cell with its change from the first run, and whether that is more than chance."""
+    """Return a cell with its change from the first run, and whether the change is significant."""
     if difference is None or difference.mean is None:
         return own
     described, change = describe_metric(metric), difference.mean
@@ -172,19 +172,19 @@ def compare_cell(metric: str, own: Cell, difference: Difference | None) -> Cell:
 
 
 def write_report(folder: Path, *, out: Path | None = None, **how: Any) -> Path:
-    """Write the report of a results folder, into it unless `out` says where; `how` are the fields of `View`."""
+    """Write the report of a results folder, into that folder or to `out`; `how` are the fields of `View`."""
     run = RunResults(folder)
-    return View(**how).write([run], out or folder / REPORT, f"{run.name} – Exhibit report", _body)
+    return View(**how).write([run], out or folder / REPORT, f"{run.name} – Exhibit report", _make_body)
 
 
-@guarded("stopped; go on with the same command and --resume")
+@guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the evaluation, draw its report, and print one table: `python evaluate_rag.py`, `exhibit evaluate`."""
+    """Run the evaluation, write its report, and print one table: `python evaluate_rag.py`, `exhibit evaluate`."""
     code: int = evaluate(argv, draw=write_report)
     return code
 
 
-def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
+def _make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
     [run], [tally] = matching.runs, matching.tallies
     language = meta["language"]
     columns, scale = run_columns(run), read_scale()
@@ -210,7 +210,7 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
         every=metric_rows(columns, {name: None for means in columns.values() for name in means}, scale),
         columns=list(columns),
         heads_of=[name or "All" for name in columns],
-        warnings=_warnings(run),
+        warnings=_make_warnings(run),
         breakdowns=breakdowns(run, scale),
         plots=make_plots(run, tally.seconds),
         effects=variant_effects(run),
@@ -219,7 +219,7 @@ def _body(matching: Matching, meta: Record, notes: list[str]) -> str:
     )
 
 
-def _warnings(run: RunResults) -> list[str]:
+def _make_warnings(run: RunResults) -> list[str]:
     """Return the warnings above the figures: drafted questions, variants without a control, and missing evidence."""
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
     missing = (f"{line}." for name in run.datasets for line in run.missing(name).lines)
@@ -227,13 +227,13 @@ def _warnings(run: RunResults) -> list[str]:
 
 
 _HEADLINES = ("char_recall", "ndcg", "document_hit")
-"""Families of metrics that sum a benchmark up, the first that was measured; a converter may name another."""
-_DEPTH = 8  # passages, about what an answer is made from
-_WORTH = 3  # questions that are named: more would not be looked at
+"""The main metrics of a benchmark: the first that was measured, unless a converter names another."""
+_DEPTH = 8  # passages, about the size of a context
+_WORTH = 3  # questions that are listed: nobody would look at more
 
 
 class Tile(NamedTuple):
-    """A count in words that a lawyer knows."""
+    """A count with a label that a lawyer understands."""
 
     words: str
     number: int
@@ -249,7 +249,7 @@ class Tile(NamedTuple):
 
 
 class Look(NamedTuple):
-    """A question that is worth looking at, and why."""
+    """A question that is worth looking at, and the reason."""
 
     key: str
     question: str
@@ -278,7 +278,7 @@ def describe_system(run: RunResults, tally: Outcomes, language: str = "en") -> s
 
 
 def format_start(run: RunResults, language: str = "en") -> str:
-    """Return the day and the time that a run began."""
+    """Return the day and time when a run began."""
     try:
         began = datetime.fromisoformat(run.provenance.started)
     except ValueError:
@@ -287,22 +287,22 @@ def format_start(run: RunResults, language: str = "en") -> str:
 
 
 def headline_of(run: RunResults, dataset: str, means: Means) -> str | None:
-    """Return the metric that sums a dataset up: the one its converter names, or the first usual one that applies."""
+    """Return the main metric of a dataset: the one that its converter names, or the first usual one that applies."""
     known = [name for name, one in means.items() if one.mean is not None]
     named = run.config.datasets[dataset].headline
     if named in known:
         return named
     families = ([name for name in known if name.partition("@")[0] == family] for family in _HEADLINES)
-    return next((min(names, key=_far) for names in families if names), None)
+    return next((min(names, key=_measure_distance) for names in families if names), None)
 
 
-def _far(metric: str) -> int:
+def _measure_distance(metric: str) -> int:
     depth = metric.partition("@")[2]
     return abs(int(depth) - _DEPTH) if depth.isdecimal() else 0
 
 
 def headlines(run: RunResults, language: str = "en") -> list[str]:
-    """Return a sentence for each headline metric: its value for each benchmark that it sums up, with the interval."""
+    """Return a sentence for each main metric: its value for each benchmark, with the interval."""
     by_metric: dict[str, dict[str, Estimate]] = defaultdict(dict)
     for name in run.datasets:
         means = run.means_of(name)
@@ -314,14 +314,14 @@ def headlines(run: RunResults, language: str = "en") -> list[str]:
         depth = metric.partition("@")[2]
         far = say(language, " in the first {depth} passages", depth=depth) if depth else ""
         parts = [
-            say(language, "{figure} for {name}", figure=_figure(metric, one, language, first=not at), name=name)
+            say(language, "{figure} for {name}", figure=_format_figure(metric, one, language, first=not at), name=name)
             for at, (name, one) in enumerate(estimates.items())
         ]
         sentences.append(f"{say(language, describe_metric(metric).title)}{far}: {'; '.join(parts)}.")
     return sentences
 
 
-def _figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
+def _format_figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
     described = describe_metric(metric)
     ends = ""
     if one.ci95:
@@ -333,7 +333,7 @@ def _figure(metric: str, one: Estimate, language: str, *, first: bool) -> str:
 def tiles(tally: Outcomes) -> list[Tile]:
     """Return the first figures of a report, each with its population; the first is the share of right answers.
 
-    Refusals are those that `false_refusal_rate` and `abstention_accuracy` count, and found is the rule of `recall@10`.
+    Refusals are counted as in `false_refusal_rate` and `abstention_accuracy`, and found gold as in `recall@10`.
     """
     counts = tally.counts
     not_judged = counts["answerable"] - counts["judged_right"]
@@ -382,7 +382,7 @@ def opening(tally: Outcomes, language: str = "en") -> list[str]:
 
 
 def worth_looking_at(tally: Outcomes, language: str = "en") -> list[Look]:
-    """Return the questions to look at first: of each of the most serious kinds of fault, the surest mistake."""
+    """Return the questions to look at first: the most confident mistake of each of the most serious kinds."""
     kinds = [name for name in OUTCOMES if name in tally.worst and name != "failed"][:_WORTH]
     rows = [(name, tally.worst[name]) for name in kinds]
     return [

@@ -1,4 +1,4 @@
-"""Runs compared, and the health of the gold they are scored on.
+"""Compare runs, and check the gold that they are scored on.
 
 exhibit results summary results/naive results/sac
 exhibit results diff results/before results/after --fail-on-regression
@@ -49,21 +49,21 @@ from exhibit.viewer.trend.index import NAME as INDEX
 from exhibit.viewer.trend.summary import parse_gate
 
 _SINGLE_PAGES = 300
-"""Default limit of drawn pages for a single file: about as many as fit."""
+"""The default limit of drawn pages for a single file: about as many as fit."""
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the results; return 1 on an error, or on a regression if the options ask for that check."""
-    options = _parser().parse_args(argv)
-    commands: dict[str, Callable[[Any], int]] = {"summary": _summary, "diff": _diff, "gold": _gold, "card": _card}
-    commands |= {"report": _pages, "compare": _pages, "index": index}
+    options = _make_parser().parse_args(argv)
+    commands: dict[str, Callable[[Any], int]] = {"summary": _print_summary, "diff": _print_diff, "gold": _print_gold}
+    commands |= {"card": _print_card, "report": _write_pages, "compare": _write_pages, "index": index}
     return commands[options.command](options)
 
 
-def _summary(options: Any) -> int:
+def _print_summary(options: Any) -> int:
     runs = {run.name: list(RunResults(run).tables.values()) for run in options.runs}
-    if len(runs) == 1:  # its datasets side by side
+    if len(runs) == 1:  # the datasets of one run side by side
         [tables] = runs.values()
         columns = {table.name: summarise(table) for table in tables}
         columns |= {ALL: summarise_run(tables)} if len(tables) > 1 else {}
@@ -76,7 +76,7 @@ def _summary(options: Any) -> int:
     return 0
 
 
-def _diff(options: Any) -> int:
+def _print_diff(options: Any) -> int:
     runs = [RunResults(run) for run in options.runs]
     before, after = (list(run.tables.values()) for run in runs)
     differences, shared = compare(before, after), overlap(before, after)
@@ -100,10 +100,10 @@ def _diff(options: Any) -> int:
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
 
 
-def _pages(options: Any) -> int:
+def _write_pages(options: Any) -> int:
     """Write the page of one run or of several, or the list of its questions as a file."""
     if options.export:
-        return _export(options)
+        return _write_export(options)
     how: dict[str, Any] = {"single_file": options.single_file, "jobs": options.jobs, "say": print_note}
     usual = _SINGLE_PAGES if options.single_file else PAGES
     how |= {"pages": {None: usual, "all": None, "none": 0}.get(options.pages, options.pages)}
@@ -117,13 +117,13 @@ def _pages(options: Any) -> int:
         page = write_report(options.runs[0], **how)
     else:
         if len(options.runs) < 2:
-            raise ToolkitError(f"compare {options.runs[0]}: with what? give two runs or more")
+            raise ToolkitError(f"compare {options.runs[0]}: a comparison needs at least two runs; name another one")
         page = write_comparison(options.runs, out=options.out, **how)
     print_results({"page": page}, str(page), as_json=options.json)
     return 0
 
 
-def _export(options: Any) -> int:
+def _write_export(options: Any) -> int:
     try:
         wanted = dict(parse_pair(given, example="verdict=failed") for given in options.only)
     except ValueError as error:
@@ -136,9 +136,9 @@ def _export(options: Any) -> int:
     return 0
 
 
-def _card(options: Any) -> int:
-    """Print a run's means as the head of a model's or a Space's card, where the Hub looks for results."""
-    from huggingface_hub import EvalResult, ModelCardData  # half a second to load
+def _print_card(options: Any) -> int:
+    """Print a run's means as the header of a model's or a Space's card, where the Hub reads results."""
+    from huggingface_hub import EvalResult, ModelCardData  # takes half a second to import
 
     run = RunResults(options.runs[0])
     results = []
@@ -162,7 +162,7 @@ def _card(options: Any) -> int:
     return 0
 
 
-def _gold(options: Any) -> int:
+def _print_gold(options: Any) -> int:
     datasets, warnings = load_datasets(options.datasets, Selection())
     for warning in warnings:
         print_note(warning)
@@ -173,7 +173,7 @@ def _gold(options: Any) -> int:
 
 
 def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
-    """Return what share of a dataset's gold is located, by method, and the passages that are not."""
+    """Return the share of a dataset's gold that is located, by method, and the passages that are not."""
     worded = [(case, gold) for case in dataset.cases for gold in case.gold if gold.text and gold.text.strip()]
     counts = Counter(gold.how for _, gold in worded)
     located = len(worded) - counts["absent"]
@@ -181,9 +181,9 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
     lines = [f"{dataset.name}: {located} of {len(worded)} gold passages located{share}"]
     lines += [f"  {how:<7} {counts[how]}" for how in HOWS if counts[how]]
     names = sum(len(case.gold) for case in dataset.cases) - len(worded)
-    lines += [f"  {names} name a file and quote no words"] if names else []
+    lines += [f"  {names} name a file but quote no words"] if names else []
     ambiguous = sum(gold.ambiguous for _, gold in worded)
-    lines += [f"  {ambiguous} have few words that stand on many places: in no passage metric"] if ambiguous else []
+    lines += [f"  {ambiguous} have few words that occur at many places: in no passage metric"] if ambiguous else []
     absent = [(case, gold) for case, gold in worded if gold.how == "absent"]
     for case, gold in absent[:listed]:
         words = " ".join((gold.text or "").split())
@@ -194,11 +194,11 @@ def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
 # ---------------------------------------------------------------- flags
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     kinds: dict[str, Any] = {
         "metrics": split_requests,
         "positive": parse_positive,
-        "pages": _page_limit,
+        "pages": _parse_page_limit,
         "gate": parse_gate,
     }
     kinds |= {"languages": languages()}
@@ -209,11 +209,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _page_limit(text: str) -> int | str:
+def _parse_page_limit(text: str) -> int | str:
     return text if text in ("all", "none") else parse_positive(text)
 
 
-_BATCH = 2000  # rows written at a time: a matter of memory
+_BATCH = 2000  # rows written at a time, to save memory
 _FORMULA = tuple("=+-@\t\r")
 
 
@@ -221,7 +221,7 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
     """Yield the questions of a run, or of several side by side, as the page lists them."""
     matching = Matching(runs)
     for _ in matching.scan():
-        pass  # the order is known when all are seen
+        pass  # the order is known after all are read
     facets = [{"error": "kind_of_error", "lost": "lost_at"}.get(one.name, one.name) for one in matching.facets()]
     for number, run in enumerate(runs, 1):
         facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
@@ -232,48 +232,48 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
 
 
 def filter_records(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterator[Record]:
-    """Yield the records whose fields, or labels, have the values asked for."""
+    """Yield the records whose fields or labels have the wanted values."""
     for row in rows:
         if all(str(row.get(name, row["labels"].get(name))) == value for name, value in wanted.items()):
             yield row
 
 
 def write_table(rows: Iterable[Record], path: Path) -> int:
-    """Write records in the format that the file's ending names, and return how many there are."""
-    writers: dict[str, Callable[[Iterable[Record], Path], None]] = {".csv": _csv, ".jsonl": _jsonl}
-    writers |= {".parquet": _parquet}
+    """Write records in the format of the file's extension, and return their number."""
+    writers: dict[str, Callable[[Iterable[Record], Path], None]] = {".csv": _write_csv, ".jsonl": _write_jsonl}
+    writers |= {".parquet": _write_parquet}
     writer = writers.get(path.suffix.lower())
     if writer is None:
-        raise ToolkitError(f"{path}: no such format; end its name in {', '.join(writers)}")
+        raise ToolkitError(f"{path}: unknown format; use a name that ends in {', '.join(writers)}")
     number = count()
     with replace_file(path) as partial:
         writer((row for row, _ in zip(rows, number, strict=False)), partial)
     return next(number)
 
 
-def _jsonl(rows: Iterable[Record], path: Path) -> None:
+def _write_jsonl(rows: Iterable[Record], path: Path) -> None:
     with path.open("w", encoding="utf-8", errors="replace") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _csv(rows: Iterable[Record], path: Path) -> None:
-    # with a mark at its beginning, as spreadsheets take other files for their own encoding
+def _write_csv(rows: Iterable[Record], path: Path) -> None:
+    # with a byte order mark, because spreadsheets otherwise assume another encoding
     with path.open("w", encoding="utf-8-sig", errors="replace", newline="") as file:
         writer = csv.writer(file)
         for number, row in enumerate(rows):
             if not number:
                 writer.writerow(row)
-            writer.writerow(_plain(value) for value in row.values())
+            writer.writerow(_protect_cell(value) for value in row.values())
 
 
-def _plain(value: Any) -> Any:
+def _protect_cell(value: Any) -> Any:
     """Return a cell; an apostrophe protects a value that a spreadsheet would run as a formula."""
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _parquet(rows: Iterable[Record], path: Path) -> None:
+def _write_parquet(rows: Iterable[Record], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -283,11 +283,11 @@ def _parquet(rows: Iterable[Record], path: Path) -> None:
     given = chain(first, given)
     with pq.ParquetWriter(path, pa.schema(kinds)) as writer:
         while batch := list(islice(given, _BATCH)):
-            columns = {name: [_cell(name, row[name]) for row in batch] for name, _ in kinds}
+            columns = {name: [_format_cell(name, row[name]) for row in batch] for name, _ in kinds}
             writer.write_table(pa.table(columns, schema=pa.schema(kinds)))
 
 
-def _cell(name: str, value: Any) -> Any:
+def _format_cell(name: str, value: Any) -> Any:
     if name.startswith("found"):
         return value
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
@@ -301,11 +301,11 @@ _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "res
 def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how: Any) -> Path:
     """Write the comparison of results folders with the first of them, and return its path.
 
-    It is `compare.html` in the last one's folder unless `out` says otherwise; `how` are the fields of `View`.
+    It is `compare.html` in the last folder unless `out` is given; `how` are the fields of `View`.
     """
     runs = [RunResults(folder) for folder in folders]
     tables = [list(run.tables.values()) for run in runs]
-    grids, overlaps = _grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
+    grids, overlaps = _make_grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
     names = [run.name for run in runs]
     title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
     better = [
@@ -318,22 +318,22 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
         for name, other in zip(names[1:], losses[1:], strict=True)
         for line in moves_in_words(compare_stages(losses[0], other))
     ]
-    body = partial(_body, grids=grids, overlaps=overlaps, better=better, moved=moved)
+    body = partial(_make_body, grids=grids, overlaps=overlaps, better=better, moved=moved)
     return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
 
 
-def _grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
+def _make_grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
     """Return the metrics of all runs over all datasets, then of each dataset."""
     for folder, other in zip(folders[1:], tables[1:], strict=True):
         regression.check_comparable([folders[0], folder], compare(tables[0], other), overlap(tables[0], other))
     names = [table.name for table in tables[0]]
-    grids = [("All benchmarks, each counting alike" if len(names) > 1 else names[0], _grid(tables))]
+    grids = [("All benchmarks, each counting alike" if len(names) > 1 else names[0], _make_grid(tables))]
     if len(names) > 1:
-        grids += [(name, _grid([[one for one in mine if one.name == name] for mine in tables])) for name in names]
+        grids += [(name, _make_grid([[one for one in mine if one.name == name] for mine in tables])) for name in names]
     return [(title, rows) for title, rows in grids if rows]
 
 
-def _grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
+def _make_grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
     scale, columns = read_scale(), [summarise_run(mine) for mine in tables]
     differences = [{}, *(compare(tables[0], other) for other in tables[1:])]
     names = dict.fromkeys(name for means in columns for name, one in means.items() if one.mean is not None)
@@ -345,7 +345,7 @@ def _grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
     return rows
 
 
-def _body(
+def _make_body(
     matching: Matching,
     meta: Record,
     notes: list[str],
@@ -380,12 +380,12 @@ def _body(
         ],
         changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
         shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
-        differing=_differing(matching.runs),
+        differing=_find_differing(matching.runs),
     )
 
 
-def _differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
-    """Return the settings that are not the same in all runs."""
+def _find_differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
+    """Return the settings that differ between the runs."""
     settings = [run.settings for run in runs]
     names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
     values = {name: [one.get(name, "–") for one in settings] for name in names}

@@ -1,4 +1,4 @@
-"""Variants and their controls in a report: what became of each question, and curves over the size of the corpus."""
+"""Variants and their controls in a report: the result of each question, and curves over the size of the corpus."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -23,70 +23,70 @@ _BECAME = {
     "abstention_accuracy": "refuses",
     "false_refusal_rate": "refuses",
 }
-"""What became of a question of a variant, by the first of these metrics that is 1 for its reply."""
+"""The result of a variant's question: the text of the first of these metrics that is 1 for its reply."""
 _NEITHER = "has no such value"
 _RIGHT = {1.0: "right", 0.0: "wrong", None: "not judged"}
 _SHOWN = 300  # questions of a variant that the report lists
 
 
 class TwinQuestion(NamedTuple):
-    """A question of a variant beside its question in the control."""
+    """A question of a variant with the same question in the control."""
 
     key: str
     """The dataset and the id, by which the page finds the question."""
     question: str
     value: str
-    """The type of its value."""
+    """The type of the question's value."""
     control: str
     variant: str
     became: str
 
 
 class VariantEffect(NamedTuple):
-    """A variant beside its control."""
+    """A variant compared with its control."""
 
     dataset: str
     control: str
     kind: str
     heads: list[str]
     lines: list[tuple[str, list[int]]]
-    """For each type of value, how many questions became what."""
+    """For each type of value, the number of questions with each result."""
     changes: list[tuple[str, str]]
-    """The metrics that changed beyond chance, with the change and its interval in words."""
+    """The metrics that changed significantly, with the change and its interval in words."""
     questions: list[TwinQuestion]
     left_out: int
 
 
 def variant_warnings(run: RunResults) -> list[str]:
-    """Return a sentence for each variant whose control is not in the run, and for gold in hidden words."""
+    """Return a warning for each variant without its control in the run, and for gold in hidden words."""
     labels = {name: table.labels[0] for name, table in run.tables.items() if table.labels}
     lone = [f"{line}." for line in lone_variants(labels)]
     for name, table in run.tables.items():
         hidden = sum("hidden" in own for own in table.labels)
         if hidden:
             lone.append(
-                f"{name}: the gold of {hidden} questions has words that nobody sees on the page (label hidden)."
+                f"{name}: the gold of {hidden} questions has words that are invisible on the page (label hidden)."
             )
     return lone
 
 
 def variant_effects(run: RunResults) -> list[VariantEffect]:
     """Return the effect of each variant whose control is in the run."""
-    controls = {table.pair: table for table in run.tables.values() if table.pair and _kind(table) == "control"}
+    controls = {table.pair: table for table in run.tables.values() if table.pair and _get_kind(table) == "control"}
     pairs = [
         (controls[table.pair], table)
         for table in run.tables.values()
-        if table.pair in controls and _kind(table) != "control"
+        if table.pair in controls and _get_kind(table) != "control"
     ]
-    words = _question_words(run, {table.name for _, table in pairs})
-    return [_effect(control, variant, words[variant.name]) for control, variant in pairs]
+    words = _read_question_words(run, {table.name for _, table in pairs})
+    return [_measure_effect(control, variant, words[variant.name]) for control, variant in pairs]
 
 
-def _kind(table: Table) -> str:
+def _get_kind(table: Table) -> str:
     return str(table.labels[0].get("varied") or "") if table.labels else ""
 
 
-def _question_words(run: RunResults, names: set[str]) -> dict[str, dict[int | str, str]]:
+def _read_question_words(run: RunResults, names: set[str]) -> dict[str, dict[int | str, str]]:
     words: dict[str, dict[int | str, str]] = defaultdict(dict)
     for row in run.rows if names else ():
         if row.dataset in names:
@@ -94,39 +94,39 @@ def _question_words(run: RunResults, names: set[str]) -> dict[str, dict[int | st
     return words
 
 
-def _effect(control: Table, variant: Table, words: Mapping[int | str, str]) -> VariantEffect:
+def _measure_effect(control: Table, variant: Table, words: Mapping[int | str, str]) -> VariantEffect:
     questions, counts = [], defaultdict[str, Counter[str]](Counter)
     for before, after in same_questions(control, variant):
-        own, became = variant.labels[after], _became(variant, after)
-        value = str(own.get("value") or own.get("way") or _kind(variant))
+        own, became = variant.labels[after], _describe_result(variant, after)
+        value = str(own.get("value") or own.get("way") or _get_kind(variant))
         counts[value][became] += 1
         id = variant.ids[after]
-        right = [_right(control, before), _right(variant, after)]
+        right = [_describe_right(control, before), _describe_right(variant, after)]
         questions.append(TwinQuestion(f"{variant.name}/{id}", words.get(id, ""), value, right[0], right[1], became))
     heads = [
         became for became in dict.fromkeys([*_BECAME.values(), _NEITHER]) if any(c[became] for c in counts.values())
     ]
     lines = [(value, [counts[value][head] for head in heads]) for value in sorted(counts)]
     left_out = max(0, len(questions) - _SHOWN)
-    changes = _changes(control, variant)
+    changes = _list_changes(control, variant)
     return VariantEffect(
-        variant.name, control.name, _kind(variant), heads, lines, changes, questions[:_SHOWN], left_out
+        variant.name, control.name, _get_kind(variant), heads, lines, changes, questions[:_SHOWN], left_out
     )
 
 
-def _value(table: Table, row: int, metric: str) -> float | None:
+def _get_value(table: Table, row: int, metric: str) -> float | None:
     return table.values[metric][row] if metric in table.values else None
 
 
-def _right(table: Table, row: int) -> str:
-    return _RIGHT.get(_value(table, row, ANSWERED_RIGHTLY), "partly right")
+def _describe_right(table: Table, row: int) -> str:
+    return _RIGHT.get(_get_value(table, row, ANSWERED_RIGHTLY), "partly right")
 
 
-def _became(table: Table, row: int) -> str:
-    return next((words for metric, words in _BECAME.items() if _value(table, row, metric) == 1.0), _NEITHER)
+def _describe_result(table: Table, row: int) -> str:
+    return next((words for metric, words in _BECAME.items() if _get_value(table, row, metric) == 1.0), _NEITHER)
 
 
-def _changes(control: Table, variant: Table) -> list[tuple[str, str]]:
+def _list_changes(control: Table, variant: Table) -> list[tuple[str, str]]:
     """Return the metrics of a short table that both have, each with its change in words."""
     lines = []
     differences = compare([control], [variant])
@@ -144,8 +144,8 @@ def _changes(control: Table, variant: Table) -> list[tuple[str, str]]:
 
 
 def growth_plots(run: RunResults) -> list[Plot]:
-    """Return a curve of every metric that is a share over the number of documents, where a run has several sizes."""
-    grown = {table.pair for table in run.tables.values() if _kind(table).startswith("growth")}
+    """Return a curve over the number of documents for every metric that is a share, where a run has several sizes."""
+    grown = {table.pair for table in run.tables.values() if _get_kind(table).startswith("growth")}
     sizes: dict[int, Mapping[str, Any]] = {}
     for name, table in run.tables.items():
         files = run.config.datasets[name].files
@@ -157,13 +157,13 @@ def growth_plots(run: RunResults) -> list[Plot]:
     x = {size: across(at / (len(ordered) - 1)) for at, size in enumerate(ordered)}
     names = dict.fromkeys(name for means in sizes.values() for name in means)
     plots = [
-        _curve(name, {size: sizes[size].get(name) for size in ordered}, x)
+        _draw_curve(name, {size: sizes[size].get(name) for size in ordered}, x)
         for name in shorten_metrics(names, all_families=True)
     ]
     return [plot for plot in plots if plot is not None]
 
 
-def _curve(metric: str, estimates: Mapping[int, Any], x: Mapping[int, float]) -> Plot | None:
+def _draw_curve(metric: str, estimates: Mapping[int, Any], x: Mapping[int, float]) -> Plot | None:
     described = describe_metric(metric)
     known = {size: one for size, one in estimates.items() if one is not None and one.mean is not None}
     if described.unit != "share" or len(known) < 2:

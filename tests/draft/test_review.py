@@ -120,7 +120,7 @@ def test_a_changed_document_reopens_only_the_rows_whose_gold_moved(contracts, tm
     capsys.readouterr()
     final = tmp_path / "final"
     assert review(["apply", str(path), "--bundle", str(out), "--out", str(final)]) == 0
-    assert f"{len(moved)} questions wait again" in capsys.readouterr().err
+    assert f"{len(moved)} questions are open again" in capsys.readouterr().err
     judged = {id for id, (_, gold) in DraftedBundle(final).rows.items() if gold[0].labels["draft"] == "judged"}
     assert judged == (after.keys() & before.keys()) - moved
     assert moved <= DraftedBundle(final).waiting.keys()
@@ -156,7 +156,7 @@ def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
     info = json.loads((out / "bundle.json").read_text("utf-8"))
     (out / "bundle.json").write_text(json.dumps({**info, "draft": None}), encoding="utf-8")
     assert review([str(out), "--out", str(tmp_path / "page.html")]) == 1
-    assert "no drafted bundle" in capsys.readouterr().err
+    assert "not a drafted bundle" in capsys.readouterr().err
 
 
 def test_ids_are_drawn_in_the_same_order_everywhere(drafted):

@@ -116,7 +116,7 @@ def test_where_nobody_tells_a_confidence_that_is_said(command, tmp_path, capsys)
     bare = [{"id": line["id"], "answer": line["answer"]} for line in lines]
     path.write_text("".join(json.dumps(line) + "\n" for line in bare), encoding="utf-8")
     assert command("--flag-below", "0.3") == 0
-    assert "no reply tells its confidence, so nothing is flagged" in capsys.readouterr().out
+    assert "no reply has a confidence, so nothing is flagged" in capsys.readouterr().out
 
 
 def test_a_threshold_beyond_the_scale_is_an_error(command, capsys):

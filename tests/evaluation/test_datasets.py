@@ -59,7 +59,7 @@ def test_where_needs_one_value_of_each_label(tmp_path):
     folder = write_bundle(tmp_path / "leases")
     asked = one(folder, where={"clause": ("law", "term"), "party": ("a", "c")})[0].cases
     assert [case.id for case in asked] == [0, 1, 6, 7]
-    with pytest.raises(BundleError, match="there are clause: law, none, term; court: no such label"):
+    with pytest.raises(BundleError, match="the values are clause: law, none, term; court: no such label"):
         load_datasets([folder], Selection(where={"clause": ("rent",), "court": ("TCC",)}))
 
 
@@ -67,7 +67,7 @@ def test_a_dataset_without_the_label_is_left_out_and_named(tmp_path):
     write_bundle(tmp_path / "a")
     write_bundle(tmp_path / "b", gold=False)
     datasets, warnings = load_datasets([tmp_path / "*"], Selection(where={"clause": ("law",)}))
-    assert [dataset.name for dataset in datasets] == ["a"] and "no question is asked" in warnings[0]
+    assert [dataset.name for dataset in datasets] == ["a"] and "no question is selected" in warnings[0]
 
 
 def test_limit_takes_the_first_or_draws(tmp_path):
@@ -101,7 +101,7 @@ def test_every_problem_at_once(tmp_path):
         load_datasets(paths, Selection(file_types=("pdf",)))
     told = str(caught.value)
     for part in ("none*: matches nothing", "empty/train.json: missing", "bad/train.json: row 0: question",
-                 "a dataset named 'good' is given already", "good: no pdf file in corpus/; it has 3 .txt"):  # fmt: skip
+                 "another dataset has the name 'good'", "good: no pdf file in corpus/; it has 3 .txt"):  # fmt: skip
         assert part in told
 
 
@@ -140,7 +140,10 @@ def test_pdfs_are_the_default_where_all_gold_is_in_pdfs(converted, tmp_path):
     (bundle / "bundle.json").unlink()
     (bundle / "corpus" / "notes.txt").write_text("Notes on the contracts.", encoding="utf-8")
     dataset, warnings = one(bundle)
-    assert "notes.txt" not in dataset.files and "1 files that are no PDFs are left out (--file-type all)" in warnings[0]
+    assert (
+        "notes.txt" not in dataset.files
+        and "1 files that are not PDFs are left out; use --file-type all to include them" in warnings[0]
+    )
     assert "notes.txt" in one(bundle, file_types=("all",))[0].files
     leases = write_bundle(tmp_path / "leases")
     shutil.copy(next((bundle / "corpus").glob("*.[pP][dD][fF]")), leases / "corpus" / "more.pdf")
@@ -164,5 +167,5 @@ def test_a_pdf_without_an_ending_is_known_by_its_content(converted, tmp_path):
     assert sorted(pdfs.files) == sorted(names.values())
     assert any(gold.pages for case in pdfs.cases for gold in case.gold)
     usual, notes = one(bundle)
-    assert usual.files == pdfs.files and "1 files that are no PDFs" in notes[0]
+    assert usual.files == pdfs.files and "1 files that are not PDFs" in notes[0]
     assert list(one(bundle, file_types=("txt",))[0].files) == ["Notes_2023"]

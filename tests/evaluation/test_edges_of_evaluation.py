@@ -74,9 +74,9 @@ def test_a_table_by_a_label_has_a_column_for_each_value_and_one_for_all():
     assert row.startswith("answer_f1") and "0.500" in row
     both = comparison_lines([table(), table("b")], "clause", width=300)[0]
     assert "a: keys (1 question)" in both and "b: rent (1 question)" in both and "ALL" not in both
-    with pytest.raises(ToolkitError, match="no question has a label 'court'; there are clause"):
+    with pytest.raises(ToolkitError, match="no question has a label 'court'; the labels are clause"):
         comparison_lines([table()], "court")
-    with pytest.raises(ToolkitError, match="there are none"):
+    with pytest.raises(ToolkitError, match="the labels are none"):
         comparison_lines([table(labels=[{}, {}, {}])], "court")
 
 
@@ -90,7 +90,7 @@ def test_ten_flagged_answers_are_named(count, more):
     none = Table("a", [1, 2], ["x", "y"], {"flagged": [0.0, None]})
     assert flag_lines([none], 0.3) == ["0 of 1 answers have a confidence below 0.3: flagged for review"]
     assert flag_lines([table()], 0.25) == [
-        "flag_below 0.25: no reply tells its confidence, so nothing is flagged"
+        "flag_below 0.25: no reply has a confidence, so nothing is flagged"
     ]  # fmt: skip
 
 
@@ -120,8 +120,8 @@ def test_two_runs_are_compared_with_what_failed_first(before, after, told):
     assert lines[5].split() == ["char_recall@8", "–", "–", "–", "0"] and lines[6].endswith("=")
     assert lines[7:] == [
         "compared over the 7 of 9 questions that both runs answered",
-        "2 questions are in the first run alone and are left out",
-        "1 questions are in the second run alone and are left out",
+        "2 questions are only in the first run and are left out",
+        "1 questions are only in the second run and are left out",
     ]
 
 
@@ -129,7 +129,7 @@ def test_what_a_reader_of_means_must_know_is_said_where_it_is_so():
     one, two = Estimate(0.5, 4, 0), Estimate(0.5, 4, 3, datasets=2)
     assert mean_notes({"a": {"answer_f1": one}}) == []
     several, failed = mean_notes({"a": {"answer_f1": one}, "b": {"answer_f1": two, "latency": one}})
-    assert several.startswith("A mean over several datasets") and failed.endswith("in no mean: b: 3")
+    assert several.startswith("The mean over several datasets") and failed.endswith("in no mean: b: 3")
     names = {"answer_f1": one, "char_recall@8": one, "char_recall@1": one}
     assert shown_metrics(names, ["char_recall"]) == ["char_recall@8", "char_recall@1"]
     assert shown_metrics(names, ["char_recall@1"]) == ["char_recall@1"] and shown_metrics(names, ["drm"]) == list(names)

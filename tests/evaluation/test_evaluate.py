@@ -204,13 +204,13 @@ def test_every_problem_is_told_before_any_work(run, tmp_path):
 
 def test_a_run_is_not_overwritten_nor_mixed(run, bundle, tmp_path):
     run()
-    with pytest.raises(BundleError, match="exists already; go on with it with --resume"):
+    with pytest.raises(BundleError, match="exists already; continue it with --resume"):
         run()
     with pytest.raises(BundleError, match=r"started with other settings \(limit, datasets\)"):
         run(resume=True, limit=2)
     (tmp_path / "results" / "mine").mkdir()
     (tmp_path / "results" / "mine" / "thesis.tex").touch()
-    with pytest.raises(BundleError, match="something else than a run"):
+    with pytest.raises(BundleError, match="contains files that are not a run"):
         run("mine", resume=True)
 
 
@@ -257,7 +257,7 @@ def test_the_newest_stopped_run_is_found_without_its_name(run, tmp_path):
     run("stopped")
     (tmp_path / "results" / "stopped" / "summary.json").unlink()
     assert run(None, resume=True).folder.name == "stopped"
-    with pytest.raises(BundleError, match="no stopped run with these settings"):
+    with pytest.raises(BundleError, match="no unfinished run with these settings"):
         run(None, resume=True)
 
 
@@ -274,7 +274,7 @@ def test_a_run_that_was_stopped_while_its_report_was_drawn_is_found_and_drawn_wi
     drawn = run(None, **told, resume=True)
     assert drawn.folder.name == "half" and drawn.report.is_file() and (drawn.folder / "summary.json").is_file()
     assert server.questions == []
-    with pytest.raises(BundleError, match="no stopped run with these settings"):
+    with pytest.raises(BundleError, match="no unfinished run with these settings"):
         run(None, **told, resume=True)
 
 
@@ -446,7 +446,7 @@ def test_other_tools_config_keys_are_understood(tmp_path, bundle):
     read, notes = read_config_file(tmp_path / "c.json")
     settings = parse_settings(read)
     assert settings.target_name == "http" and settings.metrics == ("groundedness", "latency")
-    assert str(settings.output_dir) == "results/legal-domain" and "is no bundle" in notes[0]
+    assert str(settings.output_dir) == "results/legal-domain" and "is not a bundle" in notes[0]
     (tmp_path / "c.toml").write_text(f'testdata_path = "{bundle}"\npreset = "naive"\nk = 3\n[where]\nparty = "a"\n')
     settings = parse_settings(read_config_file(tmp_path / "c.toml")[0])
     assert settings.dataset_paths == (str(bundle),) and settings.config.k == 3 and settings.where == {"party": ("a",)}
@@ -468,8 +468,14 @@ def test_the_ready_configs_are_sound(name):
         ({"run_name": "../x"}, "run_name"),
         ({"target_url": "http://x", "target_request": "{"}, "target_request: .*not JSON"),
         ({"target_url": "http://x", "target_request": "/no/such/file"}, "cannot be read"),
-        ({"target_url": "http://x", "target_colour": "red"}, "target_colour: not for the target http; its settings"),
-        ({"target": "predictions:x.json", "target_url": "http://x"}, "target_url: not for the target predictions"),
+        (
+            {"target_url": "http://x", "target_colour": "red"},
+            "target_colour: not a setting of the target http; its settings",
+        ),
+        (
+            {"target": "predictions:x.json", "target_url": "http://x"},
+            "target_url: not a setting of the target predictions",
+        ),
         ({"max_failures": 2}, "max_failures"),
         ({"threshold": "high"}, "threshold"),
     ],
@@ -638,6 +644,6 @@ def test_a_question_that_fails_once_in_three_times_is_a_failure_and_keeps_its_me
 def test_metrics_that_need_a_judge_are_left_out_by_their_own_names_and_by_their_files(run):
     notes: list[str] = []
     done = run(metrics="relevance,answer_f1", notes=notes)
-    assert any("relevance: left out, as nobody gives marks" in note for note in notes)
+    assert any("relevance: left out, because no judge is set" in note for note in notes)
     summary = json.loads((done.folder / "summary.json").read_text(encoding="utf-8"))
     assert "answer_f1" in json.dumps(summary) and "relevance" not in json.dumps(summary)

@@ -38,5 +38,5 @@ def test_the_headline_says_how_many_questions_flip():
     steady = Reply("EUR 1,200 [1]", (RIGHT,))
     flips.add(asked(steady, steady))
     flips.add([replace(case, id=8) for case in asked(steady, Reply("Not found in provided documents", (OTHER,)))])
-    assert flips.in_words("leases").startswith("leases: 1 of 2 questions flip between runs")
+    assert flips.in_words("leases").startswith("leases: 1 of 2 questions flip between repetitions")
     assert [one.id for one in flips.counts.most] == [8]

@@ -96,10 +96,10 @@ def test_what_a_function_asks_for_it_is_given(dataset):
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (None, "gave no answer: null"),
-        (7, "gave no answer: number"),
-        ({"colour": "red"}, "gave no answer: {colour: text}"),
-        ({"answer": "", "passages": [], "output": {}}, "gave no answer"),
+        (None, "returned no answer: null"),
+        (7, "returned no answer: number"),
+        ({"colour": "red"}, "returned no answer: {colour: text}"),
+        ({"answer": "", "passages": [], "output": {}}, "returned no answer"),
         ({"answer": "x", "passages": 7}, "passages are int, not a list"),
         (KeyError("answers"), "KeyError: 'answers'"),
     ],
@@ -135,11 +135,11 @@ def test_the_probe_tries_one_question_and_others_where_it_fails(dataset):
 
     target = open_target("function", TargetOptions(function=answer))
     [note] = target.probe(dataset, dataset.cases)
-    assert len(asked) == 2 and "a reply without passages" in note
+    assert len(asked) == 2 and "the reply has no passages" in note
     target = open_target("function", TargetOptions(function=lambda: None))
     with pytest.raises(ToolkitError, match="none of 3 questions was answered. The first error: TypeError"):
         target.probe(dataset, dataset.cases)
-    with pytest.raises(ToolkitError, match="--target function is for Python"):
+    with pytest.raises(ToolkitError, match="--target function works from Python only"):
         open_target("function", TargetOptions())
 
 

@@ -56,12 +56,12 @@ def summary(folder):
 
 REFUSED = {
     "nobody": (None, "no server answers at", "Is the server running"),
-    "401": ((401, {"detail": f"bad key {SECRET}"}), "the server refuses the key: HTTP 401 Unauthorized: bad key ***",
+    "401": ((401, {"detail": f"bad key {SECRET}"}), "does not accept the key: HTTP 401 Unauthorized: bad key ***",
             "target_header"),
-    "403": ((403, b"no"), "the server refuses the key: HTTP 403 Forbidden: no", "target_header"),
-    "404": ((404, {"detail": "Not Found"}), "nothing takes questions at this address: HTTP 404 Not Found",
+    "403": ((403, b"no"), "the server does not accept the key: HTTP 403 Forbidden: no", "target_header"),
+    "404": ((404, {"detail": "Not Found"}), "no endpoint for questions at this address: HTTP 404 Not Found",
             "Check --target-url"),
-    "502": ((502, b"<html><body>bad gateway: no upstream</body></html>"), "none of 5 questions, spread over the set",
+    "502": ((502, b"<html><body>bad gateway: no upstream</body></html>"), "none of 5 questions from all parts of the",
             "HTTP 502 Bad Gateway: bad gateway: no upstream"),
 }  # fmt: skip
 
@@ -83,10 +83,10 @@ def test_a_server_that_cannot_be_asked_stops_the_run_in_one_line(start, server, 
 @pytest.mark.parametrize(
     ("status", "why"),
     [
-        (407, "the server refuses the key"),
-        (405, "nothing takes questions at this address"),
-        (410, "nothing takes questions at this address"),
-        (400, "none of 5 questions, spread over the set, was answered"),
+        (407, "the server does not accept the key"),
+        (405, "no endpoint for questions at this address"),
+        (410, "no endpoint for questions at this address"),
+        (400, "none of 5 questions from all parts of the dataset was answered"),
     ],
 )
 def test_what_a_status_means_is_said(start, server, status, why):
@@ -110,7 +110,7 @@ def test_paths_that_find_nothing_are_answered_with_the_reply_s_shape_and_those_t
         "--target-url", server.url, "--target-response-answer-jmespath", "out.said",
         "--target-response-context-jmespath", "documents",
     )  # fmt: skip
-    assert code == 1 and "no passages at documents of the reply" in err and "'hits[].{text: words}'" in err
+    assert code == 1 and "no passages at documents in the reply" in err and "'hits[].{text: words}'" in err
 
 
 def test_an_answer_that_is_blank_for_one_question_stops_nothing(start, server, dataset):
@@ -175,7 +175,7 @@ def test_a_server_that_answers_from_the_gold_scores_whole_in_its_own_shape(start
     server.content_type = "text/event-stream" if shape == "nvidia" else "application/json"
     server.reply = lambda question: SERVERS[shape](by_question[question])
     code, _, err, folder = start("--target-url", server.url)
-    assert code == 0 and f"note: http:{server.url}: the reply is read as that of" in err
+    assert code == 0 and f"note: http:{server.url}: the replies are read in the format of" in err
     means = summary(folder)
     assert {name: means[name]["mean"] for name in WHOLE} == dict.fromkeys(WHOLE, 1.0)
 
@@ -216,19 +216,19 @@ def test_a_truth_column_is_never_taken_for_a_reply(start, dataset, tmp_path):
         path = write_file(tmp_path / "p.json", rows)
         code, _, err, folder = start("--target", f"predictions:{path}", name=f"run{number}")
         assert code == 0 and summary(folder)["answer_f1"]["mean"] == 0
-        assert f"{truth}" in err and "is the truth, and is not read" in err
+        assert f"{truth}" in err and "is the expected answer: not read" in err
 
 
 def test_the_bundle_s_own_questions_are_no_replies(start, dataset):
     code, _, err, _ = start("--target", f"predictions:{dataset.root / 'train.json'}")
-    assert code == 1 and "questions with their truths" in err
+    assert code == 1 and "questions with expected answers" in err
 
 
 def test_the_truth_without_its_tell_tale_field_is_no_reply_either(start, dataset, tmp_path):
     rows = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
     bare = [{key: row[key] for key in ("id", "question", "answer", "contexts")} for row in rows]
     code, _, err, _ = start("--target", f"predictions:{write_file(tmp_path / 'p.json', bare)}")
-    assert code == 1 and "with their truths, not replies" in err
+    assert code == 1 and "with the expected answers" in err
 
 
 def test_predictions_for_a_part_are_said_and_counted_as_failures(start, dataset, tmp_path):
@@ -293,7 +293,7 @@ def test_columns_and_wrapped_rows_are_rows(dataset, tmp_path):
 def test_a_system_that_gives_no_passages_is_not_scored_on_retrieval(start, server):
     server.reply = lambda question: {"answer": "It is governed by the law of Norway."}
     code, out, err, folder = start("--target-url", server.url)
-    assert code == 0 and "a reply without passages ({answer: text})" in err
+    assert code == 0 and "the reply has no passages ({answer: text})" in err
     assert "leases: no reply has passages, so retrieval is not measured" in err
     means = summary(folder)
     assert "answer_f1" in means and not {"recall@10", "char_recall@8", "document_hit@1"} & means.keys()
@@ -303,7 +303,7 @@ def test_a_system_that_gives_no_passages_is_not_scored_on_retrieval(start, serve
 def test_a_search_server_is_measured_on_retrieval_alone_and_that_is_said(start, server, dataset):
     server.reply = lambda question: {"passages": ["governed by the law of Norway"]}
     code, _, err, folder = start("--target-url", server.url)
-    assert code == 0 and "the reply has passages and no answer: only retrieval is measured" in err
+    assert code == 0 and "the replies have passages but no answer: only retrieval is measured" in err
     assert "answer_f1" not in summary(folder) and summary(folder)["recall@10"]["n"] == 6
 
 
@@ -403,7 +403,8 @@ def test_a_template_says_where_the_history_goes(server, tmp_path):
     assert body["prompt"] == "user: Hello?\nassistant: Yes?\nQ: And what is its term?"
     deaf = open_target("http", TargetOptions(threads=1), {"url": server.url, "request": {"q": "{question}"}})
     assert any(
-        "neither {history} nor {session}: they are asked alone" in note for note in deaf.probe(dataset, dataset.cases)
+        "neither {history} nor {session}: they are asked without the earlier turns" in note
+        for note in deaf.probe(dataset, dataset.cases)
     )
 
 

@@ -135,7 +135,7 @@ def test_what_would_befall_all_files_stops_and_what_befalls_one_is_told(dataset,
     fetch = Fetch(list=listed("alder.txt", ready=True), add=error)
     there = collection(fetch, list=LIST)
     if stops:
-        with pytest.raises(ToolkitError, match="leases: its documents cannot be given to the system"):
+        with pytest.raises(ToolkitError, match="leases: its documents cannot be uploaded to the system"):
             there.bring_in(dataset, timeout=1)
         assert fetch.asked.count("/add") == 1
     else:
@@ -172,7 +172,7 @@ def test_pauses_double_up_to_five_seconds_and_end_with_the_time(dataset, monkeyp
     assert waited == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0])
     waited.clear()
     fetch = Fetch(list=listed(*dataset.files, ready=False))
-    with pytest.raises(ToolkitError, match="alder.txt: sent, and not ready in time"):
+    with pytest.raises(ToolkitError, match="alder.txt: uploaded, but not ready in time"):
         collection(fetch, list=LIST).bring_in(dataset, timeout=0.05)
     assert waited == []
 
@@ -207,5 +207,5 @@ def test_documents_are_deleted_one_by_one_or_with_their_collection(dataset):
     find = Step(path="/find", items="all", id="id")
     collection(fetch, list=LIST, find=find, delete=Step(path="/drop", method="DELETE")).remove(dataset)
     assert fetch.asked == ["/find"], "nothing is there to be deleted"
-    with pytest.raises(ToolkitError, match="it cannot delete documents"):
+    with pytest.raises(ToolkitError, match="the system cannot delete documents"):
         collection(fetch, list=LIST).remove(dataset)

@@ -100,7 +100,7 @@ def test_a_folder_names_what_it_leaves_out_and_refuses_two_texts_of_one_document
     assert parsed.texts["ferry.pdf"].text == WORDS
     assert set(parsed.left_out) == {"lighthouse.md", "ferry.png"}
     (tmp_path / "ferry.txt").write_text(WORDS, encoding="utf-8")
-    with pytest.raises(ToolkitError, match="keep one"):
+    with pytest.raises(ToolkitError, match="remove one of them"):
         read_parsed_folder(tmp_path, named)
     with pytest.raises(ToolkitError, match="no such folder"):
         read_parsed_folder(tmp_path / "nowhere", named)
@@ -127,7 +127,7 @@ def test_chunks_are_read_under_the_usual_names(row: dict[str, object], ending: s
     assert (chunk.span.start if chunk.span else None) == start
 
 
-@pytest.mark.parametrize(("text", "why"), [('{"text": ""}', "no chunk has words"), ("not JSON", "not JSON")])
+@pytest.mark.parametrize(("text", "why"), [('{"text": ""}', "no chunk has text"), ("not JSON", "not JSON")])
 def test_a_file_without_chunks_is_refused(text: str, why: str, tmp_path: Path) -> None:
     (tmp_path / "chunks.jsonl").write_text(text, encoding="utf-8")
     with pytest.raises(ToolkitError, match=why):

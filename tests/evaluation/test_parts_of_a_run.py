@@ -97,7 +97,7 @@ def test_a_journal_keeps_words_or_the_places_of_words(tmp_path):
         with path.open("ab") as file:
             file.write(b'{"id": 3')
         assert len(list(journal.scan({1: "q1", 2: "q2"}))) == 2 and path.read_bytes().endswith(b"}\n"), "cut away"
-        with pytest.raises(BundleError, match="has a reply to 2, which this dataset does not ask so"):
+        with pytest.raises(BundleError, match="has a reply to 2, but the dataset has changed"):
             list(journal.scan({1: "q1", 2: "other"}))
     gone = Journal(tmp_path / "False.jsonl", lambda name: None, texts=False)
     with pytest.raises(BundleError, match="a.txt is no longer in the corpus; start a new run"):
@@ -177,13 +177,13 @@ def test_a_probe_asks_one_question_or_two_where_the_first_has_no_passages(datase
     assert run() == [] and server.count == 2
     server, run = probe(dataset, read(answer="a"))
     [note] = run()
-    assert server.count == 2 and note.startswith("srv: a reply without passages ({answer: text})")
+    assert server.count == 2 and note.startswith("srv: the reply has no passages ({answer: text})")
     server, run = probe(dataset, read(answer="a"), passages=("",))
     assert run() == [] and server.count == 1, "it is known to have none"
     server, run = probe(dataset, HttpError("filtered"), read(answer="a", passages=WITH, shape="a thing"))
-    assert run() == ["srv: the reply is read as that of a thing"] and server.count == 2
+    assert run() == ["srv: the replies are read in the format of a thing"] and server.count == 2
     server, run = probe(dataset, read(passages=WITH))
-    assert run() == ["srv: the reply has passages and no answer: only retrieval is measured"]
+    assert run() == ["srv: the replies have passages but no answer: only retrieval is measured"]
     assert server.reader.answers is False
     server, run = probe(dataset, read(passages=WITH), answer=("said",))
     assert run() == ["srv: only retrieval is measured"]
@@ -195,7 +195,9 @@ def test_who_is_not_there_is_not_waited_for_and_who_is_busy_is_waited_for_once(d
         run()
     assert server.count == 1
     server, run = probe(dataset, HttpError("busy", transient=True, status=503), retries=2)
-    with pytest.raises(ToolkitError, match="srv: none of 5 questions, spread over the set, was answered. The first"):
+    with pytest.raises(
+        ToolkitError, match="srv: none of 5 questions from all parts of the dataset was answered. The first"
+    ):
         run()
     assert server.count == 3 + 4, "the first question three times, the others once"
 
@@ -203,15 +205,21 @@ def test_who_is_not_there_is_not_waited_for_and_who_is_busy_is_waited_for_once(d
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        *((HttpError("no", status=code), "the server refuses the key: no. Give one") for code in (401, 403, 407)),
-        *((HttpError("no", status=code), "nothing takes questions at this address: no. Check") for code in (404, 410)),
-        (HttpError("no", status=405), "nothing takes questions"),
+        *(
+            (HttpError("no", status=code), "the server does not accept the key: no. Set one")
+            for code in (401, 403, 407)
+        ),
+        *(
+            (HttpError("no", status=code), "no endpoint for questions at this address: no. Check")
+            for code in (404, 410)
+        ),
+        (HttpError("no", status=405), "no endpoint for questions"),
         (HttpError("no", status=418), "none of 5 questions"),
         (
             NoAnswerError("no answer", {"said": "two words"}, blank=False),
             "would fit: --set target_response_answer",
         ),
-        (NoAnswerError("no answer", {"n": 3}, blank=False), "No text in it looks like an answer"),
+        (NoAnswerError("no answer", {"n": 3}, blank=False), "No text in the reply looks like an answer"),
         (NoAnswerError("no answer", {"n": 3}, blank=True), "none of 5 questions"),
     ],
 )
@@ -223,7 +231,7 @@ def test_a_server_that_answers_nothing_is_explained(dataset, error, words):
 
 def test_a_server_of_a_known_kind_is_asked_whether_it_is_the_right_one(dataset):
     _, run = probe(dataset, NoAnswerError("no answer", {"n": 3}, blank=False), values={})
-    with pytest.raises(ToolkitError, match="no answer. Is it the right kind of server?"):
+    with pytest.raises(ToolkitError, match="no answer. Is this the right kind of server?"):
         run()
 
 
@@ -244,7 +252,7 @@ def test_fields_that_a_server_misses_are_asked_for(dataset, values, flag):
     _, run = probe(dataset, missing("q", "k"), values=values)
     with pytest.raises(ToolkitError) as caught:
         run()
-    assert str(caught.value).startswith("srv: unfit. It wants q, k: give ") and flag in str(caught.value)
+    assert str(caught.value).startswith("srv: unfit. The server requires q, k: add ") and flag in str(caught.value)
 
 
 def test_a_request_that_does_not_fit_is_made_anew_from_the_server_s_description(dataset):
@@ -255,7 +263,7 @@ def test_a_request_that_does_not_fit_is_made_anew_from_the_server_s_description(
     assert note == 'srv: asked as its /openapi.json says: {"q": "{question}"}' and server.count == 2
     assert server.template == {"q": "{question}"}
     server, run = probe(dataset, missing("q"), values={"request": None}, described=schema)
-    with pytest.raises(ToolkitError, match="It wants q"):
+    with pytest.raises(ToolkitError, match="The server requires q"):
         run()
     assert server.template == "{question}", "as it was"
     server, run = probe(dataset, HttpError("no", status=500), values={"request": None}, described=schema)
@@ -267,16 +275,18 @@ def test_a_request_that_does_not_fit_is_made_anew_from_the_server_s_description(
 def test_passages_without_words_or_at_another_place_are_told(dataset):
     names = [{"filename": "alder.txt"}]
     _, run = probe(dataset, read(answer="a", passages=names), values={})
-    assert run() == ["srv: the passages have names and no text ({filename: text}): only documents are measured"]
+    assert run() == [
+        "srv: the passages have file names but no text ({filename: text}): only document metrics are measured"
+    ]
     _, run = probe(dataset, read(answer="a", passages=[{"id": 3}]), values={})
-    with pytest.raises(ToolkitError, match=r"have no text: {id: number}. Say in a target file"):
+    with pytest.raises(ToolkitError, match=r"have no text: {id: number}. Name their fields in a target file"):
         run()
     elsewhere = Read({"answer": "x", "hits": ["by the law of Norway"]}, answer="x", passages=names)
     _, run = probe(dataset, elsewhere)
     with pytest.raises(ToolkitError, match="This would fit: --set target_response_context_jmespath='hits'"):
         run()
     _, run = probe(dataset, read(answer="a"), passages=("hits",))
-    with pytest.raises(ToolkitError, match=r"no passages at hits of the reply: {answer: text}$"):
+    with pytest.raises(ToolkitError, match=r"no passages at hits in the reply: {answer: text}$"):
         run()
     _, run = probe(dataset, read(answer="a", passages=[3]))
     assert run() == [], "each question says so itself"
@@ -287,7 +297,7 @@ def test_questions_of_a_conversation_are_counted_where_the_request_has_no_place_
     good = read(answer="a", passages=WITH)
     _, run = probe(dataset, good)
     [note] = run(some)
-    assert note.startswith("2 questions are part of a conversation, and the request has neither")
+    assert note.startswith("2 questions are part of a conversation, but the request has neither")
     _, run = probe(dataset, good, template=["{history}"])
     assert run(some) == []
     _, run = probe(dataset, good)
@@ -335,9 +345,13 @@ def test_a_target_is_known_by_its_name_and_counts_pages_where_that_is_asked(data
     )  # fmt: skip
     assert (count_only(dataset, TargetOptions()).pages, count_only(dataset, TargetOptions()).files) == (None, 3)
     assert count_only(dataset, TargetOptions(count_pages=True)).pages == 0
-    with pytest.raises(ToolkitError, match="no target 'nobody'; there are azure, builtin, .*predictions.*FILE.toml"):
+    with pytest.raises(
+        ToolkitError, match="no target 'nobody'; the targets are azure, builtin, .*predictions.*FILE.toml"
+    ):
         open_target("nobody:x", TargetOptions())
-    with pytest.raises(ToolkitError, match="target_top_k: not for the target predictions; its settings are none"):
+    with pytest.raises(
+        ToolkitError, match="target_top_k: not a setting of the target predictions; its settings are none"
+    ):
         open_target("predictions:x", TargetOptions(), {"top_k": 3})
 
 
@@ -409,13 +423,13 @@ def test_a_config_file_says_where_its_questions_are(tmp_path, monkeypatch):
     assert told(testdata_path="leases") == ({"dataset_paths": [str(bundle)]}, [])
     assert told(testdata_path="leases", dataset_paths=["mine"]) == ({"dataset_paths": ["mine"]}, [])
     settings, [note] = told(testdata_path="nowhere.jsonl")
-    assert settings == {} and "testdata_path 'nowhere.jsonl' is no bundle" in note
+    assert settings == {} and "testdata_path 'nowhere.jsonl' is not a bundle" in note
     (tmp_path / "odd.txt").write_text("x", encoding="utf-8")
-    assert "is no bundle" in told(testdata_path="odd.txt")[1][0]
+    assert "is not a bundle" in told(testdata_path="odd.txt")[1][0]
     (tmp_path / "t.toml").write_text("limit = 3\n", encoding="utf-8")
     assert read_config_file(tmp_path / "t.toml") == ({"limit": 3}, [])
     file.write_text("[1]", encoding="utf-8")
-    with pytest.raises(ToolkitError, match="must be an object of settings"):
+    with pytest.raises(ToolkitError, match="must be a JSON or TOML object of settings"):
         read_config_file(file)
 
 
@@ -488,7 +502,7 @@ def test_the_settings_about_a_word_are_printed_by_group(capsys):
     told = capsys.readouterr().out
     assert told.startswith("pipeline:\n") or "\n\npipeline:\n" in told
     assert "the most characters of a chunk (a whole number, 1 or more; default 500)" in told
-    assert settings_command(["nothing-like-that"]) == 1 and "no setting about" in capsys.readouterr().err
+    assert settings_command(["nothing-like-that"]) == 1 and "no setting matches" in capsys.readouterr().err
     assert settings_command(["retries", "--json"]) == 0 and "retries" in {
         one["name"] for one in json.loads(capsys.readouterr().out)
     }
@@ -523,7 +537,7 @@ def test_a_folder_that_was_fetched_is_called_as_its_address_says(tmp_path):
     assert find_datasets([]) == (
         {},
         [],
-        ["no dataset given; --dataset-paths takes folders with train.json and corpus/"],
+        ["no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad"],
     )
 
 
@@ -647,7 +661,7 @@ def test_files_that_changed_since_a_run_was_started_are_named_up_to_three(datase
     words = listed.format(*(f"leases/corpus/{name}" for name in names))
     with pytest.raises(BundleError) as caught:
         evaluate(told(dataset, tmp_path, resume=True), parts={"function": answered})
-    assert f"was started on other files ({words}); its replies are stale" in str(caught.value)
+    assert f"was started with other files ({words}), so its replies are out of date" in str(caught.value)
 
 
 def test_a_run_says_what_it_was_told_and_leaves_out_what_applies_to_no_question(dataset, tmp_path):
@@ -678,7 +692,7 @@ def test_labels_that_no_question_has_are_answered_with_twelve_that_there_are(tmp
     (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in gold), encoding="utf-8")
     with pytest.raises(BundleError) as caught:
         load_datasets([bundle], Selection(where={"court": ("x",)}))
-    assert str(caught.value).endswith("there are court: " + ", ".join(f"c{n:02}" for n in range(12)))
+    assert str(caught.value).endswith("the values are court: " + ", ".join(f"c{n:02}" for n in range(12)))
 
 
 # ---------------------------------------------------------------- words of gold in passages

@@ -81,7 +81,7 @@ def test_cells_of_a_table_are_text_or_passages(tmp_path):
 def test_a_file_that_holds_no_predictions_is_refused(tmp_path, content, words):
     with pytest.raises(ToolkitError, match=words):
         read_rows(written(tmp_path / "p.json", content))
-    with pytest.raises(ToolkitError, match="needs a file: predictions:FILE"):
+    with pytest.raises(ToolkitError, match="needs a file: --target predictions:FILE"):
         open_predictions(None, TargetOptions())
 
 
@@ -131,18 +131,18 @@ def test_rows_are_matched_by_id_and_question_and_two_for_one_are_refused(tmp_pat
 def test_two_rows_for_one_question_need_an_id(tmp_path, dataset):
     question = dataset.cases[0].question
     rows = [{"question": question, "answer": "a"}, {"question": question, "answer": "b"}]
-    with pytest.raises(ToolkitError, match="two questions are alike"):
+    with pytest.raises(ToolkitError, match="a question occurs twice"):
         Predictions(written(tmp_path / "p.json", rows), TargetOptions()).probe(dataset, dataset.cases)
 
 
 def test_a_file_of_truths_is_no_prediction(tmp_path, dataset):
     truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
-    with pytest.raises(ToolkitError, match="questions with their truths"):
+    with pytest.raises(ToolkitError, match="questions with expected answers"):
         Predictions(written(tmp_path / "p.json", truths), TargetOptions())
     bare = [{key: row[key] for key in ("id", "question", "answer", "contexts")} for row in truths]
     copied = Predictions(written(tmp_path / "q.json", bare), TargetOptions())
     answerable = [case for case in dataset.cases if case.gold]
-    with pytest.raises(ToolkitError, match="with their truths, not replies to them"):
+    with pytest.raises(ToolkitError, match="with the expected answers"):
         copied.probe(dataset, answerable[:3])
     assert copied.probe(dataset, answerable[:2]), "two may be right by chance"
 
@@ -219,7 +219,7 @@ def test_gold_beyond_its_document_and_documents_that_are_gone_fail_their_questio
     assert refused(fine) == ({}, ())
     beyond, notes = refused(Case(1, "?", "", gold=(GoldPassage(name, "x", ((Span(0, size + 1),),)),)))
     assert (
-        beyond[1].startswith(f"{name}: gold up to character {size + 1} of a document of {size}")
+        beyond[1].startswith(f"{name}: the gold ends at character {size + 1}, but the document has {size}")
         and "1 questions have gold" in notes[0]
     )
     lost, notes = refused(Case(2, "?", "", filename="other.pdf"))
@@ -321,7 +321,7 @@ def test_the_notes_on_a_file_of_predictions_say_what_is_taken_for_what(tmp_path,
     none = Predictions(written(tmp_path / "r.json", [{"id": "z", "answer": "a"}]), TargetOptions())
     for length, ending in ((80, "q" * 80), (81, "q" * 79 + "…")):
         long = replace(dataset.cases[0], question="q" * length)
-        with pytest.raises(ToolkitError, match=f"such as 0: {ending}$"):
+        with pytest.raises(ToolkitError, match=f"such as 0: {ending}; is the file"):
             none.probe(dataset, [long])
 
 
@@ -338,5 +338,5 @@ def test_rows_that_fail_name_their_file_and_a_dataset_s_own_row_comes_first(tmp_
 
 @pytest.mark.parametrize("rows", [[{"id": 1, "odd": 3}], [{"id": 1, "truth": "t", "is_impossible": False}]])
 def test_rows_like_no_reply_are_shown(tmp_path, rows):
-    with pytest.raises(ToolkitError, match="not recognised as replies: {id: number|questions with their truths"):
+    with pytest.raises(ToolkitError, match="not recognised as replies: {id: number|questions with expected answers"):
         Predictions(written(tmp_path / "p.json", rows), TargetOptions())

@@ -44,7 +44,7 @@ def test_a_whole_reply_is_read_by_its_fields_or_as_a_file_says():
     assert (inside.answer, inside.passages) == ("Yes.", ["p"])
     outside = reader({"answer": "said", "passages": "output.found", "unwrap": True})
     assert outside.whole({"output": {"x": 1}, "said": "Yes."}).answer == "Yes."
-    with pytest.raises(NoAnswerError, match="no answer at said of the reply"):
+    with pytest.raises(NoAnswerError, match="no answer at said in the reply"):
         reader({"answer": "said", "passages": "found"}).whole(wrapped)
     assert reader({"answer": "x", "passages": ""}).whole("Bare words.").answer == "Bare words."
 
@@ -52,8 +52,8 @@ def test_a_whole_reply_is_read_by_its_fields_or_as_a_file_says():
 @pytest.mark.parametrize(
     ("paths", "reply", "words", "blank"),
     [
-        (["said"], {"said": " "}, "no answer at said of the reply: {said: text}", True),
-        (["said"], {"other": 1}, "no answer at said of the reply", False),
+        (["said"], {"said": " "}, "no answer at said in the reply: {said: text}", True),
+        (["said"], {"other": 1}, "no answer at said in the reply", False),
         (["said", "told"], {"other": 1}, "no answer in the reply", False),
         (None, {"other": 1}, "no answer in the reply", False),
     ],
@@ -160,12 +160,12 @@ def test_a_stream_that_stops_is_seen_where_others_had_an_end():
     assert streamed(*cut, one=one).answer == "Nor", "nobody has seen how it ends"
     assert streamed(*cut, {"done": False}, one=one).answer == "Nor"
     assert streamed(*cut, {"done": True}, {"answer": "way."}, one=one).answer == "Norway."
-    with pytest.raises(HttpError, match="the stream stopped before its end") as caught:
+    with pytest.raises(HttpError, match="the stream ended before its end mark") as caught:
         streamed(*cut, one=one)
     assert caught.value.transient
     marked = reader()
     assert streamed(*cut, "data: [DONE]", one=marked).answer == "Nor"
-    with pytest.raises(HttpError, match="stopped before its end"):
+    with pytest.raises(HttpError, match="ended before its end mark"):
         streamed(*cut, one=marked)
     assert marked.whole({"answer": "Yes.", "passages": []}).answer == "Yes.", "a whole reply has no end"
 
@@ -174,7 +174,7 @@ def test_a_stream_without_words_has_no_answer():
     with pytest.raises(NoAnswerError, match="no answer in the reply: {answer: text}") as caught:
         streamed({"answer": " "}, {"answer": " "})
     assert caught.value.blank and caught.value.reply == {"answer": " "}
-    with pytest.raises(NoAnswerError, match="at said of the reply: {other: number}") as lost:
+    with pytest.raises(NoAnswerError, match="at said in the reply: {other: number}") as lost:
         streamed({"other": 1}, reply={"answer": "said"})
     assert not lost.value.blank
     with pytest.raises(NoAnswerError, match=r"no answer in the reply: \[\]"):
@@ -193,7 +193,7 @@ def test_words_alone_lines_of_a_letter_and_lines_that_call_themselves_otherwise(
     assert (read.answer, read.passages) == ("Norway.", ["x"])
     assert letters.read(response('{"t": "Yes.", "p": []}')).answer == "Yes."
     for line in ("no colon", 'tt:"two letters"', "t:no json"):
-        with pytest.raises(HttpError, match=f"a line of the stream is not one of a chat server: {line[:4]}"):
+        with pytest.raises(HttpError, match=f"a line of the stream does not have the form LETTER:JSON: {line[:4]}"):
             letters.read(response(line, "text/plain"))
     lines = '{"answer": "Nor"}\n{"answer": "way."}'
     assert ReplyReader(System(), Secrets([]), stream=True).read(response(lines, "text/plain")).answer == "Norway."

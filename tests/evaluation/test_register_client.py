@@ -143,7 +143,7 @@ def test_robots_txt_is_asked_once_and_obeyed_with_its_pause(tmp_path):
         server.client.page(f"{HOST}/{url}")
     assert server.pauses == [3.0, 3.0, 3.0] and server.asked.count("/robots.txt") == 1
     for url in ("private/a", "x?y=1"):
-        with pytest.raises(DisallowedError, match="robots.txt asks robots to leave it alone"):
+        with pytest.raises(DisallowedError, match="robots.txt excludes this address"):
             server.client.page(f"{HOST}/{url}")
 
 

@@ -238,4 +238,4 @@ def test_a_target_says_its_settings_and_the_catalogue_lists_them(parrot, tmp_pat
     assert evaluate_rag.main([*common, "--run-name", "s", "--target-word", ""]) == 1
     assert "error: parrot: it is asleep" in capsys.readouterr().err
     assert evaluate_rag.main([*common, "--run-name", "t", "--target-url", "http://x"]) == 1
-    assert "target_url: not for the target parrot; its settings are target_word" in capsys.readouterr().err
+    assert "target_url: not a setting of the target parrot; its settings are target_word" in capsys.readouterr().err

@@ -67,7 +67,7 @@ def test_what_is_at_a_path():
     assert search("a[0].b", {"a": [{"b": 1}]}) == 1 and search("length(@)", 3) is None
     assert first_words(["a", "b", "c"], {"a": " ", "b": 3, "c": "words"}) == "words" and first_words(["a"], {}) is None
     assert items_at("a", {"a": [1]}) == [1] and items_at("a", {"a": ""}) == items_at("b", {}) == []
-    with pytest.raises(HttpError, match="a of the reply is no list: text"):
+    with pytest.raises(HttpError, match="a in the reply is not a list: text"):
         items_at("a", {"a": "words"})
     assert first_list(["a", "b", "c"], {"a": [], "b": {"x": []}, "c": [1]}) == [1]
     assert first_list(["a", "b"], {"a": [], "b": {"x": [0]}}) == {"x": [0]}

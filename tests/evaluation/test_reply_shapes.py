@@ -154,7 +154,7 @@ def test_strings_that_name_files_are_names_and_no_words():
         ("", "lease.pdf", None),
         ("", "lease.pdf", 4),
     ]
-    assert any("only documents are measured" in note for note in notes)
+    assert any("only document metrics are measured" in note for note in notes)
 
 
 def test_sources_below_an_answer_are_its_passages():

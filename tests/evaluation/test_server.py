@@ -165,7 +165,7 @@ def test_what_a_server_needs_is_asked_for(tmp_path):
     with pytest.raises(ToolkitError, match="--target mine needs --set target_must=VALUE: what must be"):
         server(tmp_path, must="")
     for bad in ("ftp://x", "x", "http://"):
-        with pytest.raises(ToolkitError, match="is not an address; it looks like http://e"):
+        with pytest.raises(ToolkitError, match="is not an address; an example is http://e"):
             parse_url(bad, "http://e")
     assert str(parse_url("https://x/a", "")) == "https://x/a"
     assert secrets_in("http://x/a") == [] and secrets_in("http://u@x/?k=v", [{"token": "t"}, {"n": "m"}]) == [
@@ -180,7 +180,7 @@ def test_documents_go_to_the_collection_that_is_named_or_to_the_dataset_s(tmp_pa
     assert server(tmp_path, collection="own one").collection(DATASET) == "own one"
     bare = server(tmp_path, text=FILE.replace("plain_collection = true", ""))
     assert bare.collection(DATASET) == "my leases" and bare.documents("c") is None
-    with pytest.raises(HttpError, match="no collection is named 'c'; give one with --set target_collection=NAME"):
+    with pytest.raises(HttpError, match="no collection is named 'c'; name one with --set target_collection=NAME"):
         server(tmp_path, text=FILE.replace("{conversation}", "{collection_id}")).exchange(
             Case(1, "?", ""), Deadline(9), "c"
         )
@@ -201,7 +201,7 @@ def test_the_interface_for_documents_is_where_the_file_says(tmp_path):
     side = FILE.replace('default = ""\n[ask]', 'default = "http://other.example"\n[ask]')
     named = side + INGEST.replace("port = 8082", 'url = "{side}"')
     with pytest.raises(
-        ToolkitError, match="names another server for documents; say so with --set target_side=http://o"
+        ToolkitError, match="names another server for documents; confirm it with --set target_side=http://o"
     ):
         server(tmp_path, text=named).documents("c")
     given = server(tmp_path, text=named, side="http://other.example", client=(client := Client(list={"f": []})))
@@ -214,7 +214,7 @@ def test_a_probe_is_made_once_and_lists_documents_where_they_are_brought(tmp_pat
     one = server(tmp_path, text=FILE + INGEST, options=fresh, client=(client := Client(list={"f": []})))
     assert one.probe(DATASET, []) == [] and len(client.asked) == 1
     assert one.probe(DATASET, []) == [] and len(client.asked) == 1, "once for the whole run"
-    with pytest.raises(ToolkitError, match="it has no interface for documents; leave out --ingest"):
+    with pytest.raises(ToolkitError, match="it has no interface for documents; remove --ingest"):
         server(tmp_path, options=fresh).probe(DATASET, [])
     with pytest.raises(ToolkitError, match="it has no interface for documents"):
         server(tmp_path, options=TargetOptions(delete_collection=True)).probe(DATASET, [])

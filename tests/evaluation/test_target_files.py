@@ -147,7 +147,7 @@ def test_a_search_by_get_and_a_stream(write, dataset):
         pieces.pop()
         replies += [reply for _, reply in target.ask(dataset, dataset.cases[:1])]
     assert replies[0].answer == "Norway" and replies[0].first_token is not None
-    assert replies[1].error == "the stream stopped before its end", "it has marked the end before"
+    assert replies[1].error == "the stream ended before its end mark", "it has marked the end before"
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def test_a_file_that_is_wrong_is_one_error_at_once(write, text, told):
 
 
 def test_a_file_that_is_not_there_and_its_settings(write, tmp_path, monkeypatch):
-    with pytest.raises(ToolkitError, match=r"none.toml: missing; there are azure, haystack, http"):
+    with pytest.raises(ToolkitError, match=r"none.toml: missing; the systems are azure, haystack, http"):
         open_target(str(tmp_path / "none.toml"), TargetOptions())
-    with pytest.raises(ToolkitError, match="target_depth: not for the target .*its settings are target_url"):
+    with pytest.raises(ToolkitError, match="target_depth: not a setting of the target .*its settings are target_url"):
         open_target(write(), TargetOptions(), {"depth": 3})
     monkeypatch.delenv("EXHIBIT_TARGET_ALDER_KEY")
     with pytest.raises(ToolkitError, match="the environment has no EXHIBIT_TARGET_ALDER_KEY"):
@@ -248,7 +248,9 @@ def test_passages_of_names_alone_are_said_and_of_nothing_stop_the_run(dataset):
     held = [{"filename": "alder.txt", "rank": 1}]
     with imitating(lambda system, asked: {"answer": "Norway.", "passages": held}, dataset.cases) as system:
         _, notes = probe(system, dataset)
-        assert any("the passages have names and no text ({filename: text, rank: number})" in note for note in notes)
+        assert any(
+            "the passages have file names but no text ({filename: text, rank: number})" in note for note in notes
+        )
         held[0] = {"rank": 1, "weight": 0.5}
         with pytest.raises(ToolkitError, match=r"have no text: \{rank: number, weight: number\}"):
             probe(system, dataset)
@@ -300,7 +302,9 @@ def test_the_request_is_made_from_what_the_server_says_of_itself(dataset, tmp_pa
         assert not [case for case in cases if case.reply.error]
         sent = system.asked[-1].body
         assert (sent["mode"], sent["top_k"], sent["history"]) == ("fast", 4, []) and "note" not in sent
-        with pytest.raises(ToolkitError, match=r"nothing takes questions at this address: HTTP 404 .*; it has /v1/rag"):
+        with pytest.raises(
+            ToolkitError, match=r"no endpoint for questions at this address: HTTP 404 .*; it has /v1/rag"
+        ):
             probe(system, dataset)
         own = {"url": f"{system.url}/v1/rag", "request": {"q": "{question}"}}
         with pytest.raises(ToolkitError, match="It wants query: give --set target_request="):

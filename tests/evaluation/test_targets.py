@@ -90,7 +90,7 @@ def test_an_index_is_used_again_until_something_changes(builtin, dataset, tmp_pa
     assert builtin(embedder=Hashing(64)).index_folder(dataset) != folder
     dataset.files["birch.txt"].write_text("LEASE\n\nNow quite another document.", encoding="utf-8")
     assert builtin().index_folder(dataset) != folder
-    with pytest.raises(BundleError, match="leave out --ingest never"):
+    with pytest.raises(BundleError, match="remove --ingest never"):
         builtin(ingest="never").ingest(dataset)
 
 
@@ -135,7 +135,7 @@ def test_parts_that_are_not_there_are_named_together():
 
 
 def test_there_is_no_such_target():
-    with pytest.raises(ToolkitError, match="no target 'oracle'; there are azure, builtin, haystack, http"):
+    with pytest.raises(ToolkitError, match="no target 'oracle'; the targets are azure, builtin, haystack, http"):
         open_target("oracle", TargetOptions())
 
 

@@ -134,8 +134,8 @@ def test_the_same_file_gives_the_same_folder_and_another_one_another(evals):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ('{"question": "Why?"}\n', "line 1: needs 'question' and 'truth'"),
-        ('{"question": "Why?", "truth": " "}\n', "line 1: needs 'question' and 'truth'"),
+        ('{"question": "Why?"}\n', "line 1: 'question' and 'truth' must be"),
+        ('{"question": "Why?", "truth": " "}\n', "line 1: 'question' and 'truth' must be"),
         ('{"question": "Why?", "truth": "So."}\n[1]\n', "line 2: must be an object"),
         ("\n", "no questions in it"),
     ],

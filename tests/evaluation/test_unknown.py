@@ -267,12 +267,12 @@ def test_predictions_matched_by_question_refuse_two_alike_and_two_rows_with_one_
         path.write_text(json.dumps(rows), encoding="utf-8")
         return open_target(f"predictions:{path}", TargetOptions()).probe(data, data.cases)
 
-    with pytest.raises(ToolkitError, match=r"rows 1 and 2 are both for '0': which one counts\?"):
+    with pytest.raises(ToolkitError, match=r"rows 1 and 2 are both for '0'; remove one of them"):
         probe([{"id": 0, **row_of}, {"id": 0, **row_of}])
-    with pytest.raises(ToolkitError, match=r"two questions are alike \('Consider"):
+    with pytest.raises(ToolkitError, match=r"a question occurs twice \('Consider"):
         probe([row_of, {**row_of, "answer": "y"}])
     twice = replace(dataset, cases=(first, replace(first, id=99)))
-    with pytest.raises(ToolkitError, match="two questions are alike"):
+    with pytest.raises(ToolkitError, match="a question occurs twice"):
         probe([row_of], twice)
     assert probe([{"id": 0, **row_of}, {"id": 99, **row_of}], twice), "ids tell them apart"
 
@@ -315,7 +315,7 @@ def test_a_run_is_resumed_only_on_the_files_that_it_was_started_on(folder, datas
     assert evaluate_rag.main(flags) == 0 and evaluate_rag.main([*flags, "--resume"]) == 0
     path.write_text("\n".join(lines).replace('"x"', '"y"'), encoding="utf-8")
     assert evaluate_rag.main([*flags, "--resume"]) == 1
-    assert "was started on other files (replies.jsonl); its replies are stale" in capsys.readouterr().err
+    assert "was started with other files (replies.jsonl), so its replies are out of date" in capsys.readouterr().err
     path.write_text("\n".join(lines), encoding="utf-8")
     append(data / "corpus" / "Alder Freight.txt")
     assert evaluate_rag.main([*flags, "--resume"]) == 1

@@ -62,7 +62,9 @@ def test_two_to_twelve_values_can_be_chosen_from(values, offered):
     if offered:
         assert len(offers_of("kind", rows, where="x")[0].choices) == values
     else:
-        with pytest.raises(BundleError, match=f"x: --ask-label kind: {values} different values; 2 to 12"):
+        with pytest.raises(
+            BundleError, match=f"x: --ask-label kind: {values} different values; a label must have 2 to 12"
+        ):
             offers_of("kind", rows, where="x")
 
 
@@ -231,7 +233,7 @@ def test_confidence_at_the_ends_of_the_scale():
 def test_a_bound_holds_on_its_side(text, value, holds):
     assert Bound.parse(text, where="x").holds(value) is holds
     for wrong in ("0.8", "=> 1", 3, "> .8"):
-        with pytest.raises(ToolkitError, match="is no bound"):
+        with pytest.raises(ToolkitError, match="is not a bound"):
             Bound.parse(wrong, where="x")
 
 
@@ -245,7 +247,7 @@ def test_bands_and_scales(tmp_path):
     for text, words in {
         "datasets = 3": "must be tables",
         '[recall]\ngood = "> 0.8"': "and nothing else",
-        '[recall]\ngood = "> 0.8"\npoor = "> 0.5"': "lie on the same side",
+        '[recall]\ngood = "> 0.8"\npoor = "> 0.5"': "have the same direction",
     }.items():
         path.write_text(text, encoding="utf-8")
         with pytest.raises(ToolkitError, match=words):
@@ -287,6 +289,6 @@ def test_a_run_is_given_to_deepeval_case_by_case(monkeypatch):
         {"question": f"q{n}", "answer": "a", "truth": "t", "gold": [], "passages": ["p"], "id": str(n)}
         for n in range(2)
     ]
-    monkeypatch.setattr(interop, "_answered", lambda _folder: told)
+    monkeypatch.setattr(interop, "_read_answered", lambda _folder: told)
     made = interop.deepeval_dataset("x").cases
     assert [(one.input, one.actual_output, one.name) for one in made] == [("q0", "a", "0"), ("q1", "a", "1")]

@@ -64,7 +64,7 @@ def test_every_step_of_a_demo_is_done_on_what_the_one_before_made(steps, samples
     assert "converting the sample of cuad" in told and f"open {tmp_path / 'results' / 'first' / 'report.html'}" in told
     (tmp_path / "results" / "first").mkdir(parents=True)
     assert demo.main(["--only", "maud", "--out", str(tmp_path), "--run-name", "first"]) == 1
-    assert "a demo is there already; remove it, or give --run-name" in capsys.readouterr().err
+    assert "this run exists already; remove it, or choose another --run-name" in capsys.readouterr().err
     assert [name for name, *_ in done[5:]] == ["convert", "validate", "check"], "gold is drawn of cuad alone"
 
 

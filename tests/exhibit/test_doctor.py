@@ -92,7 +92,7 @@ def test_a_package_that_is_missing_or_old_is_named(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "requirements", lambda: wanted | extras)
     code, findings = found(capsys)
     assert code == 1 and findings["no-such-package"].state == "missing"
-    assert ">=999 is needed" in findings["pydantic"].told
+    assert ">=999 is required" in findings["pydantic"].told
     assert findings["ocr"].state == "absent" and "exhibit-rag[ocr]" in findings["ocr"].told
 
 
@@ -110,11 +110,11 @@ WELL = [
 @pytest.mark.parametrize(
     ("more", "code", "last"),
     [
-        ([], 0, ["everything that is needed is here"]),
+        ([], 0, ["everything that is required is present"]),
         (
             [Finding("programs", "LibreOffice", "absent", "no .doc"), Finding("programs", "fonts", "absent", "none")],
             0,
-            ["not here, so that some files cannot be converted or read: LibreOffice, fonts; see above"],
+            ["missing, so that some files cannot be converted or read: LibreOffice, fonts; see above"],
         ),
         ([Finding("model", "MiniLM", "missing", "no weights")], 1, ["missing: MiniLM"]),
     ],
@@ -142,7 +142,7 @@ def test_python_is_asked_for_as_the_project_says(browser, capsys, monkeypatch):
     assert found(capsys)[1]["Python"].state == "ok"
     monkeypatch.setattr(doctor, "OLDEST", (99, 0))
     code, findings = found(capsys)
-    assert code == 1 and findings["Python"].state == "missing" and "or later is needed" in findings["Python"].told
+    assert code == 1 and findings["Python"].state == "missing" and "or later is required" in findings["Python"].told
 
 
 def test_what_an_installed_wheel_asks_for_is_sorted_by_extra(monkeypatch, tmp_path):
@@ -183,7 +183,7 @@ def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
     assert findings["browser"].state == findings["fonts"].state == "absent"
     assert findings["LibreOffice"] == Finding("programs", "LibreOffice", "ok", "/opt/soffice")
     assert findings["OCR"].state == "ok" and findings["OCR"].told.startswith("English by ")
-    assert findings["all-MiniLM-L6-v2"].told == "the weights are here; the first run builds the graph"
+    assert findings["all-MiniLM-L6-v2"].told == "the weights are present; the first run builds the graph"
 
 
 def test_nothing_is_set_and_no_folder_is_there(browser, capsys, monkeypatch, tmp_path):
@@ -195,7 +195,7 @@ def test_nothing_is_set_and_no_folder_is_there(browser, capsys, monkeypatch, tmp
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     _, findings = found(capsys)
-    assert findings["proxy"].told == "no proxy variable is set; nothing was asked of the network"
+    assert findings["proxy"].told == "no proxy variable is set; no request was sent"
     assert findings["offline"].told == "no" and findings["Hub"].told == "the usual address"
     assert findings["S3"] == Finding("tokens", "S3", "absent", "AWS_ACCESS_KEY_ID and AWS_PROFILE not set")
     assert findings["Hugging Face Hub"].state == "absent"

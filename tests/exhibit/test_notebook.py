@@ -50,11 +50,13 @@ def test_a_folder_of_other_peoples_tells_what_it_has(tmp_path, monkeypatch):
     assert f"<th scope='col'>{folder}</th><th scope='col'></th>" in drawn
     assert "<th scope='row'>title</th><td>leases</td>" in drawn and "<td>not said</td>" in drawn
     assert f"<th scope='row'>located gold</th><td>{sum(map(bool, bundle.gold['spans']))}</td>" in drawn
-    with pytest.raises(exhibit.ToolkitError, match="no table 'colours'; there are questions, gold, documents"):
+    with pytest.raises(exhibit.ToolkitError, match="no table 'colours'; the tables are questions, gold, documents"):
         bundle.dataset("colours")
-    with pytest.raises(exhibit.ToolkitError, match=r"no such folder; make it with exhibit.convert\('cuad'\)"):
+    with pytest.raises(
+        exhibit.ToolkitError, match=r"no such folder; convert the benchmark with exhibit.convert\('cuad'\)"
+    ):
         exhibit.load("cuad")
-    with pytest.raises(exhibit.ToolkitError, match="no such folder; give a bundle, or one of none"):
+    with pytest.raises(exhibit.ToolkitError, match="no such folder; name a bundle's folder, or one of none"):
         exhibit.load("nowhere")
     write_bundle(tmp_path / "datasets_out" / "cuad")
     assert exhibit.load("cuad").address == "datasets_out/cuad"
@@ -163,7 +165,7 @@ def test_a_run_on_two_datasets_has_a_column_for_all_and_says_what_failed(tmp_pat
     one = exhibit.evaluate(exhibit.load(folders[0]), target=answer, metrics="answer_length", run_name="one", **fixed)
     assert set(one.summary.index) == {("answer_length", "alder")} and "ALL" not in repr(one)
     two = exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
-    with pytest.raises(exhibit.ToolkitError, match="exists already; go on with it"):
+    with pytest.raises(exhibit.ToolkitError, match="exists already; continue it"):
         exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
     with pytest.raises(exhibit.ToolkitError, match="have no dataset and metric in common"):
         exhibit.compare(one, two)
@@ -174,14 +176,14 @@ def test_a_library_that_is_missing_names_its_extra(module, ask, tmp_path, monkey
     bundle = exhibit.load(write_bundle(tmp_path / "leases"))
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(
-        exhibit.ToolkitError, match=rf"{module} is not installed; pip install 'exhibit-rag\[notebook\]'"
+        exhibit.ToolkitError, match=rf"{module} is not installed; run pip install 'exhibit-rag\[notebook\]'"
     ):
         ask(bundle)
 
 
 def test_names_are_listed_and_others_refused():
     assert {"load", "convert", "evaluate", "compare"} < set(dir(exhibit))
-    with pytest.raises(AttributeError, match="it has Bundle, Comparison"):
+    with pytest.raises(AttributeError, match="the names are Bundle, Comparison"):
         exhibit.lod  # noqa: B018
 
 
@@ -199,5 +201,5 @@ def test_a_bundle_of_the_hub_is_loaded_from_its_cache_and_called_by_its_address(
 
 
 def test_a_converter_that_is_not_there_is_refused_with_those_that_are(tmp_path):
-    with pytest.raises(ToolkitError, match="no converter 'none'; there are .*cuad"):
+    with pytest.raises(ToolkitError, match="no converter 'none'; the converters are .*cuad"):
         exhibit.convert("none", out=tmp_path / "x")

@@ -81,4 +81,4 @@ def test_a_document_that_cannot_be_opened_fails_its_questions_alone(tmp_path, re
     assert evaluate([*folder, *settings]) == 0
     assert len(rows_of(tmp_path / "results" / "r" / "supply" / "eval_results.jsonl")) == 9
     told = capsys.readouterr()
-    assert "not to be opened by this user: alder.txt" in told.err and "3 failed" in told.out
+    assert "not readable by this user: alder.txt" in told.err and "3 failed" in told.out

@@ -45,7 +45,7 @@ def pages_once(shared_folder) -> Iterator[None]:
 
     Documents that have limits, or are elsewhere, are drawn by workers as ever.
     """
-    draw, picture = drawing._drawn, drawing._picture
+    draw, picture = drawing._draw_items, drawing._draw_picture
     folder = shared_folder / "pages"
     folder.mkdir(exist_ok=True)
 
@@ -84,8 +84,8 @@ def pages_once(shared_folder) -> Iterator[None]:
         return name
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "_drawn", drawn)
-        patch.setattr(drawing, "_picture", remembered)
+        patch.setattr(drawing, "_draw_items", drawn)
+        patch.setattr(drawing, "_draw_picture", remembered)
         yield
 
 

@@ -70,7 +70,7 @@ def test_a_difference_says_how_many_questions_are_the_same(tmp_path, capsys):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     assert main(["diff", str(one), str(two)]) == 0
     told = capsys.readouterr().out
-    assert "5 questions have the same id in both runs and are not the same" in told
+    assert "5 questions have the same id in both runs but differ" in told
     assert main(["diff", str(one), str(two), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["questions"]
     assert (told["asked"], told["changed"], told["only_before"], told["only_after"]) == (19, 5, 5, 5)
@@ -112,8 +112,7 @@ def test_a_run_whose_sums_are_not_those_of_its_rows_is_not_shown(embellished, ca
     assert main([words[0], str(embellished), *words[1:]]) == 1
     told = capsys.readouterr()
     assert (
-        "summary.json: is not what the rows of the run give: recall@10: mean is 0.999, but the rows give 0.5"
-        in told.err
+        "summary.json: does not match the rows of the run: recall@10: mean is 0.999, but the rows give 0.5" in told.err
     )
     assert "99.9" not in told.out and not (embellished / "report.html").exists()
 
@@ -144,7 +143,7 @@ def test_validate_names_the_sums_that_the_rows_do_not_give(embellished, capsys):
         (0.0, 1.0, 12, "two is better than one: Answered rightly"),
         (1.0, 0.0, 12, "one is better than two: "),
         (1.0, 1.0, 12, "two and one are equally good: "),
-        (0.0, 1.0, 1, "Whether two is better than one is not known, as the documents are too few: "),
+        (0.0, 1.0, 1, "There are too few documents to say whether two is better than one: "),
     ],
 )
 def test_a_comparison_says_in_a_sentence_who_is_better(tmp_path, capsys, before, after, documents, sentence):

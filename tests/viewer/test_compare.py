@@ -182,7 +182,7 @@ def test_any_number_of_runs_are_compared(runs, report_bundles, browser, tmp_path
 
 
 def test_one_run_has_nothing_to_be_compared_with(runs, capsys):
-    assert main(["compare", str(runs[0])]) == 1 and "give two runs or more" in capsys.readouterr().err
+    assert main(["compare", str(runs[0])]) == 1 and "needs at least two runs" in capsys.readouterr().err
 
 
 def test_a_question_of_one_run_alone_says_so(page):
@@ -282,7 +282,7 @@ def test_the_command_writes_what_is_asked_for(runs, expected, tmp_path, kind, ca
 
 def test_other_formats_and_filters_are_refused(runs, tmp_path, capsys):
     assert main(["compare", *map(str, runs), "--export", str(tmp_path / "lost.xlsx")]) == 1
-    assert "end its name in .csv, .jsonl, .parquet" in capsys.readouterr().err
+    assert "use a name that ends in .csv, .jsonl, .parquet" in capsys.readouterr().err
     assert main(["report", str(runs[0]), "--export", str(tmp_path / "x.csv"), "--only", "failed"]) == 1
     assert "is not NAME=VALUE" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

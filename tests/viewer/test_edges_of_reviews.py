@@ -90,7 +90,7 @@ def test_a_reviewer_is_shown_texts_up_to_a_length_and_eight_passages(tmp_path):
     assert about["drafted"] is False and about["run"] == "r"
     again = made(run_of(one, row(2, question="other?"), a=Document("a.txt", "word " * 9)), tmp_path)[1]["about"]
     assert again["review"] != about["review"], "answers in a browser's store are of other questions"
-    with pytest.raises(ToolkitError, match="results/r: no question to review"):
+    with pytest.raises(ToolkitError, match="results/r: has no question to review"):
         make_review(run_of(), tmp_path / "r.html", by=[], size=3, seed=1)
 
 
@@ -227,7 +227,7 @@ def test_gold_is_mended_as_most_say_and_its_answer_with_it():
     assert [context.spans for context in fixes[3].contexts] == [[(0, 16)], [(17, 34)]], "in their order"
     assert {reason: [id for _, id in keys] for reason, keys in told.left.items()} == {
         "reviewers are divided": [5], "unclear": [6], "not in this run": [7],
-        "its id is no number, so no converter knows it": ["x"],
+        "its id is not a number, so no converter knows it": ["x"],
     }  # fmt: skip
     patch = told.patches["d"]
     assert patch.dataset == "d bundle" and patch.about == "Review of the run r by Ada, Ben."
@@ -294,8 +294,8 @@ def test_a_review_is_read_into_files_and_lines(small, tmp_path, capsys):
     assert lines[0] == "Ada: gold right in 1 of 2, 1 unclear; in the whole run about 50%"
     assert lines[1].startswith("Ada: answers right in 3 of 3; in the whole run about 100%")
     assert any(line.startswith("Ada and Ben on the gold: kappa 0.00") for line in lines)
-    assert "Ada and Ben on the answers: kappa cannot be told, the same in 3 of 3" in lines
-    assert "corrected: 0 questions" in lines and "left as it is: reviewers are divided: 1" in lines
+    assert "Ada and Ben on the answers: kappa is undefined, they agree in 3 of 3" in lines
+    assert "corrected: 0 questions" in lines and "not corrected: reviewers are divided: 1" in lines
     assert lines[-1] == f"review: {out / 'review.json'}" and not any(line.startswith("patch") for line in lines)
     told = json.loads((out / "review.json").read_text(encoding="utf-8"))
     assert told["reviewers"] == {"Ada": 3, "Ben": 3} and told["format"] == "exhibit-reviewed/1"

@@ -419,9 +419,9 @@ def test_bundles_are_where_runs_had_them_or_where_they_are_given(tmp_path):
     ]:
         assert dataset_roots([run(**told)], say=said.append) == {}
         assert said.pop() == (
-            f"leases: the pages of its documents are not drawn: {words_}; give it with --dataset-paths"
+            f"leases: the pages of its documents are not drawn: {words_}; name its folder with --dataset-paths"
         )
-    with pytest.raises(ToolkitError, match="a dataset named 'leases' is given already"):
+    with pytest.raises(ToolkitError, match="another dataset has the name 'leases'"):
         dataset_roots([here], given=[str(bundle), str(other)], say=said.append)
 
 
@@ -437,14 +437,14 @@ def test_gold_that_is_not_located_is_listed_as_far_as_asked():
 
     told = gold_lines(dataset("exact", "absent", "absent", "absent", None, None), listed=2)
     assert told == [
-        "d: 1 of 4 gold passages located (25.00%)", "  exact   1", "  absent  3", "  2 name a file and quote no words",
+        "d: 1 of 4 gold passages located (25.00%)", "  exact   1", "  absent  3", "  2 name a file but quote no words",
         f"  not located: 5, a.pdf: {'w' * 100}", f"  not located: 5, a.pdf: {'w' * 99}…", "  … and 1 more (--list)",
     ]  # fmt: skip
     assert len(gold_lines(dataset("absent", "absent"), listed=2)) == 4
     assert gold_lines(dataset(), listed=2) == ["d: 0 of 0 gold passages located"]
     blank = dataset("exact")
     blank.cases[0].gold[0].text = "  "
-    assert gold_lines(blank, listed=2)[-1] == "  1 name a file and quote no words"
+    assert gold_lines(blank, listed=2)[-1] == "  1 name a file but quote no words"
 
 
 def test_a_card_has_a_result_for_each_metric_that_has_a_mean(tmp_path, capsys):

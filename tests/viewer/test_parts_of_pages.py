@@ -261,7 +261,7 @@ def test_gates_hold_or_not_on_the_newest_run():
     assert checked(*gates) == [(f"not {gate}", holds) for gate, holds in gates.items()]
     assert checked("d: failed > 0.25") == [("not failed > 0.25", True)]
     for empty in ("other: answer_f1 < 1", "map < 1", "band"):
-        with pytest.raises(ToolkitError, match="no newest run has what it asks for"):
+        with pytest.raises(ToolkitError, match="no newest run has these figures"):
             checked(empty)
     bands = Scale({"answer_f1": Bands(Bound(">", 0.8), Bound("<", 0.6))}, {})
     assert checked("band", scale=bands) == [("answer_f1 is not poor", False)]
@@ -294,15 +294,15 @@ def test_what_is_known_of_a_regression_is_told_in_sentences():
     )
     listed = ", ".join(f"s{n} from {'x' * 59}… to y" for n in range(3))
     assert words[3] == f"Changed since the run before: {listed} and 1 more."
-    assert words[4] == "It still stands in the newest run." and len(words) == 5, "the usual step of one is known"
+    assert words[4] == "It persists in the newest run." and len(words) == 5, "the usual step of one is known"
     assert headline(told).startswith("r1 is worse than r0 on d: ") and " fell from " in fall_in_words(falls[0])
     assert " rose from " in fall_in_words(falls[1]) and ", 95% interval " not in fall_in_words(falls[1])
     alone = Explanation(Regression(series, 1, 0, (), 2, False), "", [object()], [FallenGroup("a.pdf", 1, 3)], [], [])
     assert headline(alone) == "r1 is worse than r0 on d: 2 more questions failed"
     assert sentences(alone) == [
         "1 of 3 questions got worse.",
-        "Nothing that is recorded was changed: the same settings, commit, data and machine.",
-        "It has been made good since.",
+        "No recorded property was changed: settings, commit, data and machine are the same.",
+        "It was corrected since.",
     ]
     assert value("answer_f1", None) == "–" and metric_title("char_recall@8").endswith(", k = 8")
 
@@ -324,7 +324,7 @@ def test_questions_are_sorted_by_what_they_are_or_by_a_label():
         ("unsure",): [("d", "a2")],
     }  # fmt: skip
     assert [len(keys) for keys in stratify(rows, ["kind"]).values()] == [2, 3] and len(stratify(rows, [])) == 1
-    with pytest.raises(ToolkitError, match="--by x: no question has that; there are .*kind"):
+    with pytest.raises(ToolkitError, match="--by x: no question has such a label; the labels are .*kind"):
         stratify(rows, ["kind", "x"])
 
 
@@ -510,7 +510,7 @@ def test_a_table_is_written_as_its_ending_says(tmp_path):
     ]
     write_table([{"labels": {"Gericht": "Münster"}}], tmp_path / "u.csv")
     assert "Münster" in (tmp_path / "u.csv").read_text(encoding="utf-8-sig"), "letters, not their codes"
-    with pytest.raises(ToolkitError, match=r"no such format; end its name in .csv, .jsonl, .parquet"):
+    with pytest.raises(ToolkitError, match=r"unknown format; use a name that ends in .csv, .jsonl, .parquet"):
         write_table(RECORDS, tmp_path / "t.xls")
 
 

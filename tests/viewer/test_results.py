@@ -79,7 +79,7 @@ def test_all_says_that_it_is_a_mean_of_means_and_has_no_n(tmp_path, capsys):
     head, row, *rest = capsys.readouterr().out.splitlines()[4:]
     assert head == "ALL (mean of 2 datasets)"
     assert row.split() == "answer_f1 0.500 2 datasets, 1 failed".split(), "7 ones and 2 zeros would pool to 0.778"
-    assert rest[0].startswith("A mean over several datasets is the mean of their means")
+    assert rest[0].startswith("The mean over several datasets is the mean of their means")
 
 
 def test_diff_has_arrows_and_says_what_is_beyond_chance(runs, capsys):
@@ -119,7 +119,7 @@ def test_a_run_half_of_which_failed_is_a_regression_though_its_means_are_perfect
 def test_questions_that_one_run_did_not_ask_are_said(tmp_path, capsys):
     long, short = (write_run(tmp_path / str(n), {"answer_f1": [1.0] * n}) for n in (6, 4))
     assert main(["diff", str(long), str(short)]) == 0
-    assert "2 questions are in the first run alone and are left out" in capsys.readouterr().out
+    assert "2 questions are only in the first run and are left out" in capsys.readouterr().out
 
 
 def test_which_way_is_better():
@@ -157,6 +157,6 @@ def test_gold_says_what_is_located_and_lists_the_rest(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "good: 6 of 6 gold passages located (100.00%)" in told
     assert "poor: 1 of 2 gold passages located (50.00%)" in told and "  exact   1\n  absent  1" in told
-    assert "1 name a file and quote no words" in told
+    assert "1 name a file but quote no words" in told
     assert "not located: 1, alder.txt: Words that this contract never had" in told
     assert main(["gold", str(tmp_path / "nothing")]) == 1

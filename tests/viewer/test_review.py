@@ -145,7 +145,7 @@ def test_confidence_and_labels_are_kinds_too():
     }
     assert list(stratify(rows, ["confidence"])) == [("middling",), ("no confidence",), ("sure",), ("unsure",)]
     assert {kind: len(keys) for kind, keys in stratify(rows, ["clause"]).items()} == {("a",): 3, ("b",): 1}
-    with pytest.raises(ToolkitError, match="there are confidence, verdict, dataset"):
+    with pytest.raises(ToolkitError, match="the labels are confidence, verdict, dataset"):
         stratify(rows, ["colour"])
 
 
@@ -446,8 +446,8 @@ def test_only_what_most_reviewers_mend_alike_is_corrected(run):
     assert {reason: [id for _, id in keys] for reason, keys in outcome.left.items()} == {
         "reviewers are divided": [divided],
         "wrong, but the better words differ": [differ],
-        "wrong, and nobody marked better words": [unmended],
-        "the words marked are not in the document": [odd],
+        "wrong, but nobody marked better words": [unmended],
+        "the marked words are not in the document": [odd],
     }
     [aside] = correct(reviews, run, set_aside_wrong=True).patches["cuad"].questions
     assert (aside.id, aside.reason) == (unmended, "about another lease")
@@ -504,8 +504,8 @@ def test_what_is_wrong_with_a_review_is_told(folder, run, tmp_path, capsys):
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     one.write_text(json.dumps(review))
     for told, message in (
-        (review, "as is"),
-        ({**review, "review": "s", "reviewer": "Ben"}, "is of another page"),
+        (review, "by Ada, like"),
+        ({**review, "review": "s", "reviewer": "Ben"}, "belongs to another page"),
         ({**review, "cases": review["cases"] * 2}, "occurs more than once"),
         ({**review, "reviewer": " "}, "reviewer"),
         ({**review, "more": 1}, "more: Extra inputs"),
@@ -517,7 +517,7 @@ def test_what_is_wrong_with_a_review_is_told(folder, run, tmp_path, capsys):
     assert main(["read", str(two), "--run", str(folder)]) == 1 and "is not a valid review" in capsys.readouterr().err
     assert main(["read", str(tmp_path / "none.json")]) == 1 and "cannot be read" in capsys.readouterr().err
     assert main(["read", str(one)]) == 1 and "--run" in capsys.readouterr().err
-    assert main(["make", str(folder), "--by", "colour"]) == 1 and "there are confidence" in capsys.readouterr().err
+    assert main(["make", str(folder), "--by", "colour"]) == 1 and "the labels are confidence" in capsys.readouterr().err
 
 
 def test_a_bundle_that_moved_is_asked_for(folder, bundles, tmp_path, capsys):

@@ -172,7 +172,7 @@ def test_a_run_whose_sums_were_changed_by_hand_is_not_shown_with_them(client, se
     path.write_text(json.dumps(means), encoding="utf-8")
     try:
         wait(lambda: "being checked" not in client.get("").text)
-        assert "not what the rows of the run give" in client.get("").text
+        assert "does not match the rows of the run" in client.get("").text
     finally:
         path.write_text(kept, encoding="utf-8")
 

@@ -1,12 +1,12 @@
-"""Metrics: one file each; its name, a name it yields, or that name without its `@k` is its name on the command line.
+"""Metrics, one file each. On the command line a metric is named by its file, or by a figure that it returns.
 
-A metric is a module with `NAMES`, what it yields with the default options; `ABOUT`, an `About` for each of them without
-its `@k`, which ours have in the TOML file beside them; and `measure(cases, options)`, which is given the cases that
-have what the `About` needs, with the gold it may use (`limit_gold`), and whose keyword-only arguments are its
-parameters: `--metrics 'ndcg(cutoff=20)'`.
-Of several names, `HEADLINE` is the one that stands for all; without it, the first. One that needs a judge or the corpus
-says so in its needs, and one that asks a judge has `PROMPT_VERSION`. No other file has to be edited: tables, report and
-`diff` ask `describe_metric`. Parts of other distributions import from here.
+A metric is a module with `NAMES`, the figures that it returns with the default options; `ABOUT`, an `About` for each
+figure without its `@k` (ours are in the TOML file beside the module); and `measure(cases, options)`. `measure` gets
+only cases that have what the `About` needs, with the gold that it may use (`limit_gold`); its keyword-only arguments
+are the metric's parameters: `--metrics 'ndcg(cutoff=20)'`.
+`HEADLINE` names the figure that represents the metric; without it, the first of `NAMES`. A metric that needs a judge or
+the corpus lists it in its needs, and one that asks a judge has `PROMPT_VERSION`. No other file has to be edited:
+tables, report and `diff` call `describe_metric`. Metrics of other distributions import from here.
 """
 
 import math
@@ -34,13 +34,13 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 
 KS = (1, 2, 4, 8, 16, 32, 64)
-"""The depths at which retrieval is read; each is a prefix of one ranking."""
+"""The cutoffs at which retrieval is measured; each is a prefix of one ranking."""
 
 K = 10
-"""The depth of recall@K, nDCG@K and the chunk economy."""
+"""The cutoff of recall@K, nDCG@K and the chunk economy."""
 
 Unit = Literal["share", "count", "seconds", "tokens", "characters", "currency", "mark", "number"]
-"""`share`: from 0 to 1, shown in per cent by the report; `mark`: from 1 to 5; `number`: of no unit."""
+"""`share`: from 0 to 1, shown in per cent by the report; `mark`: from 1 to 5; `number`: without a unit."""
 Better = Literal["more", "less", "neither"]
 Group = Literal["Retrieval", "Stages", "Answers", "Citations", "Cost", "Other"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -48,14 +48,14 @@ Need = Literal[
     "gold spans", "gold text", "gold files", "grades", "truth", "expected", "label", "answer", "impossible",
     "answerable", "passages", "passage files", "judge", "corpus", "pages", "usage", "clock", "registers", "confidence",
 ]  # fmt: skip
-"""What a question, its reply or the run must have for the metric to apply: `limit_gold` holds every metric to it."""
+"""What a question, its reply or the run must have for the metric to apply; `limit_gold` enforces it."""
 
 _UNITS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
 
 
 @dataclass(frozen=True)
 class About:
-    """A metric in words a reader who is no engineer can follow."""
+    """The description of a metric, in words for readers who are not engineers."""
 
     title: str
     meaning: str
@@ -64,45 +64,45 @@ class About:
     better: Better = "more"
     needs: tuple[Need, ...] = ()
     depths: tuple[int, ...] = (K,)
-    """Of a metric that is read at several depths (`drm@8`): those that a short table shows."""
+    """The cutoffs that a short table shows, for a metric with several (`drm@8`)."""
     short: bool = True
-    """Whether a short table shows it at all; the files and the long table have everything."""
+    """Whether a short table shows the metric; the files and the long table always do."""
     gate: bool = True
-    """Whether a change for the worse fails `--fail-on-regression`; not for what depends on the machine."""
+    """Whether a change for the worse fails `--fail-on-regression`; False for figures that depend on the machine."""
 
     @property
     def sign(self) -> str:
-        """The unit as it stands behind a figure; nothing for a share, a count and what nobody has described."""
+        """The unit after a figure; empty for a share, a count and a metric without a description."""
         return _UNITS.get(self.unit, "")
 
     def improves(self, change: float) -> bool | None:
-        """Return whether a change is for the better, None where neither way is."""
+        """Return whether a change is an improvement; None where neither direction is better."""
         if self.better == "neither":
             return None
         return change < 0 if self.better == "less" else change > 0
 
     def figure(self, value: float | None, *, signed: bool = False) -> str:
-        """Return a value as a terminal shows it, without its unit: shares as 0.123."""
+        """Return a value as a terminal shows it, without its unit; shares as 0.123."""
         if value is None or not math.isfinite(value):
             return "–"
-        return f"{value:{'+' if signed else ''}{self._places(value)}}"
+        return f"{value:{'+' if signed else ''}{self._format_places(value)}}"
 
     def in_words(self, value: float | None) -> str:
-        """Return a value as the report shows it, without its unit: shares in per cent."""
+        """Return a value as the report shows it, without its unit; shares in per cent."""
         if self.unit != "share" or value is None or not math.isfinite(value):
             return self.figure(value)
         return f"{100 * value:.1f}"
 
     @property
     def unit_behind(self) -> str:
-        """The unit as it stands behind such a value."""
+        """The unit after a value of `in_words`."""
         return "%" if self.unit == "share" else f" {self.sign}" if self.sign else ""
 
     def change_in_words(self, change: float) -> str:
-        """Return a change as the report shows it, with its sign: a share's in percentage points."""
+        """Return a change as the report shows it, with its sign; that of a share in percentage points."""
         return f"{'+' if change > 0 else '−' if change < 0 else '±'}{self.in_words(abs(change))}"
 
-    def _places(self, value: float) -> str:
+    def _format_places(self, value: float) -> str:
         if self.unit in ("share", "number"):
             return ".3f" if abs(value) < 10 else ",.0f"
         if self.unit in ("tokens", "characters"):
@@ -117,31 +117,31 @@ _ABOUTS = TypeAdapter(dict[str, About])
 
 
 Cutoff = Annotated[int, Field(ge=1)]
-"""A metric's parameter: how many passages of a ranking are read."""
+"""The parameter of a metric: how many passages of a ranking are read."""
 Votes = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 Parity = Literal["", "legalbenchrag", "seed", "squad"]
-"""Whose reading of a metric is kept where it differs from ours."""
+"""The project whose definition of a metric is used where it differs from ours."""
 
 
 class Citable(Protocol):
-    """What references are looked up in, such as `law.references.ReferenceCorpus`."""
+    """A corpus in which references are looked up, such as `law.references.ReferenceCorpus`."""
 
     def contains(self, reference: Reference, /) -> bool:
-        """Return whether a reference occurs there."""
+        """Return whether a reference occurs in the corpus."""
 
 
 class Registers(Protocol):
-    """Who knows which references exist, such as `evaluation.registers.Register`."""
+    """A source that knows which references exist, such as `evaluation.registers.Register`."""
 
     def outcome(self, reference: Reference) -> str:
-        """Return `found` or `absent`; any other word decides nothing."""
+        """Return `found` or `absent`; any other result is no decision."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Settings that all metrics share; each reads those it needs."""
+    """Settings shared by all metrics; each metric reads those that it needs."""
 
     ks: tuple[int, ...] = KS
     k: int = K
@@ -149,27 +149,27 @@ class Options:
     count_added: bool = False
     """Whether words of a passage that no document has count against precision."""
     corpus: Citable | None = None
-    """Where `references_exist` looks references up."""
+    """The corpus in which `references_exist` looks references up."""
     officials: Registers | None = None
-    """The public registers, which `references_official` asks."""
+    """The public registers that `references_official` queries."""
     judge: LLM | None = None
-    """Who gives marks; without one the judged metrics do not apply."""
+    """The model that gives marks; without one the judged metrics do not apply."""
     votes: int = 1
-    """How often the judge of correctness is asked about an answer."""
+    """How many times the judge of correctness is asked about an answer."""
     flag_below: float | None = None
-    """The confidence under which an answer is flagged for review."""
+    """The confidence below which an answer is flagged for review."""
     prices: tuple[float, float] | None = None
-    """What a million tokens cost, in and out."""
+    """The price of a million input tokens and of a million output tokens."""
 
     def __post_init__(self) -> None:
         if not self.ks or any(low >= high for low, high in zip((0, *self.ks), self.ks, strict=False)):
-            raise ToolkitError(f"ks = {self.ks}: must be positive and ascending, like {KS}")
+            raise ToolkitError(f"ks = {self.ks}: must be positive and ascending, such as {KS}")
         if self.k < 1:
             raise ToolkitError(f"k = {self.k}: must be at least 1")
 
 
 def score_each(cases: Sequence[Case], score: Callable[[Case], float | None]) -> Values:
-    """Return one value a case, None where the system failed to reply."""
+    """Return one value for each case; None where the system failed to reply."""
     return [None if case.reply.error else score(case) for case in cases]
 
 
@@ -177,7 +177,7 @@ Measure = Callable[[Sequence[Case], Options], dict[str, Values]]
 
 
 def per_case(**scores: Callable[[Case], float | None]) -> tuple[tuple[str, ...], Measure]:
-    """Return `NAMES` and `measure` of metrics that look at one case at a time."""
+    """Return `NAMES` and `measure` of metrics that score one case at a time."""
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
         return {name: score_each(cases, score) for name, score in scores.items()}
@@ -186,7 +186,7 @@ def per_case(**scores: Callable[[Case], float | None]) -> tuple[tuple[str, ...],
 
 
 def with_options(**scores: Callable[[Case, Options], float | None]) -> tuple[tuple[str, ...], Measure]:
-    """Return the same of metrics that also look at what the run is told."""
+    """Return `NAMES` and `measure` of metrics that score one case at a time and need the options."""
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
         def values(name: str) -> Values:
@@ -198,12 +198,12 @@ def with_options(**scores: Callable[[Case, Options], float | None]) -> tuple[tup
 
 
 def gold_texts(case: Case) -> list[str]:
-    """Return the words of the gold passages; none for an impossible row."""
+    """Return the texts of the gold passages; none for an impossible question."""
     return [] if case.is_impossible else [gold.text for gold in case.gold if gold.text and gold.text.strip()]
 
 
 def gold_files(case: Case) -> frozenset[str]:
-    """Return the files that hold gold; none for an impossible row."""
+    """Return the files with gold; none for an impossible question."""
     return frozenset() if case.is_impossible else frozenset(gold.filename for gold in case.gold if gold.filename)
 
 
@@ -218,12 +218,12 @@ _KNOWN: dict[Need, Callable[[Case], bool]] = {
     "answer": lambda case: case.reply.answer is not None,
     "passages": lambda case: not case.reply.passages or any(passage.tells for passage in case.reply.passages),
     "impossible": lambda case: case.is_impossible,
-    # not where all the gold that is quoted stands in none of the documents
+    # false where all quoted gold is absent from the documents
     "answerable": lambda case: not case.is_impossible and not (case.gold and all(gold.absent for gold in case.gold)),
 }
-"""Whether a case has what a metric needs."""
+"""Functions that check whether a case has what a metric needs."""
 _OF_RUN: dict[Need, str] = {"judge": "judge", "corpus": "corpus", "registers": "officials"}
-"""What the options must have; what is in neither table the metric itself looks for."""
+"""The options that a need requires; needs in neither table are checked by the metric itself."""
 _KEPT: dict[Need, Callable[[GoldPassage], bool]] = {
     "gold spans": lambda gold: gold.located,
     "gold text": lambda gold: gold.worded,
@@ -231,8 +231,8 @@ _KEPT: dict[Need, Callable[[GoldPassage], bool]] = {
 
 
 def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | None:
-    """Return a case with the gold that a metric may use; None where something that it needs is not known."""
-    # SQuAD 2.0 scores the answers to impossible questions, too
+    """Return a case with only the gold that a metric may use; None where the case lacks something the metric needs."""
+    # SQuAD 2.0 also scores the answers to impossible questions
     open_needs = set(needs) - ({"expected"} if options.parity == "squad" else set())
     if case.reply.error or not all(_KNOWN[need](case) for need in open_needs & _KNOWN.keys()):
         return None
@@ -244,10 +244,10 @@ def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | 
 
 
 def is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
-    """Return whether a passage is from another file than these; None where its file is not known.
+    """Return whether a passage is from another file than these; None where its file is unknown.
 
-    A name that the bundle lacks, on words that none of its documents has, is a file from elsewhere. A passage whose
-    words several files have names none of them, and is never a wrong document.
+    A file name that the bundle lacks, with words that no document has, is a file from elsewhere. A passage whose words
+    occur in several files belongs to none of them for certain, and is never from a wrong file.
     """
     if passage.filename is not None:
         return passage.filename not in files
@@ -262,68 +262,68 @@ class MetricModule(Protocol):
 
     __file__: str
     NAMES: tuple[str, ...]
-    """What it yields with the default options."""
+    """The figures that the metric returns with the default options."""
 
     def measure(self, cases: Sequence[Case], options: Options, **parameters: Any) -> dict[str, Values]:
-        """Return one value a case under each name, in order; None where it does not apply."""
+        """Return one value for each case under each name, in order; None where the metric does not apply."""
 
 
 @cache
 def metric_modules() -> dict[str, MetricModule]:
-    """Return every metric by the name of its file, in order; raise where two of them yield one name."""
+    """Return every metric by its file name, in order; raise an error where two metrics return the same figure."""
     modules = {name: cast(MetricModule, module) for name, module in plugin_modules(__name__).items()}
     check_names_are_own(modules, own=own_names(__name__))
     return modules
 
 
 def metric_names() -> list[str]:
-    """Return every name that is yielded with the default options."""
+    """Return the names of all figures that the metrics return with the default options."""
     return [name for module in metric_modules().values() for name in module.NAMES]
 
 
 def describe_metric(name: str) -> About:
-    """Return what a metric says about itself; of one that no file yields, that no change of it is a judgment."""
-    family = _family(name)
-    return _described().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
+    """Return the description of a metric; a default one, without a better direction, for an unknown name."""
+    family = _find_family(name)
+    return _describe_all().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
 
 
 CEILING = "ceiling_"
-"""What the names of the figures begin with that say how much gold is left after a stage."""
+"""The prefix of the figures that say how much gold is left after a stage."""
 _DERIVED = _ABOUTS.validate_python(read_beside(__file__, "_derived.toml"))
-"""Figures that the evaluation takes from the stages of the gold."""
+"""Descriptions of the figures that the evaluation derives from the stages of the gold."""
 
 
 @cache
-def _described() -> dict[str, About]:
+def _describe_all() -> dict[str, About]:
     metrics = {family: entry for module in metric_modules().values() for family, entry in abouts_of(module).items()}
     return _DERIVED | metrics
 
 
 def abouts_of(module: MetricModule) -> Mapping[str, About]:
-    """Return what a metric's `ABOUT`, or the TOML file beside it, says of each of its names."""
+    """Return the descriptions of a metric's figures, from its `ABOUT` or the TOML file beside it."""
     there = Path(module.__file__).with_suffix(".toml").is_file()
     return getattr(module, "ABOUT", None) or (_ABOUTS.validate_python(read_beside(module.__file__)) if there else {})
 
 
 def find_needing(names: Iterable[str], need: str) -> list[str]:
-    """Return those of some metrics that need something to apply at all."""
+    """Return those metrics that apply only where something is given, such as a judge."""
     return [name for name in names if need in describe_metric(name).needs]
 
 
 def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:
-    """Return the metrics that a short table shows, by group; of a family the depths it names, or the nearest to them.
+    """Return the metrics of a short table, by group; of each family the cutoffs it names, or the nearest ones.
 
-    With `all_families` those are there, too, that say a short table need not show them.
+    With `all_families`, metrics that are normally not in a short table are included.
     """
     families: dict[str, list[str]] = {}
     for name in names:
-        families.setdefault(_family(name), []).append(name)
+        families.setdefault(_find_family(name), []).append(name)
     chosen = [family for family in families if all_families or describe_metric(family).short]
     chosen.sort(key=lambda family: (GROUPS.index(describe_metric(family).group), not describe_metric(family).short))
-    return [name for family in chosen for name in _nearest(families[family])]
+    return [name for family in chosen for name in _find_nearest(families[family])]
 
 
-def _nearest(family: Sequence[str]) -> list[str]:
+def _find_nearest(family: Sequence[str]) -> list[str]:
     by_depth = {int(depth): name for name in family if (depth := name.partition("@")[2]).isdecimal()}
     if not by_depth:
         return list(family)
@@ -332,16 +332,16 @@ def _nearest(family: Sequence[str]) -> list[str]:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise one error that lists every name no metric has."""
+    """Raise one error that lists every unknown metric name."""
     known = metric_modules().items()
     unknown = [name for name in names if not any(_answers_to(parse_request(name).name, *one) for one in known)]
     if unknown:
-        families = sorted({_family(name) for name in metric_names()})
-        raise ToolkitError(f"no metric {', '.join(map(repr, unknown))}; there are {', '.join(families)}")
+        families = sorted({_find_family(name) for name in metric_names()})
+        raise ToolkitError(f"no metric {', '.join(map(repr, unknown))}; the metrics are {', '.join(families)}")
 
 
 def measure(cases: Sequence[Case], options: Options | None = None, *, names: Sequence[str] = ()) -> dict[str, Values]:
-    """Return the values of the metrics named, of all when none is; None where a case lacks what a metric needs."""
+    """Return the values of the named metrics, or of all; None where a case lacks something that a metric needs."""
     options = options or Options()
     check_names(names)
     requests = [parse_request(name) for name in names]
@@ -350,16 +350,20 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
         asked = [request for request in requests if _answers_to(request.name, file, module)]
         plain = {request.name for request in asked if not request.parameters}
         if plain or not requests:
-            values = _measured(module, cases, options)
-            measured |= {name: own for name, own in values.items() if not plain or {file, name, _family(name)} & plain}
+            values = _measure_module(module, cases, options)
+            measured |= {
+                name: own for name, own in values.items() if not plain or {file, name, _find_family(name)} & plain
+            }
         for request in asked:
             if request.parameters or ("@" in request.name and request.name not in measured):
-                measured |= _with_parameters(cases, options, request, file)
+                measured |= _measure_with_parameters(cases, options, request, file)
     return measured
 
 
-def _measured(module: MetricModule, cases: Sequence[Case], options: Options, **parameters: Any) -> dict[str, Values]:
-    """Return what a file yields, each name over the cases that have what it needs."""
+def _measure_module(
+    module: MetricModule, cases: Sequence[Case], options: Options, **parameters: Any
+) -> dict[str, Values]:
+    """Return the figures of a metric's file, each computed on the cases that have what it needs."""
     columns: dict[str, Values] = {}
     for needs in dict.fromkeys(describe_metric(name).needs for name in module.NAMES):
         rows = [(row, kept) for row, case in enumerate(cases) if (kept := limit_gold(case, needs, options)) is not None]
@@ -371,26 +375,26 @@ def _measured(module: MetricModule, cases: Sequence[Case], options: Options, **p
     return columns
 
 
-def _with_parameters(cases: Sequence[Case], options: Options, request: Request, file: str) -> dict[str, Values]:
-    """Return what a metric yields when it is told something; `ndcg@20` tells it the cutoff 20."""
+def _measure_with_parameters(cases: Sequence[Case], options: Options, request: Request, file: str) -> dict[str, Values]:
+    """Return the figures of a metric called with parameters; `ndcg@20` sets the parameter cutoff to 20."""
     module = metric_modules()[file]
     family, _, depth = request.name.partition("@")
     given = {"cutoff": depth, **request.parameters} if depth else request.parameters
     parameters = check_parameters(Request(family, given), module)
     if parameters.get("cutoff", 0) > max(options.ks):
-        raise ToolkitError(f"no {request}: the rankings of this run have {max(options.ks)} passages")
-    values = _measured(module, cases, options, **parameters)
-    return {name: own for name, own in values.items() if family in (file, _family(name))}
+        raise ToolkitError(f"no {request}: the rankings of this run have only {max(options.ks)} passages")
+    values = _measure_module(module, cases, options, **parameters)
+    return {name: own for name, own in values.items() if family in (file, _find_family(name))}
 
 
 def headline(file: str) -> str:
-    """Return the name that stands for all that a metric yields."""
+    """Return the figure that represents a metric."""
     return str(getattr(module := metric_modules()[file], "HEADLINE", module.NAMES[0]))
 
 
 def _answers_to(name: str, file: str, module: MetricModule) -> bool:
-    return name == file or _family(name) in {_family(yielded) for yielded in module.NAMES}
+    return name == file or _find_family(name) in {_find_family(yielded) for yielded in module.NAMES}
 
 
-def _family(name: str) -> str:
+def _find_family(name: str) -> str:
     return name.partition("@")[0]

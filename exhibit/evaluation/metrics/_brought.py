@@ -1,4 +1,4 @@
-"""Metrics that an installed distribution brings: their names are their own, and what they do wrong is one error."""
+"""Check the metrics of other installed distributions: their names must be unique, and their failures become errors."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -8,44 +8,48 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def check_names_are_own(modules: Mapping[str, Any], *, own: Collection[str]) -> None:
-    """Raise where two metrics yield one name: whose values it has would depend on the order of their files."""
+    """Raise an error where two metrics return the same figure: its values would depend on the order of the files."""
     owners: dict[str, str] = {}
-    # ours first: a metric that is brought is the one that must have another name
+    # our metrics come first, so that the error asks to rename the other distribution's metric
     for file in sorted(modules, key=lambda name: (name not in own, name)):
-        for family in sorted(_families(file, modules[file])):
+        for family in sorted(_list_families(file, modules[file])):
             other = owners.setdefault(family, file)
             if other != file:
                 where = modules[file].__file__
-                raise ToolkitError(f"the metric {file!r} yields {family!r}, which is {other!r}'s; rename it in {where}")
+                raise ToolkitError(
+                    f"the metric {file!r} returns {family!r}, which {other!r} returns already; rename it in {where}"
+                )
 
 
-def _families(file: str, module: Any) -> set[str]:
+def _list_families(file: str, module: Any) -> set[str]:
     names = getattr(module, "NAMES", None)
     if not isinstance(names, tuple | list) or not names or not all(isinstance(name, str) and name for name in names):
-        raise ToolkitError(f"the metric {file!r} has no NAMES, the names that it yields; mend {module.__file__}")
+        raise ToolkitError(
+            f"the metric {file!r} has no NAMES, the list of the figures that it returns; add it in {module.__file__}"
+        )
     return {name.partition("@")[0] for name in names}
 
 
 def values_of(
     module: Any, cases: Sequence[Any], options: Any, parameters: Mapping[str, Any], *, own: Path
 ) -> dict[str, Any]:
-    """Return what a metric yields; one of ours, in the folder `own`, is trusted, and of any other all is checked."""
+    """Return the values of a metric; those of a metric outside the folder `own` are checked."""
     if Path(module.__file__).is_relative_to(own):
         measured: dict[str, Any] = module.measure(cases, options, **parameters)
         return measured
     try:
-        families = _families(module.__name__, module)
+        families = _list_families(module.__name__, module)
         measured = module.measure(cases, options, **parameters)
-        return {name: _checked(name, list(values), len(cases), families) for name, values in measured.items()}
+        return {name: _check_values(name, list(values), len(cases), families) for name, values in measured.items()}
     except ToolkitError:
         raise
     except Exception as error:
         raise ToolkitError(f"the metric of {module.__file__} failed: {type(error).__name__}: {error}") from error
 
 
-def _checked(name: str, values: list[Any], count: int, families: set[str]) -> list[float | None]:
+def _check_values(name: str, values: list[Any], count: int, families: set[str]) -> list[float | None]:
     if name.partition("@")[0] not in families:
-        raise ValueError(f"it yields {name!r}, which is not among its NAMES")
+        raise ValueError(f"it returns {name!r}, which is not in its NAMES")
     if len(values) != count:
         raise ValueError(f"{name}: {len(values)} values for {count} cases")
     if any(value is not None and not isinstance(value, int | float) for value in values):

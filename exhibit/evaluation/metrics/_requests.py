@@ -1,4 +1,4 @@
-"""Metrics as they are asked for: `ndcg`, `ndcg@20`, or with parameters, `ndcg(cutoff=20)`.
+"""Parse metric requests: `ndcg`, `ndcg@20`, or with parameters, `ndcg(cutoff=20)`.
 
 The parameters of a metric are the keyword-only arguments of its `measure`, with their types and defaults.
 """
@@ -18,7 +18,7 @@ _COMMA = re.compile(r",(?![^()]*\))")
 
 
 class Request(NamedTuple):
-    """A metric and what it is told; `ndcg@20` is told the cutoff 20."""
+    """A metric with its parameters; `ndcg@20` has the parameter cutoff = 20."""
 
     name: str
     parameters: Mapping[str, Any]
@@ -29,14 +29,14 @@ class Request(NamedTuple):
 
 
 def split_requests(text: str) -> list[str]:
-    """Return the metrics of a list with commas; `answer-f1`, as the help prints it, is `answer_f1`."""
-    # commas and hyphens between brackets are a metric's own
+    """Return the metrics of a comma-separated list; `answer-f1`, as in the help text, becomes `answer_f1`."""
+    # commas and hyphens inside brackets belong to the metric's parameters
     parts = (part.strip().partition("(") for part in _COMMA.split(text) if part.strip())
     return [name.replace("-", "_") + sign + rest for name, sign, rest in parts]
 
 
 def parse_request(text: str) -> Request:
-    """Return what a text such as `ndcg(cutoff=20)` asks for."""
+    """Return the request that a text such as `ndcg(cutoff=20)` describes."""
     parsed = _REQUEST.fullmatch(text.strip())
     if parsed is None:
         raise ToolkitError(f"--metrics {text}: write NAME, NAME@K or NAME(parameter=value), such as ndcg(cutoff=20)")
@@ -45,18 +45,18 @@ def parse_request(text: str) -> Request:
         name, sign, value = pair.partition("=")
         if not sign:
             raise ToolkitError(f"--metrics {text}: {pair.strip()!r} is not parameter=value, such as cutoff=20")
-        parameters[name.strip()] = _value(value.strip())
+        parameters[name.strip()] = _parse_value(value.strip())
     return Request(parsed[1].strip().replace("-", "_"), parameters)
 
 
 def name_request(text: str) -> str:
-    """Return the name under which a request is reported: `ndcg@20` for `ndcg(cutoff=20)`."""
+    """Return the name of a request in results: `ndcg@20` for `ndcg(cutoff=20)`."""
     name, parameters = parse_request(text)
     return f"{name}@{parameters['cutoff']}" if "cutoff" in parameters and "@" not in name else name
 
 
 def parameters_of(module: Any) -> dict[str, inspect.Parameter]:
-    """Return the parameters that a metric declares, each with its type and its default."""
+    """Return the parameters that a metric declares, with their types and defaults."""
     types = get_type_hints(module.measure, include_extras=True)
     return {
         name: one.replace(annotation=types.get(name, Any))
@@ -66,12 +66,12 @@ def parameters_of(module: Any) -> dict[str, inspect.Parameter]:
 
 
 def check_parameters(request: Request, module: Any) -> dict[str, Any]:
-    """Return a request's parameters as the metric takes them; raise one error that names each that it does not."""
+    """Return the validated parameters of a request; raise one error that lists every invalid one."""
     declared = parameters_of(module)
     faults, values = [], {}
     for name, value in request.parameters.items():
         if name not in declared:
-            faults.append(f"no parameter {name!r}; it has {', '.join(declared) or 'none'}")
+            faults.append(f"no parameter {name!r}; the parameters are {', '.join(declared) or 'none'}")
             continue
         try:
             values[name] = TypeAdapter(declared[name].annotation).validate_python(value)
@@ -82,7 +82,7 @@ def check_parameters(request: Request, module: Any) -> dict[str, Any]:
     return values
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:

@@ -1,19 +1,19 @@
-"""Abstention: whether impossible questions are refused, and whether answerable ones are not.
+"""Abstention: whether impossible questions are refused, and answerable ones are answered.
 
-One rule (`law.refusals`) tells a refusal; `refusal_unsure` is the share of replies of which it was not sure.
+One rule (`law.refusals`) recognises refusals; `refusal_unsure` is the share of replies for which the rule is unsure.
 """
 
 from exhibit.evaluation.metrics import Case, per_case
 from exhibit.law.refusals import is_refusal, read_refusal
 
 
-def _refused(case: Case) -> float:
+def _is_refused(case: Case) -> float:
     """Return 1 for a refusal and 0 for an answer."""
     return float(is_refusal(case.reply.answer or ""))
 
 
-def _unsure(case: Case) -> float:
+def _is_unsure(case: Case) -> float:
     return float(not read_refusal(case.reply.answer or "").sure)
 
 
-NAMES, measure = per_case(abstention_accuracy=_refused, false_refusal_rate=_refused, refusal_unsure=_unsure)
+NAMES, measure = per_case(abstention_accuracy=_is_refused, false_refusal_rate=_is_refused, refusal_unsure=_is_unsure)

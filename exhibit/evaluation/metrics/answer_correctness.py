@@ -1,8 +1,9 @@
-"""Answer correctness: how far an answer says what the expected one says, from 1 to 5, judged by a language model.
+"""Answer correctness: how well an answer agrees with the expected one, marked from 1 to 5 by a language model.
 
-With several votes (`--set judge_votes=3`) the mark is their mean. Beside it stand how often two votes agree, and their
-variance: a judge that contradicts itself says little. Every second vote is shown the two answers in the other order,
-as judges favour what they read first. Impossible rows are None: `abstention_accuracy` is about those.
+With several votes (`--set judge_votes=3`) the mark is their mean; the agreement of pairs of votes and their variance
+are reported with it, because a judge that contradicts itself is unreliable. Every second vote sees the two answers in
+reverse order, because judges favour the text that they read first. Impossible questions are None; they are scored by
+`abstention_accuracy`.
 """
 
 from collections.abc import Sequence
@@ -15,16 +16,16 @@ from exhibit.evaluation.metrics import Case, Options, Values, Votes
 from exhibit.models.llms import Prompt
 
 _TEMPERATURE = 0.7
-"""Of several votes: at 0 they would be one vote counted several times."""
+"""The temperature for several votes: at 0 all votes would be the same."""
 PROMPT_VERSION = "answer_correctness-1"
 _NAME = "answer_correctness"
 NAMES = (_NAME, f"{_NAME}_agreement", f"{_NAME}_variance", f"{_NAME}_unjudged")
 
 
 def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = None) -> dict[str, Values]:
-    """Return the mean mark, the agreement and the variance of the votes, None where there is nothing to judge."""
+    """Return the mean mark, the agreement and the variance of the votes; None where there is nothing to judge."""
     options = replace(options, votes=votes) if votes else options
-    prompts = [_prompts(case, options) for case in cases]
+    prompts = [_make_prompts(case, options) for case in cases]
     temperature = _TEMPERATURE if options.votes > 1 else 0.0
     given = ask_marks([prompt for asked in prompts for prompt in asked], options, temperature=temperature)
     columns: dict[str, Values] = {name: [] for name in NAMES}
@@ -40,7 +41,7 @@ def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = No
     return columns
 
 
-def _prompts(case: Case, options: Options) -> list[Prompt]:
+def _make_prompts(case: Case, options: Options) -> list[Prompt]:
     if not case.reply.answer:
         return []
     question = fence_text("QUESTION", case.question)
@@ -48,7 +49,7 @@ def _prompts(case: Case, options: Options) -> list[Prompt]:
     prompts = []
     for vote in range(options.votes):
         shown = both if vote % 2 == 0 else both[::-1]
-        # numbered, so that a cache of replies does not give the first vote again
+        # numbered, so that the cache does not return the first vote for all
         seat = f"\n\nYou are reader {vote + 1} of {options.votes}." if options.votes > 1 else ""
         prompts.append(Prompt("\n\n".join([question, *shown]) + seat, system=system_prompt(_NAME)))
     return prompts

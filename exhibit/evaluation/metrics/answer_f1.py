@@ -1,7 +1,7 @@
-"""Answer F1: the words that the answer and the expected one have in common, repeats counted.
+"""Answer F1: the words that the answer and the expected answer share; repeated words count each time.
 
-An impossible row has none: `abstention_accuracy` is about those. Parity "squad" counts as SQuAD 2.0 does: without
-articles, against the gold's words alone, and a refusal is right where the row is impossible.
+Impossible questions are None; they are scored by `abstention_accuracy`. Parity "squad" scores as SQuAD 2.0 does:
+without articles, against the gold texts only, and a refusal is right where the question is impossible.
 """
 
 from exhibit.evaluation.answer_words import multiset_f1, score_against, squad_f1, squad_golds

@@ -1,6 +1,6 @@
-"""Answer F1 against the gold: the words that the answer and a gold passage have in common; the best over the passages.
+"""Answer F1 against the gold: the words that the answer shares with the best-matching gold passage.
 
-Benchmarks of clauses are answered by quoting; `answer_f1` is against the expected answer alone, in every bundle.
+Benchmarks of contract clauses expect quotes as answers; `answer_f1` always compares with the expected answer.
 """
 
 from exhibit.evaluation.answer_words import multiset_f1, score_against

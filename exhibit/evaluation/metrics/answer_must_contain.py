@@ -1,7 +1,8 @@
-"""What an answer must say: the share of the items that a test set lists for it and that the answer has.
+"""Required content: the share of the items that a test set requires of an answer and that the answer has.
 
-An item is there word for word, or with every number, date, amount and term of it (`law.figures`), so that "thirty (30)
-days" is "30 days". Of items in a list of their own one is enough. It needs no expected answer, no gold and no judge.
+An item is found word for word, or by all its numbers, dates, amounts and terms (`law.figures`), so that "thirty (30)
+days" equals "30 days". An item may be a list of alternatives, of which one is enough. The metric needs no expected
+answer, no gold and no judge.
 """
 
 from exhibit.evaluation.answer_words import listed_items, says_item

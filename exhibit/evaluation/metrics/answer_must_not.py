@@ -1,7 +1,7 @@
-"""What an answer must not say: the share of the items that a test set forbids and that the answer says all the same.
+"""Forbidden content: the share of the items that a test set forbids and that the answer nevertheless has.
 
-An item is said where its words stand in the answer one after the other, in any case; a figure or a date in any
-spelling. 0 is right.
+An item is found where its words occur in sequence, in upper or lower case; figures and dates in any spelling. 0 is
+best.
 """
 
 from exhibit.evaluation.answer_words import listed_items, says_item

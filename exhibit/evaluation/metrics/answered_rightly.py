@@ -1,7 +1,7 @@
-"""Answered rightly: whether a reply gives the expected answer, None where that is not judged.
+"""Answered rightly: whether a reply gives the expected answer; None where it is not judged.
 
-A label that the source gives decides, else the rules of `evaluation.correctness`; `evaluation.judgement` lets a judge's
-mark decide before both. `answer_judged` is the share of the replies that are judged; `answer_contained` only looks for
+A label that the source gives decides; otherwise the rules of `evaluation.correctness` do. A judge's mark overrules both
+(`evaluation.judgement`). `answer_judged` is the share of replies that are judged. `answer_contained` only searches for
 the expected words.
 """
 
@@ -10,7 +10,7 @@ from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.metrics import Case, per_case
 
 
-def _right(case: Case) -> float | None:
+def _is_right(case: Case) -> float | None:
     """Return 1 for a right answer, 0 for a wrong one or a refusal, None for one that is not judged."""
     if case.choices and case.label is not None and not case.is_impossible:
         return float(find_chosen_label(case.reply.answer or "", case.choices) == case.label)
@@ -18,10 +18,10 @@ def _right(case: Case) -> float | None:
     return None if right is None else float(right)
 
 
-def _judged(case: Case) -> float | None:
-    """Return whether an answer is judged; None where no answer is expected."""
-    right = _right(case)
+def _is_judged(case: Case) -> float | None:
+    """Return 1 if the answer is judged, else 0; None where no answer is expected."""
+    right = _is_right(case)
     return None if right is None and (case.is_impossible or not case.truth.strip()) else float(right is not None)
 
 
-NAMES, measure = per_case(answered_rightly=_right, answer_judged=_judged)
+NAMES, measure = per_case(answered_rightly=_is_right, answer_judged=_is_judged)

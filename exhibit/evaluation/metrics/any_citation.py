@@ -1,8 +1,8 @@
-"""Any citation: whether an answer cites anything, in whatever form.
+"""Any citation: whether an answer cites anything, in any form.
 
-`[1]` and its malformed sisters count, and so do `[Part 36#page=Offers to Settle]`, `[contract.pdf]` and the bare name
-of a file that was retrieved or is gold. A placeholder of a contract (`[amount]`) or the year of a judgment does not.
-A refusal has nothing to cite, so it does not apply.
+`[1]` and malformed variants of it count, as do `[Part 36#page=Offers to Settle]`, `[contract.pdf]` and the bare name of
+a file that was retrieved or has gold. A placeholder of a contract (`[amount]`) and the year of a judgment do not count.
+The metric does not apply to a refusal, which has nothing to cite.
 """
 
 import re
@@ -16,17 +16,17 @@ _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.
 
 
 def _score(case: Case) -> float | None:
-    """Return 1 or 0 for each answer, None where there is none or it is a refusal."""
+    """Return 1 or 0; None where there is no answer or it is a refusal."""
     answer = case.reply.answer
     if answer is None or is_refusal(answer):
         return None
-    names = _names(case)
+    names = _list_names(case)
     brackets = (match.strip() for match in BRACKETED.findall(answer))
     documents = any(_DOCUMENT.fullmatch(text) or text.casefold() in names for text in brackets)
     return float(documents or bool(find_citations(answer)))
 
 
-def _names(case: Case) -> set[str]:
+def _list_names(case: Case) -> set[str]:
     files = {gold.filename for gold in case.gold} | {passage.filename for passage in case.reply.passages}
     return {name.casefold() for file in files if file for name in (file, PurePath(file).stem)}
 

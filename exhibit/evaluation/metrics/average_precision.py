@@ -1,17 +1,17 @@
 """Mean average precision: the precision at the rank of each gold, averaged over all golds, found or not.
 
-The whole ranking counts, as deep as the system gave it. What is ranked is said in `evaluation.ranking`.
+The whole ranking counts, at full depth. `evaluation.ranking` defines the ranked items.
 """
 
 from exhibit.evaluation.metrics import Case, per_case
 from exhibit.evaluation.ranking import ranking_of
 
 
-def _average_precision(case: Case) -> float | None:
+def _compute_average_precision(case: Case) -> float | None:
     ranking = ranking_of(case)
     if ranking is None or not (golds := ranking.golds()):
         return None
     return sum(number / rank for number, rank in enumerate(ranking.gold_ranks(), 1)) / golds
 
 
-NAMES, measure = per_case(map=_average_precision)
+NAMES, measure = per_case(map=_compute_average_precision)

@@ -1,4 +1,4 @@
-"""Case law citation accuracy: the share of the truth's neutral citations that are given.
+"""Case law citation accuracy: the share of the expected answer's neutral citations that the answer has.
 
 Year, court, division and number must all agree: [2024] EWHC 789 (Ch) is not [2024] EWHC 789 (Admin).
 """
@@ -8,7 +8,7 @@ from exhibit.law.references import references
 
 
 def _score(case: Case) -> float | None:
-    """Return the share for each answer, None where the truth cites no case."""
+    """Return the share; None where the expected answer cites no case."""
     expected = {reference for reference in references(case.truth) if reference.kind == "case"}
     given = references(case.reply.answer or "")
     return len(expected.intersection(given)) / len(expected) if expected else None

@@ -1,21 +1,21 @@
-"""Character precision and recall: how much of what was retrieved is gold, and how much of the gold was retrieved.
+"""Character precision and recall: the share of the retrieved characters that are gold, and of the gold retrieved.
 
-The first k passages are united, so a character counts once. A gold passage that stands in several places is
-credited where the largest share of it was retrieved, the first of equals:
+The union of the first k passages is used, so that a character counts once. A gold passage that occurs at several places
+is credited where the largest share of it was retrieved; the first of equal places counts:
 
     recall@k    = sum over golds of length x best share / sum of lengths       (length: of the longest place)
     precision@k = retrieved characters inside those best places / retrieved characters
 
-For gold with one place each, recall is overlap / gold characters. Neither can pass 1, and recall never falls as k
-grows. Only located gold counts, and a gold that a row lists several times counts once.
+For gold with one place each, recall is overlap / gold characters. Neither can exceed 1, and recall never falls as k
+grows. Only located gold counts, and a gold passage that a row lists several times counts once.
 
-A passage counts with the pieces of it that stand in its document; what it has besides is counted where the option
-`count_added` is set. A passage of a file that the corpus lacks counts with its text and overlaps nothing; one whose
-place cannot be told counts neither way, and where the first k passages are all of this kind both are None. Where
-nothing was retrieved both are 0.
+The pieces of a passage that occur in its document count; its other text counts only with the option `count_added`. A
+passage of a file that the corpus lacks counts with its text and overlaps nothing. A passage without a known place is
+ignored, and where the first k passages are all of this kind, both figures are None. Where nothing was retrieved, both
+are 0.
 
-Parity "legalbenchrag" is the published way: nothing is united, each retrieved snippet's overlap with each gold
-snippet is added up, and a gold stands in its first place.
+Parity "legalbenchrag" is the published definition: no union, the overlaps of each retrieved snippet with each gold
+snippet are added up, and only the first place of a gold counts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ HEADLINE = "char_recall@8"
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return character precision and recall at each k."""
     depths = (cutoff,) if cutoff else options.ks
-    score = _as_published if options.parity == "legalbenchrag" else _united
+    score = _score_as_published if options.parity == "legalbenchrag" else _score_union
     rows = [score(case, depths, options.count_added) for case in cases]
     return {
         f"{name}@{k}": [row[column][side] for row in rows]
@@ -43,19 +43,19 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
 
 
 class _Piece(NamedTuple):
-    """Retrieved characters, and the rank (from 0) that brought them."""
+    """Retrieved characters, with the rank (from 0) of their passage."""
 
     span: Span
     rank: int
 
 
 Pieces = dict[str | None, list[_Piece]]
-"""By file; None: words of no document, which were retrieved and overlap nothing."""
+"""The pieces by file; None = text of no document, which counts as retrieved and overlaps nothing."""
 Scores = list[tuple[float | None, float | None]]
-"""Precision and recall at each depth."""
+"""Precision and recall at each cutoff."""
 
 
-def _retrieved(case: Case, depth: int, count_added: bool) -> Pieces:
+def _collect_pieces(case: Case, depth: int, count_added: bool) -> Pieces:
     pieces: Pieces = {}
     seen: set[str] = set()
     for rank, passage in enumerate(case.reply.passages[:depth]):
@@ -64,21 +64,21 @@ def _retrieved(case: Case, depth: int, count_added: bool) -> Pieces:
             pieces.setdefault(passage.source, []).extend(_Piece(span, rank) for span in passage.spans)
         whole = Span(0, len(passage.text))
         extra = (passage.added if count_added else ()) if known else (whole,) if count_added or passage.tells else ()
-        if extra and passage.text not in seen:  # one that is listed twice was retrieved once
+        if extra and passage.text not in seen:  # a repeated passage counts once
             seen.add(passage.text)
             pieces.setdefault(None, []).extend(_Piece(span, rank) for span in extra)
     return pieces
 
 
-def _told(case: Case, ks: Sequence[int], scores: Sequence[tuple[float, float]]) -> Scores:
-    """Return the scores, None at a depth at which of no passage is known what it holds."""
+def _hide_unknown(case: Case, ks: Sequence[int], scores: Sequence[tuple[float, float]]) -> Scores:
+    """Return the scores; None at a cutoff where the content of no passage is known."""
     first = next((rank for rank, passage in enumerate(case.reply.passages) if passage.tells), len(case.reply.passages))
     unknown = bool(case.reply.passages)
     return [(None, None) if unknown and first >= k else row for k, row in zip(ks, scores, strict=True)]
 
 
 def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
-    """Return what each passage adds to those before it."""
+    """Return the characters that each passage adds to the passages before it."""
     united: list[_Piece] = []
     for span, rank in pieces:
         left = [span]
@@ -89,7 +89,7 @@ def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
     return united
 
 
-def _golds(case: Case) -> Iterator[tuple[str, list[list[Span]]]]:
+def _list_golds(case: Case) -> Iterator[tuple[str, list[list[Span]]]]:
     """Yield the file and the places of each located gold."""
     for gold in golds_of(case):
         places = [spans for place in gold.places if (spans := [one for one in place if one.start < one.end])]
@@ -97,8 +97,8 @@ def _golds(case: Case) -> Iterator[tuple[str, list[list[Span]]]]:
             yield gold.filename, places
 
 
-def _held(spans: Iterable[Span], pieces: Iterable[_Piece], ks: Sequence[int]) -> list[int]:
-    """Return how many characters of some spans the pieces of the first k ranks hold, at each k."""
+def _count_held(spans: Iterable[Span], pieces: Iterable[_Piece], ks: Sequence[int]) -> list[int]:
+    """Return, at each k, how many characters of the spans are in the pieces of the first k ranks."""
     brought = [0] * (ks[-1] + 1)
     for span in spans:
         for (start, end), rank in pieces:
@@ -108,47 +108,57 @@ def _held(spans: Iterable[Span], pieces: Iterable[_Piece], ks: Sequence[int]) ->
     return [total[k] for k in ks]
 
 
-def _lengths(pieces: Pieces, ks: Sequence[int]) -> list[int]:
-    """Return how many characters the first k passages have, at each k."""
+def _count_characters(pieces: Pieces, ks: Sequence[int]) -> list[int]:
+    """Return, at each k, how many characters the first k passages have."""
     every = [piece for some in pieces.values() for piece in some if piece.span.start < piece.span.end]
     return [sum(span.end - span.start for span, rank in every if rank < k) for k in ks]
 
 
-def _long(spans: Iterable[Span]) -> int:
+def _measure_length(spans: Iterable[Span]) -> int:
     return sum(span.end - span.start for span in spans)
 
 
-def _as_published(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
-    pieces = _retrieved(case, ks[-1], count_added)
+def _score_as_published(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
+    pieces = _collect_pieces(case, ks[-1], count_added)
     golds = [(gold.filename or "", gold.places[0]) for gold in case.gold if gold.located]
-    held = [_held(place, pieces.get(file, ()), ks) for file, place in golds]
-    gold = sum(_long(place) for _, place in golds)
+    held = [_count_held(place, pieces.get(file, ()), ks) for file, place in golds]
+    gold = sum(_measure_length(place) for _, place in golds)
     shared = [sum(row[column] for row in held) for column in range(len(ks))]
-    lengths = _lengths(pieces, ks)
-    return _told(case, ks, [(_share(one, of), _share(one, gold)) for one, of in zip(shared, lengths, strict=True)])
+    lengths = _count_characters(pieces, ks)
+    return _hide_unknown(
+        case,
+        ks,
+        [(_compute_share(one, of), _compute_share(one, gold)) for one, of in zip(shared, lengths, strict=True)],
+    )
 
 
-def _united(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
-    retrieved = _retrieved(case, ks[-1], count_added)
+def _score_union(case: Case, ks: Sequence[int], count_added: bool) -> Scores:
+    retrieved = _collect_pieces(case, ks[-1], count_added)
     pieces = {file: _unite(some) if file else some for file, some in retrieved.items()}
-    golds = [(file, places, [_held(one, pieces.get(file, ()), ks) for one in places]) for file, places in _golds(case)]
-    longest = [max(map(_long, places)) for _, places, _ in golds]
+    golds = [
+        (file, places, [_count_held(one, pieces.get(file, ()), ks) for one in places])
+        for file, places in _list_golds(case)
+    ]
+    longest = [max(map(_measure_length, places)) for _, places, _ in golds]
     scores = []
-    for column, retrieved_characters in enumerate(_lengths(pieces, ks)):
+    for column, retrieved_characters in enumerate(_count_characters(pieces, ks)):
         best: dict[str, list[_Piece]] = {}
         credit = 0.0
         for (file, places, held), length in zip(golds, longest, strict=True):
-            shares = [row[column] / _long(place) for row, place in zip(held, places, strict=True)]
+            shares = [row[column] / _measure_length(place) for row, place in zip(held, places, strict=True)]
             chosen = places[shares.index(max(shares))]
-            credit += max(row[column] * length / _long(place) for row, place in zip(held, places, strict=True))
-            # golds that overlap have characters in common, and precision must count those once
+            credit += max(
+                row[column] * length / _measure_length(place) for row, place in zip(held, places, strict=True)
+            )
+            # overlapping golds share characters, which precision must count once
             best.setdefault(file, []).extend(_Piece(span, 0) for span in chosen)
         inside = sum(
-            _held([one.span for one in _unite(some)], pieces.get(file, ()), ks)[column] for file, some in best.items()
+            _count_held([one.span for one in _unite(some)], pieces.get(file, ()), ks)[column]
+            for file, some in best.items()
         )
-        scores.append((_share(inside, retrieved_characters), _share(credit, sum(longest))))
-    return _told(case, ks, scores)
+        scores.append((_compute_share(inside, retrieved_characters), _compute_share(credit, sum(longest))))
+    return _hide_unknown(case, ks, scores)
 
 
-def _share(part: float, whole: float) -> float:
+def _compute_share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0

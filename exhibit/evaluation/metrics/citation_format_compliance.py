@@ -1,8 +1,9 @@
-"""Citation format compliance: the share of an answer's citations that are written as asked.
+"""Citation format compliance: the share of an answer's citations that have the requested form.
 
-`[1]`, `[1][2]` (two citations) and `[Document#page=Section]` are. `[1, 2]`, `[1-3]`, `[1]-[3]` and a bare `1, 2, 3`
-after a sentence are not, and count as one each. Money, "Rules 3, 4 and 5", the year of `[2024] EWCA Civ 123` and the
-paragraph in "at [45]" are no citations. `any_citation` says whether there is one.
+Well formed are `[1]`, `[1][2]` (two citations) and `[Document#page=Section]`. Malformed are `[1, 2]`, `[1-3]`,
+`[1]-[3]` and a bare `1, 2, 3` after a sentence; each counts as one. Amounts of money, "Rules 3, 4 and 5", the year of
+`[2024] EWCA Civ 123` and the paragraph in "at [45]" are no citations. `any_citation` says whether there is any
+citation.
 """
 
 import re
@@ -16,7 +17,7 @@ _DOCUMENT = re.compile(
 _PINPOINT = re.compile(
     r"(\[(?:1[89]|20)\d\d\][^\[\]\n]{2,40}?)(?:,?\s*(?:at|paras?\.?|paragraphs?)\s*)(?:\[\d+\](?:\s*[-–—,;&]\s*|\s+and\s+)?)+"
 )
-"""`[2024] EWCA Civ 123 at [45]-[48]` cites paragraphs of a judgment."""
+"""The paragraphs of a judgment in a citation: `[2024] EWCA Civ 123 at [45]-[48]`."""
 _RANGE = re.compile(r"\[\d{1,3}\]\s*[-–—]\s*\[\d{1,3}\]")
 _NUMBERS = r"\d{1,3}(?:\s{0,9},\s{0,9}\d{1,3}(?!\d)){1,99}(?:,?\s{0,9}(?:and|&)\s{0,9}\d{1,3})?"
 _BARE = re.compile(
@@ -27,13 +28,13 @@ _LISTS = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
 
 
 def _score(case: Case) -> float | None:
-    """Return well-formed ÷ all for each answer, None where it cites nothing."""
+    """Return the share of well-formed citations; None where the answer cites nothing."""
     good, bad = count_citations(case.reply.answer or "")
     return good / (good + bad) if good + bad else None
 
 
 def count_citations(text: str) -> tuple[int, int]:
-    """Return how many citations are well formed, and how many are not."""
+    """Return the numbers of well-formed and of malformed citations."""
     text = _PINPOINT.sub(r"\1", text)
     documents = len(_DOCUMENT.findall(text))
     text, ranges = _RANGE.subn(" ", _DOCUMENT.sub(" ", text))

@@ -1,7 +1,7 @@
-"""Citations matched: the share of the sources behind the truth that an answer cites.
+"""Citations matched: the share of the expected answer's sources that the answer cites.
 
-A source is a gold file, or, where the row has no gold file, a name that the truth has in square brackets. It is cited
-by the number of a passage from it, or by its name; a name must be equal after normalisation, its `#page=` aside.
+A source is a gold file or, without gold files, a name in square brackets in the expected answer. It is cited by the
+number of a passage from it, or by its name; names must be equal after normalisation, without their `#page=`.
 """
 
 from exhibit.evaluation.answer_words import cited_files, cited_names, file_names, plain_source
@@ -9,7 +9,7 @@ from exhibit.evaluation.metrics import Case, gold_files, per_case
 
 
 def _score(case: Case) -> float | None:
-    expected = _expected(case)
+    expected = _list_expected(case)
     if not expected:
         return None
     names = [*cited_names(case.reply.answer or ""), *cited_files(case)]
@@ -17,8 +17,8 @@ def _score(case: Case) -> float | None:
     return sum(bool(one & given) for one in expected) / len(expected)
 
 
-def _expected(case: Case) -> list[set[str]]:
-    """Return the sources, each as the set of its names."""
+def _list_expected(case: Case) -> list[set[str]]:
+    """Return the expected sources, each as the set of its names."""
     named = [{plain_source(name), plain_source(name.partition("#page=")[0])} for name in cited_names(case.truth)]
     files = [{*map(plain_source, file_names(file))} for file in sorted(gold_files(case))]
     if len(files) == len(named) == 1:

@@ -1,12 +1,12 @@
-"""Citations claim by claim: is each passage that a sentence cites the one that bears it out?
+"""Citations claim by claim: whether the passages that a sentence cites support it.
 
-A claim is a sentence of the answer; it is borne out when what it cites has enough of its words and all its numbers and
-dates (`law.citations.verify`: a net for citations that are plainly wrong, not a proof).
+A claim is a sentence of the answer. A cited passage supports a claim when it has enough of the claim's words and all
+its numbers and dates (`law.citations.verify`). The check finds citations that are plainly wrong; it proves nothing.
 
-    claim_citation_precision = citations whose passage bears out their claim / all citations
-    claim_citation_recall    = claims that something they cite bears out / all claims
+    claim_citation_precision = citations whose passage supports their claim / all citations
+    claim_citation_recall    = claims that a cited passage supports / all claims
 
-A citation of a passage that there is not bears out nothing. A refusal claims nothing, so neither applies.
+A citation of a passage that does not exist supports nothing. A refusal claims nothing, so neither figure applies.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ NAMES = ("claim_citation_precision", "claim_citation_recall")
 
 @dataclass(frozen=True)
 class _Source:
-    """A retrieved passage as citations are checked against it."""
+    """A retrieved passage in the form that the citation check needs."""
 
     number: int
     text: str
@@ -31,12 +31,12 @@ class _Source:
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return both shares; no precision where nothing is cited, no recall where nothing is claimed."""
-    scores = list(map(_scores, cases))
+    """Return precision and recall; None where nothing is cited or nothing is claimed."""
+    scores = list(map(_score_claims, cases))
     return {name: [score[column] for score in scores] for column, name in enumerate(NAMES)}
 
 
-def _scores(case: Case) -> tuple[float | None, float | None]:
+def _score_claims(case: Case) -> tuple[float | None, float | None]:
     answer = case.reply.answer
     if not answer or not case.reply.passages or is_refusal(answer):
         return None, None

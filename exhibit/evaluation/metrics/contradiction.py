@@ -1,6 +1,6 @@
-"""Contradictions: whether a reply names both of two values that disagree, or one of them as if there were no other.
+"""Contradictions: whether a reply states both of two contradictory values, or only one as if there were no other.
 
-By exact match of typed values. A reply that states neither value, or refuses, is neither.
+Typed values are compared exactly. A reply that states neither value, or refuses, counts as 0 in both figures.
 """
 
 from exhibit.evaluation.metrics import Case, per_case
@@ -8,7 +8,7 @@ from exhibit.evaluation.metrics._variants import is_varied
 from exhibit.law.values import keys_of
 
 
-def _named(case: Case) -> int | None:
+def _count_named(case: Case) -> int | None:
     """Return how many of the two values a reply states; None for a question without a contradiction."""
     if not is_varied(case, "contradiction"):
         return None
@@ -16,14 +16,14 @@ def _named(case: Case) -> int | None:
     return sum(keys_of(str(case.labels.get(name) or "")) <= stated for name in ("old", "new"))
 
 
-def _both(case: Case) -> float | None:
-    count = _named(case)
+def _names_both(case: Case) -> float | None:
+    count = _count_named(case)
     return None if count is None else float(count == 2)
 
 
-def _one(case: Case) -> float | None:
-    count = _named(case)
+def _names_one(case: Case) -> float | None:
+    count = _count_named(case)
     return None if count is None else float(count == 1)
 
 
-NAMES, measure = per_case(both_named=_both, one_silently=_one)
+NAMES, measure = per_case(both_named=_names_both, one_silently=_names_one)

@@ -1,16 +1,16 @@
-"""Cost: what a reply cost in money, as the system tells, or by the prices given for its tokens.
+"""Cost: the price of a reply, as the system reports it, or from its tokens and the given prices.
 
-Prices are those of a million tokens (`--price-in`, `--price-out`), in whatever currency; they are not mixed with a cost
-that the system tells itself.
+Prices are for a million tokens (`--price-in`, `--price-out`), in any currency. They are not combined with a cost that
+the system reports.
 """
 
 from exhibit.evaluation.metrics import Case, Options, with_options
 
-_MILLION = 1_000_000  # tokens that a price is for
+_MILLION = 1_000_000  # prices are for this many tokens
 
 
 def _score(case: Case, options: Options) -> float | None:
-    """Return the cost of a reply, None where neither it nor tokens and prices are known."""
+    """Return the cost of a reply; None where it is not reported and tokens or prices are unknown."""
     usage = case.reply.usage
     if "cost" in usage:
         return float(usage["cost"])

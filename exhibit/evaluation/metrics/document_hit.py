@@ -1,6 +1,6 @@
-"""Document hit: whether any of the first k passages comes from a file with gold.
+"""Document hit: whether any of the first k passages is from a file with gold.
 
-None where none does for certain and the file of one of them is not known.
+None where no passage is known to be, and the file of one of them is unknown.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ NAMES = tuple(f"document_hit@{k}" for k in KS)
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return 1 or 0 at each k."""
     depths = (cutoff,) if cutoff else options.ks
-    return {f"document_hit@{k}": score_each(cases, partial(_hit, k=k)) for k in depths}
+    return {f"document_hit@{k}": score_each(cases, partial(_is_hit, k=k)) for k in depths}
 
 
-def _hit(case: Case, k: int) -> float | None:
+def _is_hit(case: Case, k: int) -> float | None:
     wrong = [is_wrong_file(passage, gold_files(case)) for passage in case.reply.passages[:k]]
     return 1.0 if False in wrong else None if None in wrong else 0.0

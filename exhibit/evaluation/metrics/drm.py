@@ -1,7 +1,8 @@
-"""Document-level retrieval mismatch: the share of the first k passages that come from a file with no gold.
+"""Document-level retrieval mismatch: the share of the first k passages that are from a file without gold.
 
-A passage whose file is not known, as several have its words, counts neither way; where fewer than k were retrieved the
-share is of those; where none was, there is no share. The mean is over questions; `pooled` is over all passages at once.
+A passage whose words occur in several files has no known file and is ignored. Where fewer than k passages were
+retrieved, the share is of those; where none was, it is None. The mean is over questions; `pooled` is over all passages
+together.
 """
 
 from collections.abc import Sequence

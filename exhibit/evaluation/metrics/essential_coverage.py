@@ -1,7 +1,7 @@
-"""Essential coverage: of the several passages that a question needs, the share that the answer has the words of.
+"""Essential coverage: the share of the gold passages of a question whose words the answer has.
 
-A passage is covered where the answer holds four fifths of its words: clauses of one kind share many, and half of
-another's would do for less. A question that one passage answers has none.
+A passage is covered when the answer has four fifths of its words; half would not do, because clauses of one kind share
+many words. The metric does not apply to a question with a single gold passage.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from exhibit.evaluation.answer_words import without_citations, words
 from exhibit.evaluation.metrics import Case, gold_texts, per_case
 
 ENOUGH = 0.8
-"""The share of a passage's words that an answer must hold to have it."""
+"""The share of a passage's words that an answer must have to cover it."""
 
 
 def _score(case: Case) -> float | None:

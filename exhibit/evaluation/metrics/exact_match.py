@@ -1,15 +1,15 @@
-"""Exact match: whether the top passage, or the answer, has just the words of a gold.
+"""Exact match: whether the top passage, or the answer, has exactly the words of a gold passage.
 
-The answer is held against the expected one alone; an impossible row has none (`abstention_accuracy` is about those).
-Parity "seed" compares the top passage in lower case, trimmed, punctuation included; parity "squad" reads the answer as
-SQuAD 2.0 does (`_squad`).
+The answer is compared with the expected answer only; impossible questions are None (see `abstention_accuracy`). Parity
+"seed" compares the top passage in lower case, trimmed, with its punctuation. Parity "squad" compares the answer as
+SQuAD 2.0 does (`evaluation.answer_words`).
 """
 
 from exhibit.evaluation.answer_words import same_words, score_against, squad_exact, squad_golds
 from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
 
 
-def _passage(case: Case, options: Options) -> float | None:
+def _score_passage(case: Case, options: Options) -> float | None:
     golds = gold_texts(case)
     pairs = [(top.text, gold) for top in case.reply.passages[:1] for gold in golds]
     if options.parity == "seed":
@@ -19,10 +19,10 @@ def _passage(case: Case, options: Options) -> float | None:
     return float(hit) if golds else None
 
 
-def _answer(case: Case, options: Options) -> float | None:
+def _score_answer(case: Case, options: Options) -> float | None:
     if options.parity == "squad":
         return squad_exact(case.reply.answer or "", squad_golds(case))
     return score_against(case, [case.truth], same_words)
 
 
-NAMES, measure = with_options(exact_match=_passage, answer_exact_match=_answer)
+NAMES, measure = with_options(exact_match=_score_passage, answer_exact_match=_score_answer)

@@ -1,4 +1,4 @@
-"""Time to the first token: the seconds until the first words of a streamed answer could be read."""
+"""Time to the first token: the seconds until the first words of a streamed answer arrive."""
 
 from exhibit.evaluation.metrics import per_case
 

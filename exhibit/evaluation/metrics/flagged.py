@@ -1,4 +1,4 @@
-"""Flagged for review: the share of answers that the system is less sure of than `--set flag_below=S` asks for."""
+"""Flagged for review: the share of answers with a confidence below `--set flag_below=S`."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ NAMES = ("flagged",)
 
 
 def measure(cases: Sequence[Case], options: Options, *, below: Share | None = None) -> dict[str, Values]:
-    """Return 1 for a reply with too little confidence and 0 for any other; None where it tells none."""
+    """Return 1 for a reply with a lower confidence and 0 for any other; None for a reply without a confidence."""
     limit = options.flag_below if below is None else below
 
     def score(case: Case) -> float | None:

@@ -1,6 +1,6 @@
-"""Groundedness: how far the passages bear out what an answer says, from 1 to 5, judged by a language model.
+"""Groundedness: how well the passages support an answer, marked from 1 to 5 by a language model.
 
-A refusal claims nothing and an answer without passages has nothing to stand on: both are None.
+A refusal claims nothing, and an answer without passages cannot be supported: both are None.
 """
 
 from exhibit.evaluation.judge import fence_text, make_judged_metric, system_prompt
@@ -11,10 +11,10 @@ from exhibit.models.llms import Prompt
 PROMPT_VERSION = "groundedness-1"
 
 _LONGEST = 24_000
-"""Characters of the passages that are put before the judge, best first."""
+"""The judge reads at most this many characters of the passages, best first."""
 
 
-def _prompt(case: Case) -> Prompt | None:
+def _make_prompt(case: Case) -> Prompt | None:
     answer = case.reply.answer
     passages = case.reply.read(len(case.reply.passages))
     if not answer or not passages or is_refusal(answer):
@@ -26,4 +26,4 @@ def _prompt(case: Case) -> Prompt | None:
     )
 
 
-NAMES, measure = make_judged_metric("groundedness", _prompt)
+NAMES, measure = make_judged_metric("groundedness", _make_prompt)

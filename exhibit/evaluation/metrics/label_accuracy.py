@@ -1,7 +1,7 @@
-"""Label accuracy: whether the reply chooses the label that the source gives, where a system was asked for one.
+"""Label accuracy: whether the reply chooses the label that the source gives, where the system is asked for a label.
 
-`--ask-label label` puts the choices into the questions. Impossible rows count: their label says that nothing is
-mentioned, and a refusal chooses it. Macro F1 and the table of confusions are in `labels.json`.
+`--ask-label label` puts the choices into the questions. Impossible questions count: their label means that nothing is
+mentioned, and a refusal chooses it. Macro F1 and the confusion table are in `labels.json`.
 """
 
 from exhibit.evaluation.cases import find_chosen_label

@@ -1,9 +1,9 @@
-"""Legal terminology accuracy: the share of the truth's UK terms that an answer uses, halved for each US term in it.
+"""Legal terminology accuracy: the share of the expected UK terms that an answer uses, halved for each US term.
 
-A term counts once however often it is used, in the singular or plural. A US term is no fault inside a quotation, as
-part of a name (the Attorney General, Discovery Holdings Ltd), in a use that is English too (power of attorney, the
-discovery of a fraud), or where the truth itself has it. None where the truth has no UK term. Parity "seed" takes
-`lawyer` and `settlement offer`, which English lawyers say as well, for US terms.
+A term counts once, in the singular or plural. A US term is no fault inside a quotation, in a name (the Attorney
+General, Discovery Holdings Ltd), in a use that is also English (power of attorney, the discovery of a fraud), or where
+the expected answer has it. None where the expected answer has no UK term. Parity "seed" also treats `lawyer` and
+`settlement offer` as US terms, although English lawyers use them.
 """
 
 import re
@@ -14,7 +14,7 @@ from exhibit.schemas.parsing import read_beside
 
 Terms = Mapping[str, re.Pattern[str]]
 PENALTY = 0.5
-"""What is left of a score for each different US term."""
+"""The factor by which each different US term reduces the score."""
 
 _TOO = re.compile(
     r"""\bpowers?\s+of\s+attorney|\battorneys?\s+under\s+(?:a|an|the)\s+(?:lasting\s+|enduring\s+)?power
@@ -23,9 +23,9 @@ _TOO = re.compile(
     |\b(?:date|time)\s+of\s+(?:the\s+)?discovery|\b(?:value|moral|professional|business|commercial)\s+judgements?""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""Uses of these words that are English, too."""
+"""Uses of US terms that are also English."""
 _QUOTED = re.compile(
-    # bounded: a quotation that never ends is none
+    # bounded: a quotation mark that is never closed begins no quotation
     r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^‘’\n]{0,400}(?:’\w[^‘’\n]{0,400}){0,9}’(?!\w)|"
     r"(?<!\w)'[^'\n]{0,400}(?:'\w[^'\n]{0,400}){0,9}'(?!\w)|^>.*$",
     re.M,
@@ -33,24 +33,24 @@ _QUOTED = re.compile(
 _NAME_AFTER = re.compile(r"\s+(?:&\s+)?[A-Z][\w'’]+")
 _NAME_BEFORE = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w.'’]+\s+$")
 _ROLES = frozenset({"plaintiff", "plaintiffs", "appellee", "appellees"})
-"""Words that name no one: "Plaintiff Smith" is a fault."""
+"""Terms that are not part of a name: "Plaintiff Smith" is a fault."""
 _CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\([^)]{0,40}+\)?)[^.;]{0,60}\bex\s+p(?:arte|\.)?\s+[A-Z]")
 
 
-def _compiled(terms: Iterable[str]) -> dict[str, re.Pattern[str]]:
-    # the words of a term may stand on two lines
+def _compile_terms(terms: Iterable[str]) -> dict[str, re.Pattern[str]]:
+    # the words of a term may be on two lines
     spaced = {term: re.sub(r" (?![?\]])", r"\\s+", term) for term in terms}
     return {term: re.compile(rf"(?<![\w-])(?:{form})(?![\w-])", re.IGNORECASE) for term, form in spaced.items()}
 
 
 _TERMS = read_beside(__file__, "_terms.toml")
-_UK_TERMS = _compiled(_TERMS["uk"])
-_US_TERMS = _compiled(_TERMS["us"])
-_SEED_TERMS = _US_TERMS | _compiled(_TERMS["us_in_the_seed"])
+_UK_TERMS = _compile_terms(_TERMS["uk"])
+_US_TERMS = _compile_terms(_TERMS["us"])
+_SEED_TERMS = _US_TERMS | _compile_terms(_TERMS["us_in_the_seed"])
 
 
 def _score(case: Case, options: Options) -> float | None:
-    """Return the share times its penalties for each answer, None where the truth has no UK term."""
+    """Return the share times the penalties; None where the expected answer has no UK term."""
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
     expected, answer = uk_terms(case.truth), case.reply.answer or ""
     if not expected:
@@ -66,13 +66,13 @@ def uk_terms(text: str) -> set[str]:
 
 
 def us_terms(text: str, terms: Terms = _US_TERMS) -> set[str]:
-    """Return the US terms that a text uses as its own words."""
+    """Return the US terms that a text uses in its own words."""
     own = _CASE_NAME.sub(" ", _TOO.sub(" ", _QUOTED.sub(" ", text)))
     return {term for term, pattern in terms.items() if any(not _is_name(own, match) for match in pattern.finditer(own))}
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:
-    """Return whether a capitalised term stands beside another capitalised word, as in a name."""
+    """Return whether a capitalised term is next to another capitalised word, as in a name."""
     if not match.group()[0].isupper() or match.group().lower() in _ROLES:
         return False
     before = text[max(0, match.start() - 40) : match.start()]

@@ -1,6 +1,6 @@
-"""Mean reciprocal rank@10: one over the rank of the first gold, 0 where none is among the first ten.
+"""Mean reciprocal rank@10: one over the rank of the first gold; 0 where none is among the first ten.
 
-What is ranked (passages, or files where a case has grades) is said in `evaluation.ranking`.
+`evaluation.ranking` defines the ranked items: passages, or files where a case has grades.
 """
 
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from functools import partial
 from exhibit.evaluation.metrics import Case, Cutoff, Options, Values, score_each
 from exhibit.evaluation.ranking import ranking_of
 
-DEPTH = 10  # MRR@10, as MS MARCO has it
+DEPTH = 10  # MRR@10, as in MS MARCO
 NAMES = (f"mrr@{DEPTH}",)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff = DEPTH) -> dict[str, Values]:
-    """Return the reciprocal ranks, None where there is no gold."""
-    return {f"mrr@{cutoff}": score_each(cases, partial(_reciprocal, cutoff=cutoff))}
+    """Return the reciprocal ranks; None where there is no gold."""
+    return {f"mrr@{cutoff}": score_each(cases, partial(_compute_reciprocal, cutoff=cutoff))}
 
 
-def _reciprocal(case: Case, cutoff: int) -> float | None:
+def _compute_reciprocal(case: Case, cutoff: int) -> float | None:
     ranking = ranking_of(case)
     if ranking is None or not ranking.golds():
         return None

@@ -1,8 +1,8 @@
-"""nDCG@K: how early in the ranking the gold stands.
+"""nDCG@K: how early the gold is in the ranking.
 
-Over passages, each gold is credited once, at the rank at which the passages so far hold half of it, so the value cannot
-pass 1. Where a case has grades (ACORD), it is over files, with the grade as gain. Parity "seed" credits every passage
-that matches any gold, and it can pass 1.
+For passages, each gold is credited once, at the rank where the passages so far contain half of it, so the value cannot
+exceed 1. Where a case has grades (ACORD), files are ranked, with the grade as gain. Parity "seed" credits every passage
+that matches any gold, so its value can exceed 1.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,32 +13,32 @@ from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, score_e
 from exhibit.evaluation.ranking import ranking_of, seed_matches
 
 SHORT = 5
-"""A second, smaller depth: ACORD's figures are at 5 and 10."""
+"""A second, smaller cutoff: ACORD reports nDCG at 5 and 10."""
 
 NAMES = (f"ndcg@{SHORT}", f"ndcg@{K}")
 HEADLINE = f"ndcg@{K}"
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return the discounted gain over that of the ideal ranking, None where no gold has words or a grade."""
-    score = _seed if options.parity == "seed" else _gain
+    """Return the discounted gain divided by that of the ideal ranking; None where no gold has words or a grade."""
+    score = _score_as_seed if options.parity == "seed" else _compute_gain
     depths = [cutoff] if cutoff else sorted({SHORT, options.k})
     return {f"ndcg@{k}": score_each(cases, partial(score, k=k)) for k in depths}
 
 
-def _gain(case: Case, k: int) -> float | None:
+def _compute_gain(case: Case, k: int) -> float | None:
     ranking = ranking_of(case)
     return ranking.ndcg(k) if ranking else None
 
 
-def _seed(case: Case, k: int) -> float | None:
+def _score_as_seed(case: Case, k: int) -> float | None:
     matched, golds = seed_matches(case, k)
     if not golds:
         return None
-    return _discounts(rank for rank, golds_there in enumerate(matched) if golds_there) / _discounts(
+    return _sum_discounts(rank for rank, golds_there in enumerate(matched) if golds_there) / _sum_discounts(
         range(min(golds, k))
     )
 
 
-def _discounts(ranks: Iterable[int]) -> float:
+def _sum_discounts(ranks: Iterable[int]) -> float:
     return sum(1 / log2(rank + 2) for rank in ranks)

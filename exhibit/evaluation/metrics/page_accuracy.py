@@ -1,11 +1,11 @@
-"""Pages and boxes: whether a reader who follows a citation to the page it gives finds there what is cited.
+"""Pages and boxes: whether the page and the box that a citation gives contain the cited words.
 
-    page_accuracy     = passages whose words stand on the page that the system gives / passages with a page and a place
-    gold_page_accuracy = those from a document with gold whose page is one of the gold's / those with a page
-    box_accuracy      = overlap of the box that the system gives with that of the words, over both together; the mean
+    page_accuracy     = passages whose words are on the reported page / passages with a page and a place
+    gold_page_accuracy = passages from a gold document on a page with gold / such passages with a page
+    box_accuracy      = mean intersection over union of the reported box and the boxes of the words
 
-Counted are the passages that the answer cites, or all where it cites none by number. A system that gives no pages, or
-no boxes, has no such score.
+Only the passages that the answer cites count, or all where it cites none by number. A system that reports no pages or
+no boxes has no such score.
 """
 
 from exhibit.evaluation.metrics import Case, Passage, gold_files, per_case
@@ -13,19 +13,19 @@ from exhibit.law.citations import find_citations
 
 
 def cited_passages(case: Case) -> list[Passage]:
-    """Return the passages that an answer cites by number, all of them where it cites none."""
+    """Return the passages that an answer cites by number; all passages where it cites none."""
     passages = case.reply.passages
     numbers = [n for citation in find_citations(case.reply.answer or "") for n in citation.numbers]
     cited = [passages[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(passages)]
     return cited or list(passages)
 
 
-def _page(case: Case) -> float | None:
+def _score_pages(case: Case) -> float | None:
     cited = [passage for passage in cited_passages(case) if passage.told_page is not None and passage.pages]
     return sum(passage.told_page in passage.pages for passage in cited) / len(cited) if cited else None
 
 
-def _gold(case: Case) -> float | None:
+def _score_gold_pages(case: Case) -> float | None:
     files = gold_files(case)
     pages = {(gold.filename, page) for gold in case.gold for page in gold.pages}
     if not pages:
@@ -34,9 +34,9 @@ def _gold(case: Case) -> float | None:
     return sum((one.filename, one.told_page) in pages for one in cited) / len(cited) if cited else None
 
 
-def _box(case: Case) -> float | None:
+def _score_boxes(case: Case) -> float | None:
     overlaps = [passage.box_overlap for passage in cited_passages(case) if passage.box_overlap is not None]
     return sum(overlaps) / len(overlaps) if overlaps else None
 
 
-NAMES, measure = per_case(page_accuracy=_page, gold_page_accuracy=_gold, box_accuracy=_box)
+NAMES, measure = per_case(page_accuracy=_score_pages, gold_page_accuracy=_score_gold_pages, box_accuracy=_score_boxes)

@@ -1,8 +1,8 @@
-"""Page hit: whether any of the first k passages is from a page of the gold.
+"""Page hit: whether any of the first k passages is on a page with gold.
 
-For gold that is a page, without words or with all of them, and beside the passage metrics where both are known. A
-passage is on the pages that its words stand on; on the page that the system gives only where its words have no place.
-None where the pages of the gold are not known, or no passage is on one and the page of some passage is not known.
+It is the metric for gold that consists of pages, and complements the passage metrics where both are known. A passage is
+on the pages of its words; the page that the system reports counts only where the words have no place. None where the
+pages of the gold are unknown, or where no passage is on them and the page of some passage is unknown.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ HEADLINE = "page_hit@8"
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return 1 or 0 at each k."""
     depths = (cutoff,) if cutoff else options.ks
-    return {f"page_hit@{k}": score_each(cases, partial(_hit, k=k)) for k in depths}
+    return {f"page_hit@{k}": score_each(cases, partial(_is_hit, k=k)) for k in depths}
 
 
-def _hit(case: Case, k: int) -> float | None:
+def _is_hit(case: Case, k: int) -> float | None:
     pages = {(gold.filename, page) for gold in case.gold for page in gold.pages if not case.is_impossible}
     if not pages:
         return None

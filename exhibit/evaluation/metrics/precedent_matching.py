@@ -1,9 +1,9 @@
-"""Precedent matching: how near the sources that an answer cites are to those that the truth names in square brackets.
+"""Precedent matching: how similar the sources that an answer cites are to those in the expected answer's brackets.
 
-Each source of the truth takes its nearest: 1 when the names are equal after normalisation, 0.95 when one holds the
-other, else at most 0.9 by the words they share. Two names on one topic that share no word get nothing. A citation by
-number is the file of that passage. `precedent_matching_strict` counts only what is equal. Parity "seed" gives names of
-one topic 0.75, and those that share words 0.75 to 0.9.
+Each expected source is compared with the most similar cited one: 1 for equal names after normalisation, 0.95 when one
+contains the other, else up to 0.9 by the share of common words. Names of one topic without a common word get 0. A
+citation by number means the file of that passage. `precedent_matching_strict` counts only equal names. Parity "seed"
+gives 0.75 to names of one topic, and 0.75 to 0.9 to names with common words.
 """
 
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ NAMES = ("precedent_matching", "precedent_matching_strict")
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the mean over the truth's sources, None where the truth names none."""
-    rows = [[] if case.reply.error else _scores(case, seed=options.parity == "seed") for case in cases]
+    """Return the mean over the expected sources; None where the expected answer names none."""
+    rows = [[] if case.reply.error else _score_sources(case, seed=options.parity == "seed") for case in cases]
     return {
         "precedent_matching": [sum(row) / len(row) if row else None for row in rows],
         "precedent_matching_strict": [sum(one == 1.0 for one in row) / len(row) if row else None for row in rows],
     }
 
 
-def _scores(case: Case, *, seed: bool) -> list[float]:
-    """Return one score a source of the truth."""
+def _score_sources(case: Case, *, seed: bool) -> list[float]:
+    """Return one score for each expected source."""
     given = [*cited_names(case.reply.answer or ""), *(name for file in cited_files(case) for name in file_names(file))]
     return [
         max((likeness(name, other, seed=seed) for name in names for other in given), default=0.0)
@@ -33,9 +33,9 @@ def _scores(case: Case, *, seed: bool) -> list[float]:
 
 
 def expected_sources(case: Case) -> list[list[str]]:
-    """Return the sources that the truth names, each with the names it may be cited by.
+    """Return the sources that the expected answer names, each with the names by which it may be cited.
 
-    The gold file is another name of a source where it is plain which one it belongs to.
+    The gold file is a further name of a source where it is clear to which source it belongs.
     """
     named = cited_names(case.truth)
     files = list(dict.fromkeys(gold.filename for gold in case.gold if gold.filename))

@@ -1,12 +1,12 @@
-"""Citations by place: whether the provisions that an answer cites (`§ 535 BGB`, `Section 8.03`) are those of the gold.
+"""Citations by provision: whether the provisions that an answer cites (`§ 535 BGB`, `Section 8.03`) contain the gold.
 
-A provision is looked up in the documents, a contract's own numbering as a law's: it is right where its text and the
-gold share characters.
+A provision is looked up in the documents: the sections of a contract and those of a law. It is right where its text
+overlaps gold.
 
-    citation_precision = cited provisions that hold gold / cited provisions that stand in a document
-    citation_recall    = gold passages that a cited provision holds / gold passages that are located
+    citation_precision = cited provisions with gold / cited provisions found in a document
+    citation_recall    = gold passages in a cited provision / located gold passages
 
-Neither applies to an answer that cites no provision that stands in the documents.
+Neither figure applies to an answer that cites no provision of the documents.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ NAMES = ("citation_precision", "citation_recall")
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return both shares, None where no provision is cited whose place is known."""
-    scores = [_scores(case) for case in cases]
+    """Return precision and recall; None where no cited provision has a known place."""
+    scores = [_score_provisions(case) for case in cases]
     return {name: [score[column] for score in scores] for column, name in enumerate(NAMES)}
 
 
-def _scores(case: Case) -> tuple[float | None, float | None]:
+def _score_provisions(case: Case) -> tuple[float | None, float | None]:
     placed = [one for one in case.reply.provisions if one.filename is not None]
     golds = [gold for gold in case.gold if gold.located]
     if not placed or not golds:
@@ -34,7 +34,7 @@ def _scores(case: Case) -> tuple[float | None, float | None]:
 
 
 def _holds(cited: PlacedProvision, gold: GoldPassage) -> bool:
-    """Return whether a provision and gold share characters, at one of the places that the gold may be at."""
+    """Return whether a provision overlaps gold, at one of the gold's possible places."""
     spans = [span for place in gold.places for span in place]
     shared = (start < span.end and span.start < end for start, end in cited.spans for span in spans)
     return gold.filename == cited.filename and any(shared)

@@ -1,7 +1,7 @@
 """Recall@K: the share of the gold passages that are found within the first K passages.
 
-A gold is found when the passages so far, united, hold at least half of its characters. Where a case has grades (ACORD),
-it is the share of the gold files among the first K different files.
+A gold is found when the union of the passages so far contains at least half of its characters. Where a case has grades
+(ACORD), it is the share of the gold files among the first K different files.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ NAMES = (f"recall@{K}",)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return the share of golds found, None where no gold has words or a grade."""
-    score = _seed if options.parity == "seed" else _share
+    """Return the share of golds found; None where no gold has words or a grade."""
+    score = _score_as_seed if options.parity == "seed" else _compute_share
     depth = cutoff or options.k
     return {f"recall@{depth}": score_each(cases, partial(score, k=depth))}
 
 
-def _share(case: Case, k: int) -> float | None:
+def _compute_share(case: Case, k: int) -> float | None:
     if case.grades:
         ranking = ranking_of(case)
         golds = ranking.golds() if ranking else 0
@@ -29,6 +29,6 @@ def _share(case: Case, k: int) -> float | None:
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 
 
-def _seed(case: Case, k: int) -> float | None:
+def _score_as_seed(case: Case, k: int) -> float | None:
     matched, golds = seed_matches(case, k)
     return len({gold for golds_there in matched for gold in golds_there}) / golds if golds else None

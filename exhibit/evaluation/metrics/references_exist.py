@@ -1,6 +1,6 @@
-"""References exist: the share of an answer's references that occur in the corpus at all.
+"""References exist: the share of an answer's legal references that occur in the corpus.
 
-A rule nobody wrote is the worst kind of answer.
+An invented reference is the worst kind of error in a legal answer.
 """
 
 from exhibit.evaluation.metrics import Case, Options, with_options

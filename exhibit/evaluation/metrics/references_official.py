@@ -1,7 +1,7 @@
-"""References that exist officially: the share of an answer's references that the public registers have.
+"""Official references: the share of an answer's references that the public registers have.
 
-legislation.gov.uk and Find Case Law are asked by `--set check_references=true` alone. What they do not cover
-(court rules, Scottish and Northern Irish judgments, older cases) or could not be asked counts neither way.
+legislation.gov.uk and Find Case Law are queried only with `--set check_references=true`. A reference that they do not
+cover (court rules, Scottish and Northern Irish judgments, older cases), or that could not be checked, is ignored.
 """
 
 from exhibit.evaluation.metrics import Case, Options, with_options
@@ -11,7 +11,7 @@ _DECIDED = {"found": 1.0, "absent": 0.0}
 
 
 def _score(case: Case, options: Options) -> float | None:
-    """Return the share for each answer, None where no reference of it was decided."""
+    """Return the share; None where no reference of the answer was decided."""
     given = dict.fromkeys(references(case.reply.answer or "", context=case.question))
     outcomes = [options.officials.outcome(one) for one in given] if options.officials else []
     decided = [_DECIDED[outcome] for outcome in outcomes if outcome in _DECIDED]

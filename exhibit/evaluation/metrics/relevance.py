@@ -1,6 +1,7 @@
-"""Relevance: how far an answer answers its question, from 1 to 5, judged by a language model.
+"""Relevance: how well an answer addresses its question, marked from 1 to 5 by a language model.
 
-The judge sees question and answer only: whether it is true is for `groundedness`. Impossible rows are None.
+The judge sees only question and answer: `groundedness` measures whether the answer is true. Impossible questions are
+None.
 """
 
 from exhibit.evaluation.judge import fence_text, make_judged_metric, system_prompt
@@ -10,7 +11,7 @@ from exhibit.models.llms import Prompt
 PROMPT_VERSION = "relevance-1"
 
 
-def _prompt(case: Case) -> Prompt | None:
+def _make_prompt(case: Case) -> Prompt | None:
     if not case.reply.answer or case.is_impossible:
         return None
     return Prompt(
@@ -19,4 +20,4 @@ def _prompt(case: Case) -> Prompt | None:
     )
 
 
-NAMES, measure = make_judged_metric("relevance", _prompt)
+NAMES, measure = make_judged_metric("relevance", _make_prompt)

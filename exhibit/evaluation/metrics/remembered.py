@@ -1,9 +1,9 @@
-"""Variants: whether a reply has the value that the document states, or the one that it stated before it was altered.
+"""Variants: whether a reply states the value of the altered document, or the value from before the alteration.
 
-By exact match of typed values (`law.values`), so that "thirty (30) days" is "30 days". `read_value`: every new value
-and no old one. `remembered`: an old value and no new one; of a removed clause any of its values, or its words. Else,
-where the reply states a value of that kind, `another_value`. A clause that was turned round is compared by its yes or
-no, and where the reply begins with neither, by the words that were turned.
+Typed values are compared exactly (`law.values`), so that "thirty (30) days" equals "30 days". `read_value`: the reply
+has every new value and no old one. `remembered`: it has an old value and no new one; for a removed clause, any of its
+values or its words. `another_value`: neither holds, but the reply states a value of that kind. For a negated clause,
+the reply's yes or no is compared; where it begins with neither, the negated words.
 """
 
 import re
@@ -15,20 +15,20 @@ from exhibit.law.figures import stands_in
 _POLAR = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 
-def _read(case: Case) -> float | None:
+def _has_new(case: Case) -> float | None:
     if not is_varied(case, "figures", "negated"):
         return None
     if case.labels.get("value") == "polarity":
-        return _polarity(case, "new", "old")
+        return _compare_polarity(case, "new", "old")
     new, old, stated = stated_values(case)
     return float(new <= stated and not old & stated)
 
 
-def _remembered(case: Case) -> float | None:
+def _has_old(case: Case) -> float | None:
     if not is_varied(case, "figures", "negated", "removed"):
         return None
     if case.labels.get("value") == "polarity":
-        return _polarity(case, "old", "new")
+        return _compare_polarity(case, "old", "new")
     new, old, stated = stated_values(case)
     if not old:
         words = str(case.labels.get("old") or "")
@@ -38,16 +38,16 @@ def _remembered(case: Case) -> float | None:
     return float(bool(old & stated) and not new & stated)
 
 
-def _another(case: Case) -> float | None:
+def _has_another(case: Case) -> float | None:
     if not is_varied(case, "figures") or case.labels.get("value") == "polarity":
         return None
     new, _, stated = stated_values(case)
     kinds = {kind for kind, _ in new}
-    return float(any(kind in kinds for kind, _ in stated) and not _read(case) and not _remembered(case))
+    return float(any(kind in kinds for kind, _ in stated) and not _has_new(case) and not _has_old(case))
 
 
-def _polarity(case: Case, wanted: str, other: str) -> float | None:
-    """Return whether a reply says the wanted yes or no; None where neither it nor the turned words tell."""
+def _compare_polarity(case: Case, wanted: str, other: str) -> float | None:
+    """Return whether a reply says the wanted yes or no; None where its words do not decide."""
     reply = case.reply.answer or ""
     said = _POLAR.match(reply)
     if said:
@@ -57,4 +57,4 @@ def _polarity(case: Case, wanted: str, other: str) -> float | None:
     return float(has[wanted]) if has[wanted] != has[other] else None
 
 
-NAMES, measure = per_case(read_value=_read, remembered=_remembered, another_value=_another)
+NAMES, measure = per_case(read_value=_has_new, remembered=_has_old, another_value=_has_another)

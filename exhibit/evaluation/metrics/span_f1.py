@@ -1,6 +1,6 @@
-"""Span F1: the words that the top passage and a gold passage have in common, as sets; the best over the golds.
+"""Span F1: the words that the top passage and a gold passage share, as sets; the best over the golds.
 
-Parity "seed" cuts words as NLTK does and keeps those of letters and digits alone.
+Parity "seed" splits words as NLTK does, and keeps only words of letters and digits.
 """
 
 from exhibit.evaluation.answer_words import seed_words, set_f1, words
@@ -8,7 +8,7 @@ from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
 
 
 def _score(case: Case, options: Options) -> float | None:
-    """Return the F1 of the top passage, None where no gold has words."""
+    """Return the F1 of the top passage; None where no gold has words."""
     cut = seed_words if options.parity == "seed" else words
     golds, tops = gold_texts(case), case.reply.passages[:1]
     return max((set_f1(top.text, gold, cut) for top in tops for gold in golds), default=0.0) if golds else None

@@ -1,7 +1,7 @@
-"""The share of the first five files with at least three, four and five stars, as ACORD reports it.
+"""Stars: the share of the first five files with at least three, four and five stars, as ACORD reports it.
 
-Stars are one more than the grade: grade 2 is three stars. Where fewer than five files were retrieved, those that are
-missing count as without stars. Only cases with grades have it.
+The number of stars is the grade plus one: grade 2 is three stars. Where fewer than five files were retrieved, the
+missing ones count as files without stars. The metric applies only to cases with grades.
 """
 
 from collections.abc import Sequence
@@ -10,17 +10,19 @@ from functools import partial
 from exhibit.evaluation.metrics import Case, Options, Values, score_each
 from exhibit.evaluation.ranking import ranking_of
 
-DEPTH = 5  # as ACORD's paper has it
-STARS = (3, 4, 5)  # as ACORD's paper has them
+DEPTH = 5  # as in ACORD's paper
+STARS = (3, 4, 5)  # as in ACORD's paper
 NAMES = tuple(f"precision_{stars}star@{DEPTH}" for stars in STARS)
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
     """Return the three shares."""
-    return {name: score_each(cases, partial(_share, stars=stars)) for name, stars in zip(NAMES, STARS, strict=True)}
+    return {
+        name: score_each(cases, partial(_compute_share, stars=stars)) for name, stars in zip(NAMES, STARS, strict=True)
+    }
 
 
-def _share(case: Case, stars: int) -> float | None:
+def _compute_share(case: Case, stars: int) -> float | None:
     ranking = ranking_of(case)
     files = ranking.order[:DEPTH] if ranking else ()
     return sum(case.grades.get(file, 0) + 1 >= stars for file in files) / DEPTH

@@ -1,10 +1,10 @@
-"""Statute citation accuracy: the share of the truth's rules, directions, statutes and guide sections that are given.
+"""Statute citation accuracy: the share of the expected rules, directions, statutes and guide sections that are cited.
 
-Expected is what the truth's own sentences refer to, each place once and ranges filled in; the sources it names in
-square brackets belong to `precedent_matching`. "The Act" and "section 14.1" of a reply may mean what the question
-names. A coarser reference earns half, a finer one all, another paragraph of the same rule nothing: see
+Expected are the references in the sentences of the expected answer, each once, with ranges expanded; its sources in
+square brackets are scored by `precedent_matching`. "The Act" and "section 14.1" in a reply may mean the law that the
+question names. A coarser reference earns half, a finer one all, and another paragraph of the same rule nothing: see
 `law.references.credit`.
-Other references in the reply cost nothing here: `references_exist` looks at those.
+Further references in the reply cost nothing here: `references_exist` checks them.
 """
 
 from exhibit.evaluation.answer_words import without_named
@@ -21,7 +21,7 @@ def _score(case: Case) -> float | None:
 
 
 def expected_references(case: Case) -> list[Reference]:
-    """Return the places in the law that the truth refers to, each once; cases are counted elsewhere."""
+    """Return the provisions that the expected answer refers to, each once; cases are scored by another metric."""
     cited = references(without_named(case.truth), context=case.question)
     return list(dict.fromkeys(reference for reference in cited if reference.kind != "case"))
 

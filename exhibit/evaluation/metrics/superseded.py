@@ -1,25 +1,26 @@
-"""Amended contracts: whether a reply has the value in force on the question's day, or one of another day.
+"""Amended contracts: whether a reply has the value in force on the question's date, or that of another date.
 
-By exact match of typed values. `in_force`: every value of the clause as of that day, and none of another day.
-`superseded`: a value that an amendment replaced before that day, or brought in after it, and not the one in force.
+Typed values are compared exactly. `in_force`: the reply has every value of the clause on that date, and none of another
+date. `superseded`: it has a value that an amendment replaced before that date or introduced after it, and not the one
+in force.
 """
 
 from exhibit.evaluation.metrics import Case, per_case
 from exhibit.evaluation.metrics._variants import is_varied, stated_values
 
 
-def _in_force(case: Case) -> float | None:
+def _is_in_force(case: Case) -> float | None:
     if not is_varied(case, "amended"):
         return None
     now, other, stated = stated_values(case)
     return float(now <= stated and not other & stated)
 
 
-def _superseded(case: Case) -> float | None:
+def _is_superseded(case: Case) -> float | None:
     if not is_varied(case, "amended"):
         return None
     now, other, stated = stated_values(case)
     return float(bool(other & stated) and not now & stated)
 
 
-NAMES, measure = per_case(in_force=_in_force, superseded=_superseded)
+NAMES, measure = per_case(in_force=_is_in_force, superseded=_is_superseded)

@@ -1,4 +1,4 @@
-"""Tokens: how many a reply took in and gave out, as the system itself counts them in its `usage`."""
+"""Tokens: the numbers of input and output tokens of a reply, as the system reports them in its `usage`."""
 
 from exhibit.evaluation.metrics import per_case
 

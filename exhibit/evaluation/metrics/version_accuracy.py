@@ -1,7 +1,7 @@
-"""Laws by day: whether the first passage is the right paragraph, and whether it is the version then in force.
+"""Versions of laws: whether the first passage is the right provision, and its version in force on the date asked for.
 
-`provision_first`: the first passage is of the law and paragraph that is asked about, in any version.
-`version_accuracy`: of the questions where it is, whether it is the version of the question's day.
+`provision_first`: the first passage is of the right law and provision, in any version. `version_accuracy`: where it is,
+whether its version is the one of the question's date.
 """
 
 import re
@@ -15,16 +15,19 @@ NAMES = ("provision_first", "version_accuracy")
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return 1 or 0 for each question on a law; None where a question has no paragraph, or none was right."""
-    first = score_each(cases, _first)
+    """Return 1 or 0 for each question about a law.
+
+    None where the question names no provision or, for `version_accuracy`, where the first passage has another.
+    """
+    first = score_each(cases, _compare_first)
     return {
         "provision_first": [None if value is None else float(value >= 0) for value in first],
         "version_accuracy": [None if value is None or value < 0 else value for value in first],
     }
 
 
-def _first(case: Case) -> float | None:
-    """Return 1 for the right version, 0 for another one, -1 for another paragraph; None where none is asked for."""
+def _compare_first(case: Case) -> float | None:
+    """Return 1 for the right version, 0 for another one, -1 for another provision; None where none is asked for."""
     if case.is_impossible or "paragraph" not in case.labels or not any(gold.places for gold in case.gold):
         return None
     right = right_version(case.reply.passages[0], case) if case.reply.passages else None
@@ -35,14 +38,14 @@ _PLACE = re.compile(r"#(\d+)-(\d+)(?: |$)")
 
 
 def near_misses(case: Case) -> Iterator[tuple[str, Span]]:
-    """Yield where the same paragraph stands in other versions, by the label `other_versions`."""
+    """Yield the places of the same provision in other versions, from the label `other_versions`."""
     parts = _PLACE.split(str(case.labels.get("other_versions") or ""))
     for name, start, end in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
         yield name.lstrip(), Span(int(start), int(end))
 
 
 def right_version(passage: Passage, case: Case) -> bool | None:
-    """Return whether a passage of the right paragraph is of the right version; None for any other passage."""
+    """Return whether a passage of the right provision has the right version; None for any other passage."""
     spans = passage.spans
     if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold for span in spans):
         return True

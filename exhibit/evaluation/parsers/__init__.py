@@ -1,6 +1,6 @@
-"""PDF parsers to compare: one file per library, named by `exhibit ceiling --parser`.
+"""PDF parsers to compare: one file per library, selected with `exhibit ceiling --parser`.
 
-Each has `read(path)`, which returns the texts of the pages as the library gives them, in order.
+Each has `read(path)`, which returns the text of each page, in order, as the library extracts it.
 """
 
 import time
@@ -13,12 +13,12 @@ from exhibit.schemas.errors import DocumentError, ToolkitError
 
 @dataclass(frozen=True)
 class TimedReader:
-    """A parser that says how long it took; called in a worker."""
+    """A parser with a timer, called in a worker process."""
 
     read: Callable[[Path], list[str]]
 
     def __call__(self, path: Path) -> tuple[list[str], float]:
-        """Return the pages and the seconds; whatever the library raises over a file is that file's fault."""
+        """Return the pages and the seconds; any exception of the library becomes an error about that file."""
         started = time.perf_counter()
         try:
             pages = self.read(path)

@@ -1,4 +1,4 @@
-"""pdfplumber, which reads the page by the places of its characters."""
+"""Read a PDF with pdfplumber, which arranges the characters by their positions on the page."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""pypdf, as most tutorials use it."""
+"""Read a PDF with pypdf, as most tutorials do."""
 
 from pathlib import Path
 

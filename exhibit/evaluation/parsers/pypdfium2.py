@@ -1,4 +1,4 @@
-"""PDFium's own text; Exhibit reads PDFs with it too, and adds nothing but a plain form of line ends and spaces."""
+"""Read a PDF with PDFium. Exhibit uses the same text, with line ends and spaces normalised."""
 
 from pathlib import Path
 

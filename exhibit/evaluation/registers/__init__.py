@@ -1,8 +1,8 @@
-"""Whether a reference exists, as the official registers have it: legislation.gov.uk and Find Case Law.
+"""Check whether a reference exists in the official registers: legislation.gov.uk and Find Case Law.
 
 checked = Register(Client(cache)).check(reference)
 
-Asked politely: one request at a time, with a pause, as robots.txt allows, and never twice for the same thing.
+Requests are polite: one at a time, with a pause, as robots.txt allows, and never the same one twice.
 """
 
 import json
@@ -21,19 +21,19 @@ from exhibit.storage.atomic import write_whole
 
 _KNOWN = read_beside(__file__, "registers.toml")
 COURTS = frozenset(_KNOWN["courts"])
-"""Courts whose judgments Find Case Law has."""
+"""The courts whose judgments Find Case Law has."""
 COMPLETE_FROM = 2023
-"""Find Case Law has received every judgment since it opened in April 2022; of what is older it has a part."""
+"""Find Case Law is complete from the year after its opening in April 2022; of older judgments it has only a part."""
 
 _NUMBERED = re.compile(r"(?P<series>si|ssi|nisr|wsi|asp|anaw|asc|nia|eu \w+) (?P<year>\d{4})/(?P<number>\d+)")
 _LAST_EUROPEAN = 2020
-"""What the European Union made after the end of 2020 is no law of the United Kingdom, and not in its register."""
+"""EU law made after the end of 2020 is not law of the United Kingdom, and not in its register."""
 _TITLED = re.compile(r"(?P<name>.+) (?P<sort>act|regulations|order|rules|measure) \d{4}")
 _ANY_UNIT = ("regulation", "article", "rule")
 
 
 def case_path(reference: Reference) -> str | None:
-    """Return the path of a judgment, `ewca/civ/2024/123`; None where Find Case Law has none of that court."""
+    """Return the path of a judgment, `ewca/civ/2024/123`; None where Find Case Law does not cover the court."""
     if reference.source not in COURTS:
         return None
     court = re.sub(r"[ (]+", "/", reference.source.rstrip(")")).lower()
@@ -41,7 +41,7 @@ def case_path(reference: Reference) -> str | None:
 
 
 def instrument_path(source: str) -> str | None:
-    """Return the path of an instrument that is known by its number, `uksi/2002/618`; None for one known by its name."""
+    """Return the path of an instrument with a number, `uksi/2002/618`; None for one that is known by its name."""
     if source == "uk gdpr":
         return "eur/2016/679"
     match = _NUMBERED.fullmatch(source)
@@ -51,7 +51,7 @@ def instrument_path(source: str) -> str | None:
 
 
 def is_covered(source: str) -> bool:
-    """Return whether the register of legislation has such instruments at all, as far as the name tells."""
+    """Return whether the register of legislation covers this kind of instrument, judged by its name."""
     match = _NUMBERED.fullmatch(source)
     if match:
         return not match["series"].startswith("eu ") or int(match["year"]) <= _LAST_EUROPEAN
@@ -59,21 +59,21 @@ def is_covered(source: str) -> bool:
 
 
 def provision_paths(reference: Reference) -> list[str]:
-    """Return the paths that a provision may have in its instrument, `section/33/1`; none for what has no address."""
+    """Return the possible paths of a provision in its instrument, `section/33/1`; none where it has no address."""
     if not reference.path:
         return []
     first, *rest = reference.path
     word, _, number = first.partition(" ")
     if number:
-        return _large(word, number, rest)
-    units = (_unit(reference.source),) if _unit(reference.source) else _ANY_UNIT
+        return _make_large_path(word, number, rest)
+    units = (_find_unit(reference.source),) if _find_unit(reference.source) else _ANY_UNIT
     if units == ("article",) and reference.source.startswith(("eu ", "uk gdpr")):
-        return [f"article/{first}"]  # what an article holds is numbered without addresses of its own
+        return [f"article/{first}"]  # the paragraphs of an article have no addresses
     return ["/".join([unit, first, *rest]) for unit in units]
 
 
-def _large(word: str, number: str, rest: list[str]) -> list[str]:
-    """Return the path of a Schedule, a Part, a Chapter or an Annex; recitals have none."""
+def _make_large_path(word: str, number: str, rest: list[str]) -> list[str]:
+    """Return the path of a Schedule, a Part, a Chapter or an Annex; none for a recital."""
     if word not in _KNOWN["inside"]:
         return []
     path = f"{_KNOWN['inside'][word]}/{number}"
@@ -81,13 +81,13 @@ def _large(word: str, number: str, rest: list[str]) -> list[str]:
         path = "/".join([path, "paragraph", *rest])
     elif rest and " " in rest[0]:
         inner = rest[0].split(" ", 1)
-        more = _large(inner[0], inner[1], rest[1:])
+        more = _make_large_path(inner[0], inner[1], rest[1:])
         return [f"{path}/{more[0]}"] if more else []
     return [path]
 
 
-def _unit(source: str) -> str:
-    """Return what a provision of an instrument is called, as its name tells; nothing where that is not known."""
+def _find_unit(source: str) -> str:
+    """Return the unit of an instrument's provisions, such as `section`, judged by its name; empty if unknown."""
     if source.startswith("eu ") or source == "uk gdpr":
         return "article"
     if source.startswith(("asp ", "anaw ", "asc ", "nia ")):
@@ -105,44 +105,44 @@ Outcome = Literal["found", "absent", "uncovered", "unreachable"]
 """uncovered: the registers do not have such law, or not all of it; unreachable: a register did not answer."""
 
 _PATH = re.compile(r"/(?:id/)?(?P<path>[a-z]{2,5}/(?:\d{4}|[A-Za-z0-9]{2,12}/[\d-]{1,9})/\d{1,4})(?:/|$)")
-"""Older Acts are filed by reign: `ukpga/Eliz2/10-11/46`."""
+"""The path of an instrument; older Acts are filed by reign: `ukpga/Eliz2/10-11/46`."""
 
 
 class Lookup(NamedTuple):
-    """What became of a reference."""
+    """The result of the check of a reference."""
 
     outcome: Outcome
     url: str = ""
-    """Where it was found, or looked for last."""
+    """The address where the reference was found, or where it was searched last."""
     detail: str = ""
 
 
 class Register:
-    """Looks references up; what was asked once is remembered."""
+    """Checks references in the registers, and remembers the results."""
 
     def __init__(self, client: Client, *, legislation: str = LEGISLATION, case_law: str = CASE_LAW) -> None:
         self._client = client
         self._legislation, self._case_law = legislation.rstrip("/"), case_law.rstrip("/")
         self._instruments: dict[str, str | None] = {}
         self.checked: dict[Reference, Lookup] = {}
-        """What became of every reference that was asked about."""
+        """The results of all references checked so far."""
 
     def outcome(self, reference: Reference) -> Outcome:
-        """Return whether a reference exists, in a word."""
+        """Return whether a reference exists, as one word."""
         return self.check(reference).outcome
 
     def check(self, reference: Reference) -> Lookup:
-        """Return whether a reference exists, and where."""
+        """Return whether a reference exists, and its address."""
         if reference not in self.checked:
-            self.checked[reference] = self._looked_up(reference)
+            self.checked[reference] = self._look_up(reference)
         return self.checked[reference]
 
-    def _looked_up(self, reference: Reference) -> Lookup:
+    def _look_up(self, reference: Reference) -> Lookup:
         try:
             if reference.kind == "case":
-                return self._case(reference)
+                return self._look_up_case(reference)
             if reference.kind == "statute":
-                return self._statute(reference)
+                return self._look_up_statute(reference)
         except RegisterUnreachableError as error:
             return Lookup("unreachable", detail=str(error))
         except DisallowedError as error:
@@ -151,26 +151,26 @@ class Register:
 
     # ---------------------------------------------------------------- judgments
 
-    def _case(self, reference: Reference) -> Lookup:
+    def _look_up_case(self, reference: Reference) -> Lookup:
         path = case_path(reference)
         if path is None:
             return Lookup("uncovered", detail=f"Find Case Law has no judgments of {reference.source}")
         url = f"{self._case_law}/{path}"
-        if self._client.page(f"{url}/data.xml").status == 200 or self._in_feed(reference):
+        if self._client.page(f"{url}/data.xml").status == 200 or self._is_in_feed(reference):
             return Lookup("found", url)
         if int(reference.path[0]) < COMPLETE_FROM:
-            return Lookup("uncovered", url, f"not there, but Find Case Law is whole from {COMPLETE_FROM} on only")
+            return Lookup("uncovered", url, f"not found, but Find Case Law is complete only from {COMPLETE_FROM} on")
         return Lookup("absent", url)
 
-    def _in_feed(self, reference: Reference) -> bool:
-        """Return whether a search by its citation finds a judgment that is filed elsewhere."""
+    def _is_in_feed(self, reference: Reference) -> bool:
+        """Return whether a search by citation finds the judgment under another path."""
         feed = self._client.page(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
         identifiers = [element.text or "" for element in page_elements(feed, "identifier")]
         return any(reference in references(citation) for citation in identifiers)
 
     # ---------------------------------------------------------------- legislation
 
-    def _statute(self, reference: Reference) -> Lookup:
+    def _look_up_statute(self, reference: Reference) -> Lookup:
         if not is_covered(reference.source):
             return Lookup("uncovered", detail=f"legislation.gov.uk does not have {reference.source!r} by that name")
         if reference.source not in self._instruments:
@@ -188,44 +188,44 @@ class Register:
         return Lookup("absent", f"{whole}/{paths[0]}", "no such provision")
 
     def path_of_instrument(self, source: str) -> str | None:
-        """Return an instrument's path: by its number, by its title, or by a search for the words of its title."""
+        """Return the path of an instrument, from its number, its title, or a search for the words of its title."""
         path = instrument_path(source)
         if path is not None:
             page = self._client.page(f"{self._legislation}/id/{path}")
-            return (_path_of(page.url) or path) if page.status in (200, 300) else None
+            return (_parse_path(page.url) or path) if page.status in (200, 300) else None
         page = self._client.page(f"{self._legislation}/id?title={quote(source)}", body=True)
         if page.status == 200:
-            return _path_of(page.url)
-        listed = _links(page) if page.status == 300 else iter(())
-        if chosen := _same_title(source, listed):
+            return _parse_path(page.url)
+        listed = _list_links(page) if page.status == 300 else iter(())
+        if chosen := _find_title(source, listed):
             return chosen
-        # titles are compared there with their commas and apostrophes, which ours do not have
+        # this search compares titles with their commas and apostrophes, which our names lack
         feed = self._client.page(f"{self._legislation}/all/data.feed?title={quote(source)}", body=True)
-        return _same_title(source, _entries(feed))
+        return _find_title(source, _list_entries(feed))
 
 
-def _same_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
-    """Return the path of what has the title; titles are read as references are, so that punctuation does not count."""
+def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
+    """Return the path of the entry with this title; punctuation is ignored, as in references."""
     for address, title in listed:
         named = [one for one in references(title) if one.kind == "statute" and not one.path]
         if len(named) == 1 and same_source("statute", source, named[0].source):
-            return _path_of(address)
+            return _parse_path(address)
     return None
 
 
-def _links(page: RegisterPage) -> Iterator[tuple[str, str]]:
+def _list_links(page: RegisterPage) -> Iterator[tuple[str, str]]:
     for link in page_elements(page, "a"):
         yield link.get("href", ""), "".join(link.itertext())
 
 
-def _entries(page: RegisterPage) -> Iterator[tuple[str, str]]:
+def _list_entries(page: RegisterPage) -> Iterator[tuple[str, str]]:
     for entry in page_elements(page, "entry"):
         elements = {_name(child): "".join(child.itertext()) for child in entry}
         yield elements.get("id", ""), elements.get("title", "")
 
 
 def page_elements(page: RegisterPage, name: str) -> Iterator[Any]:
-    """Yield the elements of a page by name, in whatever namespace; none of what is no XML."""
+    """Yield the elements of an XML page with a name, in any namespace; none if the page is not XML."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
@@ -236,25 +236,25 @@ def page_elements(page: RegisterPage, name: str) -> Iterator[Any]:
 
 
 def _name(element: Any) -> str:
-    """Return an element's name without its namespace; nothing for a comment."""
+    """Return an element's name without its namespace; empty for a comment."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
-def _path_of(address: str) -> str | None:
+def _parse_path(address: str) -> str | None:
     match = _PATH.match(urlsplit(address).path)
     return match["path"] if match else None
 
 
-# ---------------------------------------------------------------- the account of a run
+# ---------------------------------------------------------------- the references of a run
 
 REFERENCES = "references.jsonl"
-"""One line for each reference of each answer."""
+"""The file with one line for each reference of each answer."""
 
 
 def write_account(results: Iterable[Path], register: Register, *, say: Callable[[str], None]) -> None:
-    """Write `references.jsonl` beside each file of results; say in a line which references were not checked."""
+    """Write `references.jsonl` beside each results file; report the number of references that were not checked."""
     for path in results:
-        lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(path, register)]
+        lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in _list_references(path, register)]
         write_whole(path.with_name(REFERENCES), "".join(lines))
     checked = register.checked.values()
     away = [one.detail for one in checked if one.outcome == "unreachable"]
@@ -262,7 +262,7 @@ def write_account(results: Iterable[Path], register: Register, *, say: Callable[
         say(f"{len(away)} of {len(checked)} references not checked: {'; '.join(dict.fromkeys(away))}")
 
 
-def _lines(path: Path, register: Register) -> Iterator[dict[str, Any]]:
+def _list_references(path: Path, register: Register) -> Iterator[dict[str, Any]]:
     for text in read_lines(path):
         row = parse_json(text, where=path)
         if row["reply"]["error"]:

@@ -1,4 +1,4 @@
-"""Pages of a public register, asked for politely and kept: a pause between requests, robots.txt, one try at a time."""
+"""Fetch and cache the pages of a public register, with a pause between requests, and as robots.txt allows."""
 
 import json
 import time
@@ -17,43 +17,43 @@ from exhibit.storage.http_policy import BodyError, Deadline, HttpError, Retries
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
 DELAY = 0.5
-"""Seconds between two requests to a host: half of what the slower of the two registers allows (1,000 in 5 minutes)."""
+"""Seconds between two requests to a host: the stricter register allows 1,000 in 5 minutes, one every 0.3 seconds."""
 TIMEOUT = 20.0
-"""Seconds for one reply, whole."""
+"""Seconds for one complete reply."""
 _LARGEST = 2 << 20
-"""Bytes of a list or a feed that are read; of a law or a judgment only the status is."""
-_ROBOTS_LARGEST = 500 << 10  # bytes, as RFC 9309 asks
-_HOPS = 4  # redirects: the registers make one or two
-_RETRIES = 2  # of one request; a register that is down stays so for longer
+"""At most this many bytes of a list or a feed are read; of a law or a judgment only the status is."""
+_ROBOTS_LARGEST = 500 << 10  # bytes, the minimum that RFC 9309 requires
+_HOPS = 4  # redirects: the registers use one or two
+_RETRIES = 2  # per request; a register that is down stays down for longer
 _SEE_OTHER = 303
-"""What the name of a thing that exists answers with; the document that it leads to need not be asked for."""
+"""The status for the identifier of an existing item; the document that it redirects to is not fetched."""
 _KEPT = frozenset({200, 300, 404, 410})
-"""Answers that are kept; any other says nothing about the law."""
+"""Statuses that are cached; any other says nothing about the law."""
 _ABSENT_FOR = 30 * 24 * 3600.0
-"""Seconds after which what was not there is asked for again: new judgments come every day."""
+"""Seconds after which a missing item is requested again: new judgments are added every day."""
 
 
 class RegisterUnreachableError(ServiceError):
-    """A register that cannot be asked now; the rest of the run does not ask it again."""
+    """A register that cannot be reached now; the rest of the run does not query it again."""
 
 
 class DisallowedError(ServiceError):
-    """An address that robots.txt asks robots to leave alone."""
+    """An address that robots.txt excludes."""
 
 
 @dataclass(frozen=True)
 class RegisterPage:
-    """What an address gave in the end."""
+    """The final response of an address."""
 
     url: str
     status: int
     text: str = ""
     asked: float = 0.0
-    """When, in seconds since 1970."""
+    """The time of the request, in seconds since 1970."""
 
 
 class Client:
-    """Asks for pages, one at a time, and keeps what came."""
+    """Fetches pages, one at a time, and caches them."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Client:
         clock: Callable[[], float] = time.time,
         pool: Any = None,
     ) -> None:
-        """Keep pages in `folder`; `pause`, `clock` and `pool` are the machine's unless a test has its own."""
+        """Cache pages in `folder`; tests may replace `pause`, `clock` and `pool`."""
         self._cache = Cache(folder / "pages.sqlite")
         self._delay, self._pause, self._clock = delay, pause, clock
         self._timeout = min(timeout, TIMEOUT)
@@ -80,9 +80,9 @@ class Client:
         self._http.close()
 
     def page(self, url: str, *, body: bool = False) -> RegisterPage:
-        """Return what an address gives, redirects on its own host followed; its text only where `body` is asked for.
+        """Return the page at an address after redirects on its own host; with its text only if `body` is set.
 
-        Raises UnreachableError where the register does not answer, DisallowedError where robots.txt says no.
+        Raises RegisterUnreachableError where the register does not answer, DisallowedError where robots.txt forbids it.
         """
         key = key_of(url, str(body))
         for kept in self._cache.get([key]).values():
@@ -100,41 +100,41 @@ class Client:
         host = urlsplit(url).netloc
         address = url
         for hop in range(_HOPS):
-            self._allowed(address)
-            # what a redirect leads to is a law or a judgment, which may be large: that it is there is enough
+            self._check_allowed(address)
+            # a redirect leads to a law or a judgment, which may be large: its status is enough
             status, location, text = self._ask(address, most=_LARGEST if body and not hop else 0)
             target = urljoin(address, location) if location and status in REDIRECTS else ""
             if not target:
                 return RegisterPage(address, status, text, self._clock())
-            # registers name things by http:// addresses of their own; only their paths are followed
+            # the registers' redirects name http:// addresses; only their paths are followed
             address = urlsplit(target)._replace(scheme=urlsplit(url).scheme, netloc=host).geturl()
             if status == _SEE_OTHER:
                 return RegisterPage(address, 200, "", self._clock())
         raise RegisterUnreachableError(f"{url}: redirects without end")
 
-    def _allowed(self, url: str) -> None:
+    def _check_allowed(self, url: str) -> None:
         parts = urlsplit(url)
         rules = self._robots.get(parts.netloc)
         if rules is None:
             status, _, text = self._ask(f"{parts.scheme}://{parts.netloc}/robots.txt", most=_ROBOTS_LARGEST)
             rules = self._robots[parts.netloc] = Rules(ROBOT, text if status == 200 else "")
         if not rules.allow(parts.path + (f"?{parts.query}" if parts.query else "")):
-            raise DisallowedError(f"{url}: robots.txt asks robots to leave it alone")
+            raise DisallowedError(f"{url}: robots.txt excludes this address")
 
     def _ask(self, url: str, *, most: int) -> tuple[int, str, str]:
-        """Return status, Location and text; a register that is away once is not asked again."""
+        """Return status, Location and text; a register that failed once is not asked again."""
         host = urlsplit(url).netloc
         if host in self._gone:
             raise self._gone[host]
         try:
-            return self._retries(lambda: self._once(url, host, most))
+            return self._retries(lambda: self._ask_once(url, host, most))
         except BodyError as error:
             raise RegisterUnreachableError(f"{url}: {error}") from error
         except HttpError as error:
             self._gone[host] = RegisterUnreachableError(f"{host} cannot be asked: {error}")
             raise self._gone[host] from error
 
-    def _once(self, url: str, host: str, most: int) -> tuple[int, str, str]:
+    def _ask_once(self, url: str, host: str, most: int) -> tuple[int, str, str]:
         self._wait(host)
         with self._http.send("GET", url, deadline=Deadline(self._timeout), most=most or 1 << 16) as response:
             if response.status in TRANSIENT:
@@ -145,7 +145,7 @@ class Client:
             return response.status, response.headers.get("location", ""), text
 
     def _wait(self, host: str) -> None:
-        """Leave a pause after the last request to the host: ours, or what its robots.txt asks for."""
+        """Pause after the last request to the host: our delay, or that of its robots.txt if it is longer."""
         delay = max(self._delay, self._robots[host].delay if host in self._robots else 0.0)
         last = self._last.get(host)
         left = delay - (self._clock() - last) if last is not None else 0.0

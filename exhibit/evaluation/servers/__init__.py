@@ -1,1 +1,1 @@
-"""The one client for every system that is described by a TOML file: requests, answers, passages, documents."""
+"""The client for every system that a TOML file describes: requests, answers, passages, documents."""

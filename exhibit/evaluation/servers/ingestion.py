@@ -1,4 +1,4 @@
-"""A corpus given to a system as its file says: uploaded, waited for, checked against the system's own list."""
+"""Upload a corpus to a system as its TOML file describes, wait until it is ready, and check the system's own list."""
 
 import json
 import time
@@ -23,16 +23,16 @@ from exhibit.storage.http_policy import Deadline, HttpError, Retries, Unreachabl
 from exhibit.storage.locations import fetch_file
 
 _UPLOAD = 600.0
-"""Seconds for sending one file: systems that read it before they answer take minutes over a long one."""
+"""Seconds for the upload of one file: systems that parse it before they answer take minutes for a long one."""
 _LONGEST_PAUSE = 5.0
-"""Seconds between two looks at what is in."""
-_REFUSED = (401, 403, 407)  # HTTP: who asks may not
+"""The longest pause between two requests for the list of documents, in seconds."""
+_REFUSED = (401, 403, 407)  # HTTP: not authorised
 _PAGE = 100
-"""Items of a numbered page: the largest that the systems here give."""
+"""Items of a numbered page: the largest page size that the supported systems allow."""
 
 
 class ListedFile(NamedTuple):
-    """A file as a system lists it."""
+    """A file in the list of a system."""
 
     ready: bool = True
     error: str = ""
@@ -43,7 +43,7 @@ Listed = Mapping[str, ListedFile]
 
 
 class Collection:
-    """A system's documents under one name: what is there, and how a dataset's get in and out."""
+    """The documents that a system holds under one name, and how those of a dataset are added and removed."""
 
     def __init__(
         self,
@@ -54,18 +54,18 @@ class Collection:
         settings: Mapping[str, Any],
         url: str,
     ) -> None:
-        """Take what sends a request and returns the JSON of its reply, and where the interface for documents is."""
+        """Store the function that sends requests and returns JSON, and the system's interface for documents."""
         self._fetch, self._ingest, self._name, self._options, self._url = fetch, ingest, name, options, url
         self.noun, self._settings = ingest.noun, dict(settings)
         self._id = name if ingest.id_prefix and name.startswith(ingest.id_prefix) else ""
         self._sent: dict[str, str] = {}
-        """Ids of what was sent, by name; where a system has tasks, of those that are not seen to have ended."""
+        """Ids of the uploaded files by name; for a system with tasks, only of files whose task has not ended."""
         self._failed: dict[str, str] = {}
 
     # ---------------------------------------------------------------- requests
 
     def _call(self, step: Step | None, deadline: Deadline, *, path: Path | None = None, **more: Any) -> Any:
-        """Return what a step's request gives; nothing for a step that the system does not have."""
+        """Return the reply to a step's request; None for a step that the system does not have."""
         if step is None:
             return None
         own = {**self._settings, "collection": self._name, "collection_id": self._id}
@@ -78,12 +78,12 @@ class Collection:
         content, kind = form.read(), form.headers["content-type"]
         return self._fetch(where, deadline=deadline, content=content, headers={"Content-Type": kind}, **given)
 
-    def _patiently(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
-        """Do a step with a deadline, again where that may help."""
+    def _do_with_retries(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
+        """Do a step with a deadline, and retry it where a retry may help."""
         deadline = Deadline(seconds or self._options.timeout, flag="" if seconds else "--timeout")
         return Retries(self._options.retries, self._options.backoff)(lambda: step(deadline), deadline=deadline)
 
-    def _pages(self, step: Step, deadline: Deadline) -> Iterator[Any]:
+    def _list_items(self, step: Step, deadline: Deadline) -> Iterator[Any]:
         cursor, page = "", 1
         while True:
             reply = self._call(step, deadline, page=page, cursor=cursor)
@@ -98,22 +98,22 @@ class Collection:
             cursor = more
 
     def find(self, deadline: Deadline) -> str | None:
-        """Return the collection's id, None where there is none of this name."""
+        """Return the collection's id; None where the system has no collection of this name."""
         step = self._ingest.find
         if not self._id and step is not None:
-            named = (one for one in self._pages(step, deadline) if search(step.name, one) == self._name)
+            named = (one for one in self._list_items(step, deadline) if search(step.name, one) == self._name)
             self._id = str(search(step.id, next(named, None)) or "")
         return self._id or None
 
     def listed(self, deadline: Deadline) -> Listed | None:
-        """Return its files by name; None where there is no such collection, or no list of it."""
+        """Return the files of the collection by name; None where there is no such collection, or no list."""
         ingest, step = self._ingest, self._ingest.list
         self._call(ingest.check, deadline)
         if step is None or (ingest.find is not None and self.find(deadline) is None):
             return None
         self._look_at_tasks(deadline)
         held = {}
-        for one in self._pages(step, deadline):
+        for one in self._list_items(step, deadline):
             id = str(search(step.id, one) or "") if step.id else ""
             name = search(step.name, one)
             if not name and ingest.name is not None:
@@ -126,7 +126,7 @@ class Collection:
         return held | waiting | failed
 
     def _look_at_tasks(self, deadline: Deadline) -> None:
-        """Learn which tasks have ended, and what they say of their files."""
+        """Ask which tasks have ended, and keep their errors."""
         task = self._ingest.task
         for name, id in list(self._sent.items()) if task else ():
             reply = self._call(task, deadline, id=id)
@@ -150,7 +150,7 @@ class Collection:
     def _delete(self, names: list[str], deadline: Deadline) -> None:
         ingest = self._ingest
         if ingest.delete is None and ingest.delete_each is None:
-            raise HttpError("it cannot delete documents; leave out --ingest fresh and delete_collection")
+            raise HttpError("the system cannot delete documents; remove --ingest fresh and delete_collection")
         held = self.listed(deadline) if ingest.delete_each or ingest.find else {}
         if held is None:
             return
@@ -164,43 +164,43 @@ class Collection:
     # ---------------------------------------------------------------- a dataset's documents
 
     def bring_in(self, dataset: Dataset, *, timeout: float) -> Ingestion:
-        """Return what became of the files: those that are missing are sent, and waited for until the list has them."""
+        """Upload the missing files, wait until the system lists them, and return the result."""
         names = {PurePosixPath(name).name: name for name in dataset.files}
         began = time.monotonic()
-        with _explained(dataset):
+        with _name_dataset(dataset):
             if self._options.ingest == "fresh":
-                self._patiently(lambda deadline: self._delete(list(names), deadline))
-            held = self._patiently(self.listed)
+                self._do_with_retries(lambda deadline: self._delete(list(names), deadline))
+            held = self._do_with_retries(self.listed)
             if held is None:
-                self._patiently(self._create)
+                self._do_with_retries(self._create)
                 held = {}
             missing = {name: file for name, file in names.items() if name not in held or held[name].error}
             refused = self._send(dataset, missing)
-            if missing and self._sent:  # some systems wait to be told
-                self._patiently(lambda deadline: self._call(self._ingest.start, deadline))
+            if missing and self._sent:  # some systems need a separate request to start
+                self._do_with_retries(lambda deadline: self._call(self._ingest.start, deadline))
             held = self._wait([name for name in names if name not in refused], timeout)
         seconds = time.monotonic() - began if missing else None
-        return self._outcome(dataset, held, refused, seconds)
+        return self._make_outcome(dataset, held, refused, seconds)
 
     def compare(self, dataset: Dataset) -> Ingestion:
-        """Return which of the files a system has, without sending any."""
-        with _explained(dataset):
-            held = self._patiently(self.listed)
-        return self._outcome(dataset, held or {}, {}, None)
+        """Return which of the files a system has, without an upload."""
+        with _name_dataset(dataset):
+            held = self._do_with_retries(self.listed)
+        return self._make_outcome(dataset, held or {}, {}, None)
 
     def remove(self, dataset: Dataset) -> None:
         """Delete a dataset's documents."""
         names = [PurePosixPath(name).name for name in dataset.files]
-        with _explained(dataset):
-            self._patiently(lambda deadline: self._delete(names, deadline))
+        with _name_dataset(dataset):
+            self._do_with_retries(lambda deadline: self._delete(names, deadline))
 
     def _send(self, dataset: Dataset, names: Mapping[str, str]) -> dict[str, str]:
-        """Send files and return why some were not taken; raise what would befall all of them."""
+        """Upload files and return the reasons for refused ones; raise an error that concerns all files."""
         refused: dict[str, str] = {}
         for name in track(list(names), total=len(names), label=f"{dataset.name}: upload", unit="file"):
             with fetch_file(dataset.files[names[name]]) as path:
                 try:
-                    self._patiently(partial(self._add, name, path), _UPLOAD)
+                    self._do_with_retries(partial(self._add, name, path), _UPLOAD)
                 except HttpError as error:
                     if isinstance(error, UnreachableError) or error.status in _REFUSED:
                         raise
@@ -208,11 +208,11 @@ class Collection:
         return refused
 
     def _wait(self, names: list[str], timeout: float) -> Listed:
-        """Return the list once it has every file, or says of each why not, or the time is up."""
+        """Return the list when every file is ready or has an error, or when the time is up."""
         deadline, pause = Deadline(timeout), 0.1
         while True:
-            held: Listed | None = self._patiently(self.listed)
-            if held is None:  # a system without a list: what was sent is taken to be in
+            held: Listed | None = self._do_with_retries(self.listed)
+            if held is None:  # the system has no list: uploaded files count as ready
                 return {name: ListedFile() for name in names}
             waiting = [name for name in names if name not in held or not (held[name].ready or held[name].error)]
             if not waiting or pause > deadline.left:
@@ -220,13 +220,15 @@ class Collection:
             time.sleep(pause)
             pause = min(_LONGEST_PAUSE, 2 * pause)
 
-    def _outcome(self, dataset: Dataset, held: Listed, refused: Mapping[str, str], seconds: float | None) -> Ingestion:
+    def _make_outcome(
+        self, dataset: Dataset, held: Listed, refused: Mapping[str, str], seconds: float | None
+    ) -> Ingestion:
         names, bad = [PurePosixPath(name).name for name in dataset.files], dict(refused)
         for name in names:
             if name not in held:
                 bad.setdefault(name, "not among the system's documents")
             elif held[name].error or not held[name].ready:
-                bad[name] = held[name].error or "sent, and not ready in time (target_ingest_timeout)"
+                bad[name] = held[name].error or "uploaded, but not ready in time (target_ingest_timeout)"
         aside = [f"{name}: {bad[name]}" for name in names if name in bad]
         if len(aside) == len(names):
             raise ToolkitError(f"{dataset.name}: the system has none of the {len(names)} files. The first: {aside[0]}")
@@ -237,9 +239,9 @@ class Collection:
 
 
 @contextmanager
-def _explained(dataset: Dataset) -> Iterator[None]:
-    """Say which dataset an error is about."""
+def _name_dataset(dataset: Dataset) -> Iterator[None]:
+    """Add the name of the dataset to an error."""
     try:
         yield
     except HttpError as error:
-        raise ToolkitError(f"{dataset.name}: its documents cannot be given to the system: {error}") from error
+        raise ToolkitError(f"{dataset.name}: its documents cannot be uploaded to the system: {error}") from error

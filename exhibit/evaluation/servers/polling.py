@@ -1,4 +1,4 @@
-"""Replies that are not ready at once: a server gives a task, and is asked until the task is done."""
+"""Poll for replies that are not ready at once: the server returns a task, which is requested until it is done."""
 
 import json
 import time
@@ -13,11 +13,11 @@ from exhibit.storage.http import Response
 from exhibit.storage.http_policy import Deadline, HttpError
 
 _SECONDS = 0.5
-"""Between two requests for a task, of which nobody said how often it may be asked for."""
+"""Seconds between two polls where the system's file gives no interval."""
 
 
 class Polled(Protocol):
-    """A server as far as polling needs it."""
+    """The part of a server that polling needs."""
 
     url: str
     reader: ReplyReader
@@ -26,9 +26,9 @@ class Polled(Protocol):
 
 
 def poll_reply(response: Response, poll: PollRequest, server: Polled, deadline: Deadline) -> Read:
-    """Return the reply of a task, asked for until it is done; the deadline ends the waiting."""
-    first = _parsed(response)
-    path, base = _address(first, poll, server)
+    """Return the reply of a task, polled until it is done or the deadline passes."""
+    first = _parse_response(response)
+    path, base = _find_address(first, poll, server)
     while True:
         reply = server.fetch(path, deadline=deadline, method="GET", url=base)
         if search(poll.done, reply) if poll.done else _is_ready(search(poll.result, reply), server.reader):
@@ -38,30 +38,30 @@ def poll_reply(response: Response, poll: PollRequest, server: Polled, deadline: 
         time.sleep(poll.seconds)
 
 
-def _parsed(response: Response) -> Any:
+def _parse_response(response: Response) -> Any:
     try:
         return json.loads(response.read())
     except (ValueError, RecursionError):
-        raise HttpError("a task was expected, and the reply is not JSON") from None
+        raise HttpError("expected a task, but the reply is not JSON") from None
 
 
-def _address(first: Any, poll: PollRequest, server: Polled) -> tuple[str, str]:
-    """Return the path to ask at, and the address it stands behind; a server names no other host than its own."""
+def _find_address(first: Any, poll: PollRequest, server: Polled) -> tuple[str, str]:
+    """Return the path and the base address to poll; a reply that names another host is an error."""
     if poll.url:
         url = search(poll.url, first)
         if not isinstance(url, str) or urlsplit(urljoin(server.url, url)).netloc != urlsplit(server.url).netloc:
-            raise HttpError(f"no address of the same host at {poll.url} of the reply: {describe(first)}")
+            raise HttpError(f"no address of the same host at {poll.url} in the reply: {describe(first)}")
         return "", urljoin(server.url, url)
     task = search(poll.task, first)
     if not isinstance(task, str | int) or isinstance(task, bool):
-        raise HttpError(f"no task at {poll.task} of the reply: {describe(first)}")
+        raise HttpError(f"no task at {poll.task} in the reply: {describe(first)}")
     parts = urlsplit(server.url)
     base = server.url if poll.path.startswith("/{task}") else f"{parts.scheme}://{parts.netloc}"
     return poll.path.replace("{task}", quote(str(task), safe="")), base
 
 
 def _is_ready(reply: Any, reader: ReplyReader) -> bool:
-    """Return whether a reply has an answer; one that has none yet is asked for again."""
+    """Return whether a reply has an answer yet."""
     try:
         return reader.whole(reply).answer is not None
     except NoAnswerError:
@@ -69,7 +69,7 @@ def _is_ready(reply: Any, reader: ReplyReader) -> bool:
 
 
 def polls_to_try(reply: Any) -> Iterator[PollRequest]:
-    """Yield how a reply may be waited for that has a task and no answer: at the address it gives, or at usual ones."""
+    """Yield the ways to poll for a reply with a task and no answer: at the address it gives, or at usual paths."""
     if not isinstance(reply, Mapping):
         return
     for name in NAMES["task_url"]:

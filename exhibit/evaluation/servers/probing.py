@@ -1,4 +1,4 @@
-"""A question or two before a run: is anybody there, is the key taken, are answer and passages where they are sought?"""
+"""Probe a server with a few questions before a run: is it there, is the key accepted, where are answer and passages?"""
 
 import json
 import re
@@ -17,26 +17,29 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http_policy import Deadline, HttpError, Retries, UnreachableError
 
 _ASKED = 5
-"""Questions, spread over the set, that may fail before a server is given up: one may be filtered, five not."""
-_REFUSED = (401, 403, 407)  # HTTP: who asks may not
-_NOT_THERE = (404, 405, 410)  # HTTP: nothing takes questions there
-_UNFIT = (400, 415, 422)  # HTTP: the request is not as the server wants it
+"""A server is rejected when this many questions from all parts of the dataset fail: a filter may refuse one."""
+_REFUSED = (401, 403, 407)  # HTTP: not authorised
+_NOT_THERE = (404, 405, 410)  # HTTP: no endpoint for questions at this address
+_UNFIT = (400, 415, 422)  # HTTP: the request has the wrong form
 
 
 class Probe:
-    """Tries a server on a few questions of a dataset."""
+    """Probes a server with a few questions of a dataset."""
 
     def __init__(self, server: Probed, dataset: Dataset, collection: str, options: TargetOptions) -> None:
         self._server, self._collection, self._options = server, collection, options
         self._names = dataset.documents.named
         self._paths = "response_context_jmespath" in server.values
-        """Whether the paths to answer and passages can be given as flags."""
+        """Whether the paths to answer and passages can be set with flags."""
         self._questions: frozenset[str] = frozenset()
 
     def run(self, cases: Sequence[Case]) -> list[str]:
-        """Return notes on how the server replies; raise one error that says what is wrong where it does not."""
+        """Return notes on the form of the replies.
+
+        Raise one error that explains the problem where no question is answered.
+        """
         self._questions = frozenset(case.question.strip() for case in cases)
-        notes = self._conversation_note(cases)
+        notes = self._note_conversations(cases)
         errors: list[HttpError] = []
         reads: list[Read] = []
         for case in sample_cases(cases):
@@ -50,24 +53,27 @@ class Probe:
             if reads[-1].passages or self._server.system.reply.passages == ("",) or len(reads) > 1:
                 break
         if not reads:
-            raise ToolkitError(self._why(errors, len(sample_cases(cases)))) from errors[0]
+            raise ToolkitError(self._explain_errors(errors, len(sample_cases(cases)))) from errors[0]
         best = next((read for read in reads if read.passages), reads[-1])
-        notes += self._passages_notes(best)
+        notes += self._check_passages(best)
         if best.shape:
-            notes.append(f"{self._server.name}: the reply is read as that of {best.shape}")
+            notes.append(f"{self._server.name}: the replies are read in the format of {best.shape}")
         if best.answer is None and self._server.system.reply.answer is None:
-            notes.append(f"{self._server.name}: the reply has passages and no answer: only retrieval is measured")
+            notes.append(f"{self._server.name}: the replies have passages but no answer: only retrieval is measured")
         elif best.answer is None:
             notes.append(f"{self._server.name}: only retrieval is measured")
         self._server.reader.answers = best.answer is not None
         return notes
 
     def _ask(self, case: Case, notes: list[str], *, first: bool) -> Read:
-        """Return a reply; a request that does not fit is made anew from what the server says of itself."""
+        """Return a reply.
+
+        Where the request has the wrong form, try others that the server's own description suggests.
+        """
         try:
-            return self._patiently(case, first=first)
+            return self._ask_with_retries(case, first=first)
         except NoAnswerError as odd:
-            return self._polled(case, odd, notes)
+            return self._ask_polled(case, odd, notes)
         except HttpError as error:
             if error.status not in _UNFIT:
                 raise
@@ -76,10 +82,10 @@ class Probe:
                 self._server.template = made.template
                 request = json.dumps(made.template, ensure_ascii=False)[:300]
                 try:
-                    read = self._patiently(case, first=first)
-                except NoAnswerError as odd:  # the request is right, and the reply is not understood yet
+                    read = self._ask_with_retries(case, first=first)
+                except NoAnswerError as odd:  # the request is right, but the reply is not understood yet
                     odd.args = (f"{odd} (asked {made.where}: {request})",)
-                    read = self._polled(case, odd, notes)
+                    read = self._ask_polled(case, odd, notes)
                 except HttpError:
                     continue
                 notes.append(f"{self._server.name}: asked {made.where}: {request}")
@@ -87,24 +93,24 @@ class Probe:
             self._server.template = before
             raise
 
-    def _polled(self, case: Case, odd: NoAnswerError, notes: list[str]) -> Read:
-        """Return the reply of a server that gives a task first; raise what was odd where it gives none."""
+    def _ask_polled(self, case: Case, odd: NoAnswerError, notes: list[str]) -> Read:
+        """Return the reply of a server that first returns a task; raise `odd` where there is no task."""
         for poll in polls_to_try(odd.reply):
             self._server.poll = poll
             try:
-                read = self._patiently(case, first=False)
+                read = self._ask_with_retries(case, first=False)
             except HttpError:
                 continue
             lines = f'[poll]\n{"url" if poll.url else "task"} = "{poll.url or poll.task}"' + (
                 f'\npath = "{poll.path}"' if poll.path else ""
             )
-            notes.append(f"{self._server.name}: it gives a task, which is asked for until it is done; as TOML: {lines}")
+            notes.append(f"{self._server.name}: it returns a task, which is polled until it is done; as TOML: {lines}")
             return read
         self._server.poll = None
         raise odd
 
-    def _patiently(self, case: Case, *, first: bool) -> Read:
-        """Return a reply, asked for again while that may help; nobody is waited for who is not there."""
+    def _ask_with_retries(self, case: Case, *, first: bool) -> Read:
+        """Return a reply, with retries for the first question; an unreachable server is not retried."""
         deadline = Deadline(self._options.timeout, flag="--timeout")
 
         def once() -> Read:
@@ -114,50 +120,50 @@ class Probe:
                 error.transient = False
                 raise
 
-        # a busy server is waited for once: one that stays busy for the first question is asked the others in vain
+        # only the first question waits for a busy server: if it stays busy, waiting again would not help
         retries = Retries(self._options.retries if first else 0, self._options.backoff)
         return retries(once, deadline=deadline)
 
     # ---------------------------------------------------------------- what went wrong
 
-    def _why(self, errors: list[HttpError], asked: int) -> str:
+    def _explain_errors(self, errors: list[HttpError], asked: int) -> str:
         """Return what is wrong with a server that answered none of the questions."""
         name, error = self._server.name, errors[0]
         if error.status in _REFUSED:
             flags = "--set target_key=VARIABLE, or --set target_header=Authorization=VARIABLE"
-            return f"{name}: the server refuses the key: {error}. Give one with {flags}"
+            return f"{name}: the server does not accept the key: {error}. Set one with {flags}"
         if error.status in _NOT_THERE:
             served = served_paths(self._server)
             others = f"; it has {', '.join(served)}" if served else ""
-            return f"{name}: nothing takes questions at this address: {error}{others}. Check --target-url"
+            return f"{name}: no endpoint for questions at this address: {error}{others}. Check --target-url"
         if error.status in _UNFIT and (missing := missing_fields(error)):
             return f"{name}: {error}. {self._supply(missing)}"
         odd = next((one for one in errors if isinstance(one, NoAnswerError) and not one.blank), None)
         if odd is not None:
             return f"{name}: {odd}{self._fitting(odd.reply)}"
-        return f"{name}: none of {asked} questions, spread over the set, was answered. The first error: {error}"
+        return f"{name}: none of {asked} questions from all parts of the dataset was answered. The first error: {error}"
 
     def _supply(self, missing: list[str]) -> str:
-        """Return which flag gives a server the fields that it misses."""
+        """Return the flag that supplies the missing fields of a request."""
         wanted = ", ".join(missing)
         if "request" in self._server.values or "input" in self._server.values:
             flag = "request" if "request" in self._server.values else "input"
             body = {field: "{question}" if number == 0 else "…" for number, field in enumerate(missing)}
-            return f"It wants {wanted}: give --set target_{flag}='{json.dumps(body, ensure_ascii=False)}'"
+            return f"The server requires {wanted}: add --set target_{flag}='{json.dumps(body, ensure_ascii=False)}'"
         body = dict.fromkeys(missing, "…")
-        return f"It wants {wanted}: give --set target_parameters='{json.dumps(body, ensure_ascii=False)}'"
+        return f"The server requires {wanted}: add --set target_parameters='{json.dumps(body, ensure_ascii=False)}'"
 
     def _fitting(self, reply: Any) -> str:
-        """Return the paths that were tried on this reply and fit it."""
+        """Return the flags with paths that fit this reply, or a hint where none fits."""
         if not self._paths:
-            return ". Is it the right kind of server?"
+            return ". Is this the right kind of server?"
         advice = advise(reply, self._names, self._questions)
-        return f". These would fit: {advice.flags}" if advice.flags else ". No text in it looks like an answer"
+        return f". These would fit: {advice.flags}" if advice.flags else ". No text in the reply looks like an answer"
 
     # ---------------------------------------------------------------- what is odd about a reply
 
-    def _passages_notes(self, read: Read) -> list[str]:
-        """Return what is to be said of a reply's passages; raise where they have no words that could be judged."""
+    def _check_passages(self, read: Read) -> list[str]:
+        """Return notes on a reply's passages; raise an error where they have no text that could be scored."""
         name, given = self._server.name, self._server.system.reply.passages
         if given == ("",):
             return []
@@ -165,47 +171,48 @@ class Probe:
         flag = f"--set target_response_context_jmespath='{advice.passages}'" if advice.passages else ""
         if not read.passages:
             if self._paths and given and read.passages is None:
-                message = f"no passages at {given[0]} of the reply: {describe(read.raw)}"
+                message = f"no passages at {given[0]} in the reply: {describe(read.raw)}"
                 raise ToolkitError(f"{name}: {message}" + (f". This would fit: {flag}" if flag else ""))
             hint = f"; is it {flag}?" if flag else ""
             return [
-                f"{name}: a reply without passages ({describe(read.raw)}): what needs them cannot be measured{hint}"
+                f"{name}: the reply has no passages ({describe(read.raw)}): metrics that need passages cannot be "
+                f"measured{hint}"
             ]
         try:
             wordless, known = without_words(read.passages, self._names, read.pages_from)
         except PassagesError:
-            return []  # each question says so itself
+            return []  # each question reports this itself
         if not wordless:
             return []
         keys = describe(read.passages[0] if isinstance(read.passages, list) else read.passages)
         if flag and known and without_words(search(advice.passages, read.raw), self._names, read.pages_from)[0]:
-            flag = ""  # names there, too
+            flag = ""  # the passages at that path have only names, too
         if flag or not known:
-            fits = f"This would fit: {flag}" if flag else "Say in a target file (docs/targets.md) which fields they are"
+            fits = f"This would fit: {flag}" if flag else "Name their fields in a target file (docs/targets.md)"
             raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}. {fits}")
-        return [f"{name}: the passages have names and no text ({keys}): only documents are measured"]
+        return [f"{name}: the passages have file names but no text ({keys}): only document metrics are measured"]
 
-    def _conversation_note(self, cases: Sequence[Case]) -> list[str]:
+    def _note_conversations(self, cases: Sequence[Case]) -> list[str]:
         part = sum(bool(case.history) or case.session is not None for case in cases)
         if not part or uses_history(self._server.template):
             return []
         return [
-            f"{part} questions are part of a conversation, and the request has neither {{history}} nor {{session}}: "
-            "they are asked alone"
+            f"{part} questions are part of a conversation, but the request has neither {{history}} nor {{session}}: "
+            "they are asked without the earlier turns"
         ]
 
 
 def sample_cases(cases: Sequence[Case]) -> list[Case]:
-    """Return a few cases from all over the set, its first among them."""
+    """Return a few cases from all parts of the dataset, the first case among them."""
     places = {round(number * (len(cases) - 1) / (_ASKED - 1)) for number in range(_ASKED)}
     return [cases[place] for place in sorted(places)]
 
 
 _NAMING = re.compile(r"file|doc|title|name|source|url|path", re.IGNORECASE)
 _DEEPEST_REPLY = 6
-"""Levels of a reply that are looked at: the deepest known one has its passages at the fourth."""
+"""The levels of a reply that are searched: the deepest known format has its passages at the fourth."""
 _SENTENCE = 3
-"""Words from which a text may be a passage or an answer."""
+"""A text with at least this many words may be a passage or an answer."""
 
 
 class Advice(NamedTuple):
@@ -216,14 +223,17 @@ class Advice(NamedTuple):
 
     @property
     def flags(self) -> str:
-        """The paths as a user gives them."""
+        """The paths as command-line flags."""
         answer = f"--set target_response_answer_jmespath='{self.answer}'" if self.answer else ""
         passages = f"--set target_response_context_jmespath='{self.passages}'" if self.passages else ""
         return " ".join(filter(None, (answer, passages)))
 
 
 def advise(reply: Any, names: Names, questions: Collection[str] = ()) -> Advice:
-    """Return where a reply has its answer and its passages; each path was tried on it. The question is neither."""
+    """Return the paths of the answer and the passages in a reply, each tested on it.
+
+    The question's own text is skipped.
+    """
     lists = [(path, value) for path, value in _walk(reply) if isinstance(value, list) and value and path]
     passages = next((fit for path, value in lists if (fit := _fitting(reply, path, value, names))), "")
     inside = passages.partition("[")[0] if passages else None
@@ -235,7 +245,7 @@ def advise(reply: Any, names: Names, questions: Collection[str] = ()) -> Advice:
 
 
 def _fitting(reply: Any, path: str, items: list[Any], names: Names) -> str:
-    """Return the path to passages with words and, where they have any, names; empty where these are no passages."""
+    """Return the path of passages with text and, if possible, file names; empty where the items are not passages."""
     first = items[0]
     if isinstance(first, str):
         return path if len(first.split()) >= _SENTENCE or names(first) else ""
@@ -251,12 +261,12 @@ def _fitting(reply: Any, path: str, items: list[Any], names: Names) -> str:
     ]
     fields = f"text: {text}" + (f", filename: {known[0]}" if known else "")
     for fit in (path, f"{path}[].{{{fields}}}"):
-        if _good(search(fit, reply), names, first, text, named=bool(known)):
+        if _is_good(search(fit, reply), names, first, text, named=bool(known)):
             return fit
     return ""
 
 
-def _good(given: Any, names: Names, first: Mapping[str, Any], text: str, *, named: bool) -> bool:
+def _is_good(given: Any, names: Names, first: Mapping[str, Any], text: str, *, named: bool) -> bool:
     try:
         read = read_passages(given, names=names)
     except PassagesError:
@@ -272,7 +282,7 @@ def without_words(given: Any, names: Names, pages_from: int) -> tuple[bool, bool
 
 
 def _walk(value: Any, path: str = "", depth: int = _DEEPEST_REPLY) -> Iterator[tuple[str, Any]]:
-    """Yield every value of a reply with its path; of a list, the first two."""
+    """Yield every value of a reply with its path; only the first two items of a list."""
     if path:
         yield path, value
     if not depth:

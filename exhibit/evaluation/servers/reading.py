@@ -1,4 +1,4 @@
-"""A server's reply, whole or streamed, read as its system's file says; what it does not say is known by the fields."""
+"""Read a server's reply, whole or streamed, by the paths of its TOML file or else by the names of its fields."""
 
 import codecs
 import json
@@ -16,80 +16,80 @@ from exhibit.storage.http_policy import STREAMED, Event, HttpError, Secrets, rea
 _CONTEXTS = sorted(
     {path for shape in shapes.SHAPES for path in shape.passages}, key=lambda path: (-path.count("."), path)
 )
-"""Where an event may have passages, the longest paths first: `context` is what `context.data_points` is inside of."""
+"""Paths of passages in an event, the longest first: `context.data_points` is inside `context`."""
 _KEPT = 3
-"""Events of a stream that are kept to be described."""
+"""The number of a stream's events that are kept for a description of it."""
 
 
 class NoAnswerError(HttpError):
-    """A reply without an answer where one was looked for."""
+    """A reply without an answer where one was expected."""
 
     def __init__(self, message: str, reply: Any, *, blank: bool) -> None:
         super().__init__(message)
         self.reply = reply
         self.blank = blank
-        """Whether there is a place for it, with no words in it."""
+        """Whether the reply has the field of the answer, but without text."""
 
 
 @dataclass
 class Read:
-    """What a server replied, as far as it was understood."""
+    """The parts of a server's reply, as far as they were recognised."""
 
     raw: Any = None
     answer: str | None = None
     passages: Any = None
-    """As the server writes them; None where it has none."""
+    """The passages in the server's own form; None where there are none."""
     stages: dict[str, list[Any]] = field(default_factory=dict)
-    """What the reply tells of its stages: `retrieved`, `reranked`, `context`."""
+    """The lists that the reply has for its stages: `retrieved`, `reranked`, `context`."""
     shape: str = ""
     pages_from: int = 1
     usage: dict[str, float] = field(default_factory=dict)
     first_token: float | None = None
     selected: int | None = None
-    """How many of the passages the answer was made from, where that is known."""
+    """The number of passages that the answer was made from, where it is known."""
     seconds: float | None = None
-    """What the answer took, where the exchange asked for more than that."""
+    """The seconds until the answer, where the exchange included further requests."""
     blank: bool = False
-    """Whether there is a place for an answer."""
+    """Whether the reply has the field of an answer."""
 
 
 class ReplyReader:
     """Reads the replies of one server."""
 
     def __init__(self, system: System, secrets: Secrets, *, stream: bool = False) -> None:
-        """Read as a system's file says; with `stream`, lines of JSON are a stream whatever they call themselves."""
+        """Read replies by the paths of a system's file; with `stream`, lines of JSON are always read as a stream."""
         self._reply, self._stream, self._secrets, self._asked_stream = system.reply, system.stream, secrets, stream
         self.answers: bool | None = None
-        """Whether it answers, or only retrieves; None until that was seen."""
+        """Whether the server answers, or only retrieves; None until a reply has shown it."""
         self._ends = False
-        """Whether it has been seen to mark the end of a stream: one without the mark is then half a reply."""
+        """Whether the server marks the end of a stream; then a stream without the mark is incomplete."""
 
     def read(self, response: Response) -> Read:
-        """Return what a response holds; raise HttpError where that is no reply."""
+        """Return the content of a response; raise HttpError where it is not a reply."""
         began = time.monotonic()
         form, streamed = self._stream.format, response.kind in STREAMED
         if streamed and form != "text":
-            return self._events(read_events(response.lines()), began)
+            return self._read_event_stream(read_events(response.lines()), began)
         if form == "parts" and response.kind != "application/json":
-            return self._events(self._parts(response), began)
-        if form == "text" and response.kind != "application/json":  # the answer's words alone, as events or bare
+            return self._read_event_stream(self._read_parts(response), began)
+        if form == "text" and response.kind != "application/json":  # the answer's text only, or events of it
             texts = (
                 read_texts(response.lines()) if streamed else codecs.iterdecode(response.parts(), "utf-8", "replace")
             )
-            return self._events((Event("", text) for text in texts), began)
+            return self._read_event_stream((Event("", text) for text in texts), began)
         data = response.read()
         try:
             reply = json.loads(data)
         except (ValueError, RecursionError):
-            if self._asked_stream and data.strip():  # lines of JSON that call themselves something else
-                return self._events(read_events(data.decode("utf-8", "replace").split("\n")), began)
+            if self._asked_stream and data.strip():  # lines of JSON with another content type
+                return self._read_event_stream(read_events(data.decode("utf-8", "replace").split("\n")), began)
             raise not_json(data, self._secrets) from None
         return self.whole(reply)
 
     # ---------------------------------------------------------------- a whole reply
 
     def whole(self, reply: Any) -> Read:
-        """Return what a reply holds."""
+        """Return the content of a whole reply."""
         self.check(reply)
         paths = self._reply
         shape = shapes.recognise(reply) if paths.answer is None or paths.passages is None else None
@@ -99,37 +99,37 @@ class ReplyReader:
         answers = paths.answer if paths.answer is not None else shape.answers if shape else ()
         contexts = paths.passages if paths.passages is not None else shape.passages if shape else ()
         whole = reply if paths.answer is not None and not paths.unwrap else inner
-        read.answer = _words_at(answers, whole) or (_words_at(answers, reply) if paths.unwrap else None)
+        read.answer = _find_words(answers, whole) or (_find_words(answers, reply) if paths.unwrap else None)
         source = reply if paths.passages is not None and whole is reply else inner
-        read.passages, read.stages = self.passages(contexts, source), self._stages(contexts, source)
-        read.usage = self._spent(reply) or shapes.read_usage(inner) or shapes.read_usage(reply)
+        read.passages, read.stages = self.passages(contexts, source), self._read_stage_lists(contexts, source)
+        read.usage = self._read_spent(reply) or shapes.read_usage(inner) or shapes.read_usage(reply)
         read.blank = any(shapes.search(path, whole) is not None for path in answers if path)
-        return self._finished(read)
+        return self._finish(read)
 
     def passages(self, paths: Iterable[str], reply: Any) -> Any:
-        """Return the passages at one of some paths of a reply, with the fields that the file renames."""
-        return self._with_fields(shapes.first_list([path for path in paths if path], reply))
+        """Return the passages at the first matching path of a reply, with their fields renamed as the file says."""
+        return self._rename_fields(shapes.first_list([path for path in paths if path], reply))
 
-    def _stages(self, paths: Iterable[str], reply: Any) -> dict[str, list[Any]]:
-        """Return the lists of the stages of a reply whose passages are at one of some paths."""
+    def _read_stage_lists(self, paths: Iterable[str], reply: Any) -> dict[str, list[Any]]:
+        """Return the lists for the stages of a reply; `paths` are those of its passages."""
         taken = shapes.first_list([path for path in paths if path], reply)
         named = {name: getattr(self._reply, name) for name in shapes.STAGE_LISTS}
-        return {name: self._with_fields(held) for name, held in shapes.stage_lists(reply, taken, named).items()}
+        return {name: self._rename_fields(held) for name, held in shapes.stage_lists(reply, taken, named).items()}
 
-    def _with_fields(self, held: Any) -> Any:
+    def _rename_fields(self, held: Any) -> Any:
         if isinstance(held, list) and self._reply.fields:
-            return [self._renamed(one) for one in held]
+            return [self._rename_passage(one) for one in held]
         if isinstance(held, Mapping) and self._reply.fields:
-            return {key: self._renamed(one) for key, one in held.items()}
+            return {key: self._rename_passage(one) for key, one in held.items()}
         return held
 
-    def _renamed(self, passage: Any) -> Any:
+    def _rename_passage(self, passage: Any) -> Any:
         if not isinstance(passage, Mapping):
             return passage
         named = {name: shapes.search(path, passage) for name, path in self._reply.fields.items()}
         return {**passage, **{name: value for name, value in named.items() if value is not None}}
 
-    def _spent(self, reply: Any) -> dict[str, float]:
+    def _read_spent(self, reply: Any) -> dict[str, float]:
         spent = {name: shapes.read_number(shapes.search(path, reply)) for name, path in self._reply.usage.items()}
         return {name: number for name, number in spent.items() if number}
 
@@ -140,20 +140,20 @@ class ReplyReader:
             error = reply.get("error")
         if error:
             refused = bool(self._reply.refused) and shapes.search(self._reply.refused, reply)
-            raise self._reported(error, status=401 if refused else None)
+            raise self._make_error(error, status=401 if refused else None)
 
-    def _reported(self, error: Any, *, transient: bool = False, status: int | None = None) -> HttpError:
+    def _make_error(self, error: Any, *, transient: bool = False, status: int | None = None) -> HttpError:
         words = self._secrets.words(error if isinstance(error, str) else json.dumps(error))
         return HttpError(f"the server reports an error: {words}", transient=transient, status=status)
 
     # ---------------------------------------------------------------- a stream
 
-    def _events(self, events: Iterable[Event], began: float) -> Read:
+    def _read_event_stream(self, events: Iterable[Event], began: float) -> Read:
         read = Read([], shape="a stream" if self._reply.answer is None else "", pages_from=self._reply.pages_from)
         pieces: list[tuple[str, str]] = []
         ended, keyed = False, self._stream
-        answers = self._chosen(keyed.answer, self._reply.answer, shapes.NAMES["piece"])
-        contexts = self._chosen(keyed.passages, self._reply.passages, _CONTEXTS)
+        answers = self._choose_paths(keyed.answer, self._reply.answer, shapes.NAMES["piece"])
+        contexts = self._choose_paths(keyed.passages, self._reply.passages, _CONTEXTS)
         auto = keyed.passages is None and self._reply.passages is None
         for name, event, done in events:
             ended = ended or done or bool(keyed.end and shapes.search(keyed.end, event))
@@ -161,39 +161,39 @@ class ReplyReader:
                 continue
             error = (event if name == "error" else None) or (shapes.search(keyed.error, event) if keyed.error else None)
             if error:
-                raise self._reported(error, transient=True)
+                raise self._make_error(error, transient=True)
             self.check(event)
             if len(read.raw) < _KEPT:
                 read.raw.append(event)
-            kind = _kind(name, event)
-            if (piece := _piece(event, answers)) and _carries(kind, keyed.events):
+            kind = _find_kind(name, event)
+            if (piece := _find_piece(event, answers)) and _carries(kind, keyed.events):
                 pieces.append((kind, piece))
                 if read.first_token is None and piece.strip():
                     read.first_token = time.monotonic() - began
-            passages = self._of_event(kind, event, contexts, auto=auto)
-            read.stages |= self._stages(contexts, shapes.unwrap(event) if auto else event)
+            passages = self._read_event_passages(kind, event, contexts, auto=auto)
+            read.stages |= self._read_stage_lists(contexts, shapes.unwrap(event) if auto else event)
             # servers repeat an empty default in every later event
-            if passages and (not read.passages or _size(passages) > _size(read.passages)):
+            if passages and (not read.passages or _count_passages(passages) > _count_passages(read.passages)):
                 read.passages = passages
             spent = shapes.unwrap(event) if auto else shapes.search(keyed.usage, event)
-            read.usage = {**read.usage, **(self._spent(event) or shapes.read_usage(spent))}
-        words = _joined(pieces)
+            read.usage = {**read.usage, **(self._read_spent(event) or shapes.read_usage(spent))}
+        words = _join_pieces(pieces)
         read.answer, read.blank = words if words.strip() else None, bool(pieces)
-        return self._finished(read, ended=ended)
+        return self._finish(read, ended=ended)
 
-    def _of_event(self, kind: str, event: Any, contexts: list[str], *, auto: bool) -> Any:
-        """Return the passages of an event; one that is called `sources` may be their list itself."""
+    def _read_event_passages(self, kind: str, event: Any, contexts: list[str], *, auto: bool) -> Any:
+        """Return the passages of an event; an event named `sources` may itself be the list."""
         if auto and isinstance(event, list) and kind in shapes.NAMES["citing"]:
             return event
         return self.passages(contexts, shapes.unwrap(event) if auto else event)
 
     @staticmethod
-    def _chosen(own: Iterable[str] | None, whole: Iterable[str] | None, usual: Iterable[str]) -> list[str]:
-        """Return where something is in an event: as the file says of streams or of whole replies, or as is usual."""
+    def _choose_paths(own: Iterable[str] | None, whole: Iterable[str] | None, usual: Iterable[str]) -> list[str]:
+        """Return the paths in an event: those for streams, else those for whole replies, else the usual ones."""
         return [path for path in (own if own is not None else whole if whole is not None else usual) if path]
 
-    def _parts(self, response: Response) -> Iterator[Event]:
-        """Yield lines of a letter and JSON as objects."""
+    def _read_parts(self, response: Response) -> Iterator[Event]:
+        """Yield lines that consist of a letter and JSON as objects."""
         for line in response.lines():
             letter, sign, text = line.partition(":")
             if not line.strip():
@@ -204,78 +204,78 @@ class ReplyReader:
                 yield Event("", {letter: json.loads(text)})
             except (ValueError, RecursionError):
                 words = self._secrets.words(line[:200])
-                raise HttpError(f"a line of the stream is not one of a chat server: {words}") from None
+                raise HttpError(f"a line of the stream does not have the form LETTER:JSON: {words}") from None
 
-    # ---------------------------------------------------------------- what it comes to
+    # ---------------------------------------------------------------- the finished reply
 
-    def _finished(self, read: Read, *, ended: bool | None = None) -> Read:
-        """Return a reply that is whole; raise where there is no answer, or the stream stopped before its end."""
+    def _finish(self, read: Read, *, ended: bool | None = None) -> Read:
+        """Return a complete reply; raise an error where the answer is missing or the stream is incomplete."""
         if ended:
             self._ends = True
         elif ended is False and self._ends:
-            raise HttpError("the stream stopped before its end", transient=True)
+            raise HttpError("the stream ended before its end mark", transient=True)
         if read.answer is None:
             silent = self._reply.answer == ("",) or (bool(read.passages) and not self.answers)
             if read.blank or not silent:
                 path = self._reply.answer[0] if self._reply.answer and not ended else ""
                 where = read.raw[0] if ended is not None and read.raw else read.raw
-                asked = f"at {path} of the reply" if len(self._reply.answer or ()) == 1 and path else "in the reply"
+                asked = f"at {path} in the reply" if len(self._reply.answer or ()) == 1 and path else "in the reply"
                 raise NoAnswerError(f"no answer {asked}: {shapes.describe(where)}", where, blank=read.blank)
             return read
         if self._reply.failed and self._reply.failed in read.answer:
-            raise self._reported(read.answer[:200], transient=True)
+            raise self._make_error(read.answer[:200], transient=True)
         if self._reply.selected and read.passages:
             read.selected = len(read.passages)
         if self._reply.citations and read.passages:
-            read.answer = _ranked(read.answer, read.passages, self._reply)
+            read.answer = _rank_citations(read.answer, read.passages, self._reply)
         return read
 
 
 def not_json(data: bytes, secrets: Secrets) -> HttpError:
-    """Return the error for a body that is no JSON."""
+    """Return the error for a body that is not JSON."""
     return HttpError(f"the reply is not JSON: {secrets.words(data)}" if data.strip() else "the reply is empty")
 
 
-def _words_at(paths: Iterable[str], reply: Any) -> str | None:
+def _find_words(paths: Iterable[str], reply: Any) -> str | None:
     chosen = [path for path in paths if path]
     return reply if isinstance(reply, str) and reply.strip() and chosen else shapes.first_words(chosen, reply)
 
 
-def _kind(name: str, event: Any) -> str:
-    """Return what an event calls itself: what stands behind `event:`, else its field `type`."""
+def _find_kind(name: str, event: Any) -> str:
+    """Return the kind of an event: the text after `event:`, else its field `type`."""
     own = shapes.first_of(event, "kind", str) if isinstance(event, Mapping) else None
     return (name if name and name != "message" else own or name).casefold()
 
 
 def _carries(kind: str, events: tuple[str, ...]) -> bool:
-    """Return whether an event carries a piece of the answer: as the file says, else unless its name says otherwise."""
+    """Return whether an event carries a piece of the answer, by the file's list of events or else by its name."""
     if events:
         return kind in {event.casefold() for event in events}
     return kind not in {*shapes.NAMES["other"], *shapes.NAMES["citing"]}
 
 
-def _joined(pieces: list[tuple[str, str]]) -> str:
-    """Return the answer of a stream: the pieces of the events that are called so, where some are, and each once."""
+def _join_pieces(pieces: list[tuple[str, str]]) -> str:
+    """Return the answer of a stream: the text of the events that are named as answers, else of all events."""
     named = [text for kind, text in pieces if kind in shapes.NAMES["answering"]]
     texts = named or [text for _, text in pieces]
     before = "".join(texts[:-1])
-    # many servers end with an event that says the whole answer again
+    # many servers end with an event that repeats the whole answer
     return before if len(texts) > 1 and before.strip() == texts[-1].strip() else "".join(texts)
 
 
-def _piece(event: Any, paths: list[str]) -> str | None:
+def _find_piece(event: Any, paths: list[str]) -> str | None:
     if isinstance(event, str):
         return event if paths else None
     values = (shapes.search(path, event) for path in paths)
     return next((text for text in values if isinstance(text, str) and text), None)
 
 
-def _size(passages: Any) -> int:
+def _count_passages(passages: Any) -> int:
     return len(passages) if isinstance(passages, list | Mapping | str) else 0
 
 
-def _ranked(answer: str, passages: Any, reply: ReplyPart) -> str:
-    """Return an answer whose citations are ranks: systems cite by the passage's key, or count from 0."""
+def _rank_citations(answer: str, passages: Any, reply: ReplyPart) -> str:
+    """Return an answer with its citations as ranks: some systems cite by the passage's key, or count from 0."""
     keys = [str(key) for key in (passages if isinstance(passages, Mapping) else range(len(passages)))]
     marks = "|".join(re.escape(mark).replace(r"\{n\}", r"(\d+)") for mark in reply.citations)
 

@@ -1,4 +1,7 @@
-"""The request that a server wants, from what it says of itself: OpenAPI, a schema, an error; else the usual ones."""
+"""Find the request form that a server needs, from its OpenAPI description, a schema or an error.
+
+Else the usual forms.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,7 +16,7 @@ from exhibit.storage.http_policy import Deadline, HttpError
 
 
 class Probed(Protocol):
-    """A server as far as the probe needs it."""
+    """The part of a server that the probe needs."""
 
     name: str
     url: str
@@ -29,20 +32,20 @@ class Probed(Protocol):
 
 
 _SECONDS = 10.0
-"""For one description: a server that is slow to give it is asked without."""
+"""Seconds for one description; a server that is slower is asked without it."""
 _DEEPEST = 8
-"""References within references that are followed: a description may refer to itself."""
+"""The number of nested references that are followed: a description may refer to itself."""
 
 
 class MadeRequest(NamedTuple):
-    """A request, and where it was read how it must look."""
+    """A request, and the source of its form."""
 
     template: Any
     where: str
 
 
 def missing_fields(error: HttpError) -> list[str]:
-    """Return the fields that a server says it misses: `loc` of FastAPI's and pydantic's errors."""
+    """Return the fields that a server reports as missing: `loc` in the errors of FastAPI and pydantic."""
     try:
         faults = json.loads(error.body)["detail"]
         places = [fault["loc"] for fault in faults if "missing" in str(fault.get("type", "missing"))]
@@ -53,32 +56,32 @@ def missing_fields(error: HttpError) -> list[str]:
 
 
 def served_paths(server: Probed) -> list[str]:
-    """Return the paths that a server says it takes requests at; none where it says nothing."""
-    paths = _asked(server, "/openapi.json", origin=True).get("paths")
+    """Return the paths in a server's OpenAPI description; none without a description."""
+    paths = _fetch_description(server, "/openapi.json", origin=True).get("paths")
     paths = paths if isinstance(paths, Mapping) else {}
     return [str(path) for path, methods in paths.items() if isinstance(methods, Mapping) and "post" in methods][:10]
 
 
 def requests_to_try(server: Probed) -> Iterator[MadeRequest]:
-    """Yield the requests that a server may want: as it describes itself, then the usual ones, the question alone."""
+    """Yield the requests to try: the one that the server describes, then the usual ones with only the question."""
     made = made_request(server)
     if made is not None:
         yield made._replace(where=f"as its {made.where} says")
     elif not server.system.ask.described and "request" in server.values and not server.values["request"]:
         for name in NAMES["asked"][:_USUAL]:
-            yield MadeRequest({name: "{question}"}, f"with `{name}`, as many servers want it")
+            yield MadeRequest({name: "{question}"}, f"with `{name}`, as many servers expect it")
 
 
 _USUAL = 6
-"""Names for the question that are tried where a server says nothing of itself."""
+"""The number of usual names of the question that are tried where a server has no description."""
 
 
 def made_request(server: Probed) -> MadeRequest | None:
-    """Return a request as the server's description has it; None where there is none, or a user has said how to ask."""
+    """Return the request that the server's description defines; None without one, or if the user has set a request."""
     paths = server.system.ask.described
     if paths:
-        schema = _asked(server, paths["path"])
-        inner = _template(schema, schema)
+        schema = _fetch_description(server, paths["path"])
+        inner = _make_template(schema, schema)
         own = server.values[paths["setting"]] == server.system.settings[paths["setting"]].default
         body = server.system.ask.body
         setting = f"{{{paths['setting']}}}"
@@ -87,15 +90,15 @@ def made_request(server: Probed) -> MadeRequest | None:
     if "request" not in server.values or server.values["request"]:
         return None
     for where, origin in (("/openapi.json", True), ("/input_schema", False), ("/schema", False), ("/schema", True)):
-        schema = _asked(server, where, origin=origin)
-        wanted = _of_path(schema, urlsplit(server.url).path) if "paths" in schema else schema
-        template = _template(wanted, schema) if wanted else None
+        schema = _fetch_description(server, where, origin=origin)
+        wanted = _find_schema(schema, urlsplit(server.url).path) if "paths" in schema else schema
+        template = _make_template(wanted, schema) if wanted else None
         if isinstance(template, Mapping):
             return MadeRequest({"input": template} if where == "/input_schema" else template, where)
     return None
 
 
-def _asked(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
+def _fetch_description(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
     """Return a description; empty where the server has none."""
     parts = urlsplit(server.url)
     base = f"{parts.scheme}://{parts.netloc}" if origin else server.url.removesuffix("/invoke")
@@ -106,8 +109,8 @@ def _asked(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, A
     return reply if isinstance(reply, Mapping) else {}
 
 
-def _of_path(openapi: Mapping[str, Any], path: str) -> Any:
-    """Return the schema of the JSON that a path takes."""
+def _find_schema(openapi: Mapping[str, Any], path: str) -> Any:
+    """Return the schema of the JSON body of a path."""
     paths = openapi.get("paths")
     held: Any = paths.get(path) or paths.get(path.rstrip("/")) if isinstance(paths, Mapping) else None
     for key in ("post", "requestBody", "content", "application/json", "schema"):
@@ -115,9 +118,12 @@ def _of_path(openapi: Mapping[str, Any], path: str) -> Any:
     return held
 
 
-def _template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> Any:
-    """Return a request that a schema allows, with a place for the question; None where there is no such place."""
-    schema = _resolved(schema, root, depth)
+def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> Any:
+    """Return a request that a schema allows, with a placeholder for the question.
+
+    None where it has no place for one.
+    """
+    schema = _resolve(schema, root, depth)
     fields = schema.get("properties")
     if not isinstance(fields, Mapping) or not depth:
         return "{question}" if schema.get("type") == "string" else None
@@ -125,20 +131,20 @@ def _template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> An
     asked = False
     names = NAMES["asked"]
     for name in sorted(fields, key=lambda name: names.index(name) if name in names else len(names)):
-        one = _resolved(fields[name], root, depth)
+        one = _resolve(fields[name], root, depth)
         if name in NAMES["history"] and one.get("type") == "array":
             turn = [{"role": "user", "content": "{question}"}] if name == "messages" and not asked else []
             template[name] = ["{history}", *turn]
             asked = asked or bool(turn)
-        elif name in names and not asked and (inner := _template(one, root, depth - 1)) is not None:
+        elif name in names and not asked and (inner := _make_template(one, root, depth - 1)) is not None:
             template[name], asked = inner, True
         elif name in (schema.get("required") or ()):
-            template[name] = _usual(one)
+            template[name] = _find_usual(one)
     return template if asked and None not in template.values() else None
 
 
-def _usual(schema: Mapping[str, Any]) -> Any:
-    """Return a value that a schema gives itself; None where it gives none."""
+def _find_usual(schema: Mapping[str, Any]) -> Any:
+    """Return the default, example or first value of a schema; None where it has none."""
     listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
     choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]
     empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
@@ -146,8 +152,8 @@ def _usual(schema: Mapping[str, Any]) -> Any:
     return empty.get(schema.get("type")) if given is None else given
 
 
-def _resolved(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
-    """Return a schema with its reference followed, and the first of several that is not null."""
+def _resolve(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+    """Return a schema with its references resolved; of several alternatives the first that is not null."""
     for _ in range(depth):
         if not isinstance(schema, Mapping):
             return {}

@@ -1,4 +1,4 @@
-"""A system under test that is asked over HTTP as its file says: address, key, deadline, retries, probe, documents."""
+"""A system under test that is asked over HTTP, as its TOML file describes: address, key, retries, probe, documents."""
 
 import json
 import logging
@@ -43,7 +43,7 @@ _NOT_THERE = (404, 405)  # HTTP: another version of the system has another path
 
 
 class Server:
-    """A server; every failure is a reply with an error, and nothing else stops."""
+    """A server under test; every failure becomes a reply with an error, and the run continues."""
 
     exact = False
 
@@ -61,7 +61,7 @@ class Server:
         for ending in system.strip:
             plain = plain.rstrip("/").removesuffix(ending)
         self.url = plain
-        # an address may carry a password or a key
+        # an address may contain a password or a key
         self.name = f"{name}:{plain_address(plain)}"
         headers = headers_of(settings.header)
         key_variable = settings.key or system.key
@@ -76,20 +76,20 @@ class Server:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
         self.client = HttpClient(headers, connections=options.threads, secrets=Secrets(secrets))
         self.reader = ReplyReader(system, self.client.secrets, stream=bool(self.values.get("stream")))
-        # what a collection is called is known of each dataset
+        # the collection's name depends on the dataset
         self.template = fill(system.ask.body, {k: v for k, v in self.values.items() if k != "collection"})
         self._path = 0
         self._ids: dict[str, str] = {}
-        """Ids of collections by their names."""
+        """The ids of collections by name."""
         self._probed = False
         self.poll: PollRequest | None = None
-        """How the replies of a server are waited for that turned out to give tasks."""
+        """The poll request, where the probe found that the server returns tasks."""
 
     # ---------------------------------------------------------------- one question
 
     def exchange(self, case: Case, deadline: Deadline, collection: str = "") -> Read:
-        """Ask a question once and return what came back; raise HttpError where that is no reply."""
-        ask, values = self.system.ask, self._of(case, deadline, collection)
+        """Ask a question once and return the content of the reply; raise HttpError where there is no valid reply."""
+        ask, values = self.system.ask, self._make_values(case, deadline, collection)
         began = time.monotonic()
         retrieved = self._retrieve(values, deadline)
         paths = [ask.path] if isinstance(ask.path, str) else list(ask.path)
@@ -100,7 +100,7 @@ class Server:
             try:
                 body = None if ask.method == "GET" else fill(self.template, values)
                 with self.send(path, body, deadline=deadline, method=ask.method) as response:
-                    read = self._ready(response, deadline)
+                    read = self._read_ready(response, deadline)
                 break
             except HttpError as error:
                 if error.status not in _NOT_THERE or self._path + 1 == len(paths):
@@ -109,18 +109,21 @@ class Server:
         read.passages = read.passages or retrieved
         if self.system.ranking is not None:
             read.seconds = time.monotonic() - began
-            read.passages = self._with_ranking(read.passages, values, deadline)
+            read.passages = self._add_ranking(read.passages, values, deadline)
         return read
 
-    def _ready(self, response: Response, deadline: Deadline) -> Read:
-        """Return a reply that a server gives at once, or when the task is done that it gives instead."""
+    def _read_ready(self, response: Response, deadline: Deadline) -> Read:
+        """Return the immediate reply or, if the server returns a task, the reply of the finished task."""
         poll = self.poll or self.system.poll
         if poll is None:
             return self.reader.read(response)
         return poll_reply(response, poll, self, deadline)
 
     def _retrieve(self, values: dict[str, Any], deadline: Deadline) -> Any:
-        """Ask for passages before the answer, where the system wants that; their ids go into the request."""
+        """Request passages before the answer, where the system needs it.
+
+        Their ids go into the request for the answer.
+        """
         retrieve = self.system.retrieve
         if retrieve is None:
             return None
@@ -130,8 +133,8 @@ class Server:
         values |= {"ids": ids, "passages": passages}
         return passages
 
-    def _of(self, case: Case, deadline: Deadline, collection: str) -> dict[str, Any]:
-        """Return what a request can be filled with."""
+    def _make_values(self, case: Case, deadline: Deadline, collection: str) -> dict[str, Any]:
+        """Return the values for the placeholders of a request."""
         forms = self.system.ask.history
         turns = [
             fill(forms.get(turn.role, {"role": "{role}", "content": "{content}"}), turn._asdict())
@@ -147,20 +150,20 @@ class Server:
             "thread": re.sub(r"[^a-zA-Z0-9_-]", "_", f"{collection}-{session}"),
             "as_of": case.labels.get("as_of"),
             "collection": collection,
-            "collection_id": lambda: self._collection_id(collection, deadline),
+            "collection_id": lambda: self._find_collection_id(collection, deadline),
         }
 
-    def _collection_id(self, collection: str, deadline: Deadline) -> str:
+    def _find_collection_id(self, collection: str, deadline: Deadline) -> str:
         documents = self.documents(collection)
         if collection not in self._ids and documents is not None:
             self._ids[collection] = documents.find(deadline) or ""
         if not self._ids.get(collection):
             noun = documents.noun if documents else "collection"
-            raise HttpError(f"no {noun} is named {collection!r}; give one with --set target_collection=NAME")
+            raise HttpError(f"no {noun} is named {collection!r}; name one with --set target_collection=NAME")
         return self._ids[collection]
 
-    def _with_ranking(self, cited: Any, values: Mapping[str, Any], deadline: Deadline) -> list[Any]:
-        """Return the passages of an answer, and behind them those of a search."""
+    def _add_ranking(self, cited: Any, values: Mapping[str, Any], deadline: Deadline) -> list[Any]:
+        """Return the passages of an answer, followed by those of a search."""
         ranking = self.system.ranking
         assert ranking is not None
         shared = {name: value for name, value in self.values["parameters"].items() if name in ranking.parameters}
@@ -176,28 +179,28 @@ class Server:
         return self._options.ingest in ("auto", "fresh")
 
     def documents(self, collection: str) -> Collection | None:
-        """Return the interface for documents, None where there is none."""
+        """Return the interface for documents; None where there is none."""
         ingest = self.system.ingest
         if not ingest:
             return None
         setting = ingest.url[1:-1] if ingest.url.startswith("{") else ""
         url = str(self.values[setting]) if setting else ingest.url
         if not url:
-            # a key that was given for one host must not go to another that nobody named
+            # the key for one host must not be sent to another host that the user has not named
             url = str(httpx.URL(self.url).copy_with(port=ingest.port, path="/")) if ingest.port else self.url
         elif setting not in self._given and parse_url(url, self.url).host != httpx.URL(self.url).host:
             other = f"--set target_{setting}={plain_address(url)}" if setting else "a setting of its own"
-            raise ToolkitError(f"{self.name}: its file names another server for documents; say so with {other}")
+            raise ToolkitError(f"{self.name}: its file names another server for documents; confirm it with {other}")
         address = str(parse_url(url, "http://localhost:8082"))
         return Collection(self.fetch, ingest, collection, self._options, self.values, address)
 
     def collection(self, dataset: Dataset) -> str:
-        """Return what the system calls a dataset's documents."""
+        """Return the name of a dataset's documents in the system."""
         own = str(self.values.get("collection") or "")
         return own or (re.sub(r"\W", "_", dataset.name) if self.system.plain_collection else dataset.name)
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask a question or two, once for the whole run; of a system that has no documents yet, only what it has."""
+        """Ask a few questions, once per run; where documents are still to be uploaded, only check the document list."""
         if self._probed:
             return []
         self._probed = True
@@ -206,7 +209,7 @@ class Server:
         documents = self.documents(collection) if wanted else None
         if documents is None and wanted:
             flags = "--ingest and delete_collection"
-            raise ToolkitError(f"{self.name}: it has no interface for documents; leave out {flags}")
+            raise ToolkitError(f"{self.name}: it has no interface for documents; remove {flags}")
         if documents is None or not self._brings:
             return Probe(self, dataset, collection, self._options).run(cases)
         try:
@@ -218,7 +221,7 @@ class Server:
         return []
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Give the system the documents where that is asked for; else say what the corpus is."""
+        """Upload the documents if requested; else return the size of the corpus."""
         collection = self.collection(dataset)
         documents = self.documents(collection) if self._options.ingest else None
         if documents is None:
@@ -230,13 +233,13 @@ class Server:
         return done.model_copy(update={"notes": notes})
 
     def forget(self, dataset: Dataset) -> None:
-        """Delete what `ingest` gave the system."""
+        """Delete the documents that `ingest` uploaded."""
         documents = self.documents(self.collection(dataset))
         if documents is not None:
             documents.remove(dataset)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield replies as they come, several questions being asked at once."""
+        """Yield replies as they arrive; several questions are asked at the same time."""
         names, collection = dataset.documents.named, self.collection(dataset)
 
         def ask_one(case: Case, deadline: Deadline) -> Reply:
@@ -248,7 +251,7 @@ class Server:
             self.client.close()
 
     def reply(self, case: Case, deadline: Deadline, collection: str, names: Names) -> Reply:
-        """Ask once; what reading a reply raises is that reply's fault, and fails its question alone."""
+        """Ask once; an exception while the reply is read fails only this question."""
         began = time.monotonic()
         try:
             read = self.exchange(case, deadline, collection)
@@ -278,9 +281,9 @@ class Server:
     def send(
         self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str = "", **given: Any
     ) -> Iterator[Response]:
-        """Send a request and yield a response that is a success; an error says which interface gave it."""
+        """Send a request and yield a successful response; an error names the interface that failed."""
         base = (url or self.url).rstrip("/") if path else url or self.url
-        version = re.match(r"/v\d+(?=/)", path)  # is not said twice: …/v1 and /v1/x
+        version = re.match(r"/v\d+(?=/)", path)  # not repeated: …/v1 and /v1/x
         rest = path[version.end() :] if version and base.endswith(version[0]) else path
         try:
             with self.client.send(method, base + rest, body, deadline=deadline, **given) as response:
@@ -294,7 +297,7 @@ class Server:
             raise
 
     def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any:
-        """Return the JSON of a reply, None where a success has no words."""
+        """Return the JSON of a reply; None where a successful reply is empty."""
         with self.send(path, body, deadline=deadline, method=method, **given) as response:
             data = response.read()
         if not data.strip() and method != "POST":
@@ -313,13 +316,13 @@ def _place(passage: Any) -> tuple[Any, Any]:
 
 
 def parse_url(address: str, example: str) -> httpx.URL:
-    """Return an address; raise one that is none."""
+    """Return a parsed address; raise an error for an invalid one."""
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host:
-        raise ToolkitError(f"--target-url {address!r} is not an address; it looks like {example}")
+        raise ToolkitError(f"--target-url {address!r} is not an address; an example is {example}")
     return url
 
 
@@ -327,21 +330,21 @@ def parse_url(address: str, example: str) -> httpx.URL:
 
 
 def secrets_in(url: str, settings: Any = None) -> list[str]:
-    """Return the secrets of an address (its password, its query) and of settings with names that say so."""
+    """Return the secrets of an address (password, query) and of settings whose names mark them as secret."""
     parts = urlsplit(url)
     values = [value for _, value in parse_qsl(parts.query)]
-    return [part for part in (parts.username, parts.password) if part] + values + _hidden_values(settings)
+    return [part for part in (parts.username, parts.password) if part] + values + _find_hidden_values(settings)
 
 
-def _hidden_values(value: Any) -> list[str]:
+def _find_hidden_values(value: Any) -> list[str]:
     if isinstance(value, Mapping):
         own = [v for k, v in value.items() if names_a_secret(str(k)) and isinstance(v, str)]
-        return own + [secret for v in value.values() for secret in _hidden_values(v)]
-    return [secret for one in value for secret in _hidden_values(one)] if isinstance(value, list) else []
+        return own + [secret for v in value.values() for secret in _find_hidden_values(v)]
+    return [secret for one in value for secret in _find_hidden_values(one)] if isinstance(value, list) else []
 
 
 def hide(value: Any) -> Any:
-    """Return settings with secrets hidden by their names, and addresses without password and query."""
+    """Return settings with their secrets hidden, and addresses without password and query."""
     if isinstance(value, Mapping):
         # a header is given by the name of the variable that holds its value
         named = {"header": value["header"]} if "header" in value else {}

@@ -1,4 +1,4 @@
-"""Replies and rows known by their fields, as shapes.toml describes them, and what is at a path of one."""
+"""Recognise replies and rows by their fields, as shapes.toml describes them, and read values at paths."""
 
 import json
 import math
@@ -22,7 +22,7 @@ from exhibit.storage.http_policy import HttpError
 
 @dataclass(frozen=True)
 class Shape:
-    """How one system writes a reply; shapes.toml says what the fields are."""
+    """The form in which one system writes a reply; shapes.toml explains the fields."""
 
     name: str
     marks: tuple[str, ...]
@@ -35,11 +35,11 @@ class Shape:
 _KNOWN = read_beside(__file__)
 SHAPES = TypeAdapter(tuple[Shape, ...]).validate_python(_KNOWN["shape"])
 NAMES = REPLY
-"""What fields are called that are looked for wherever a system puts them."""
+"""The known names of fields that are searched at any place in a reply."""
 
 
 def recognise(reply: Any) -> Shape | None:
-    """Return the shape of a reply or row, None when it is like none of them."""
+    """Return the shape of a reply or row; None where no shape fits."""
     fields = unwrap(reply)
     if not isinstance(fields, Mapping):
         return None
@@ -47,13 +47,13 @@ def recognise(reply: Any) -> Shape | None:
 
 
 def is_truth(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is one of a bundle's questions: its answer is the truth, not a reply."""
+    """Return whether a row is a question of a bundle: then its answer is the expected one, not a reply."""
     replied = {"passages", "retrieved_passages", "reply"} & row.keys()
     return "is_impossible" in row and not replied and recognise(row) in (None, SHAPES[-1])
 
 
 def unwrap(reply: Any) -> Any:
-    """Return what a server wraps: LangServe's `output`, the components of a Haystack pipeline, `data`, `[reply]`."""
+    """Return the reply inside a wrapper: `output`, `data`, `[reply]` or the components of a Haystack pipeline."""
     if isinstance(reply, list) and len(reply) == 1:
         reply = reply[0]
     if not isinstance(reply, Mapping):
@@ -69,34 +69,34 @@ def unwrap(reply: Any) -> Any:
 
 
 def search(path: str, fields: Any) -> Any:
-    """Return what is at a path; None where nothing is, or a function of it does not take what it is given."""
+    """Return the value at a path; None where there is none, or a JMESPath function does not accept its argument."""
     try:
-        return _compiled(path).search(fields)
+        return _compile_path(path).search(fields)
     except (JMESPathError, RecursionError):
         return None
 
 
 @lru_cache(maxsize=256)
-def _compiled(path: str) -> Any:
+def _compile_path(path: str) -> Any:
     return jmespath.compile(path)
 
 
 def first_words(paths: Iterable[str], fields: Any) -> str | None:
-    """Return the first text with words in it at some paths."""
+    """Return the first non-empty text at these paths."""
     values = (search(path, fields) for path in paths)
     return next((text for text in values if isinstance(text, str) and text.strip()), None)
 
 
 def items_at(path: str, fields: Any) -> list[Any]:
-    """Return the list at a path, empty where there is nothing; raise where a server sent something else."""
+    """Return the list at a path; empty where there is nothing; raise an error where the value is not a list."""
     held = search(path, fields)
     if held and not isinstance(held, list):
-        raise HttpError(f"{path} of the reply is no list: {describe(held)}")
+        raise HttpError(f"{path} in the reply is not a list: {describe(held)}")
     return held or []
 
 
 def first_list(paths: Iterable[str], fields: Any) -> Any:
-    """Return what the first of some paths has that is not empty; what is empty where all are; None where none is."""
+    """Return the first non-empty value at these paths; else the first empty one; None where there is none."""
     held = [value for path in paths if (value := search(path, fields)) is not None and value is not False]
     return next((value for value in held if _holds_any(value)), held[0] if held else None)
 
@@ -106,7 +106,7 @@ def _holds_any(value: Any) -> bool:
 
 
 def describe(value: Any, *, depth: int = 4) -> str:
-    """Return the shape of a reply in one line: `{result: text, sources: [3 × {page: number}]}`, without its words."""
+    """Return the structure of a reply in one line, such as `{result: text, sources: [3 × {page: number}]}`."""
     if isinstance(value, Mapping):
         if depth == 0:
             return "{…}"
@@ -120,13 +120,13 @@ def describe(value: Any, *, depth: int = 4) -> str:
 
 
 def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...] = object) -> Any:
-    """Return the first field that is called by one of the names for something, and is of a kind; None without one."""
+    """Return the first field with one of the known names and the right type; None without one."""
     held = (fields[key] for key in NAMES[name] if fields.get(key) is not None)
     return next((value for value in held if isinstance(value, kind)), None)
 
 
 def read_number(value: Any) -> float | None:
-    """Return a finite number, None for anything else."""
+    """Return a finite number; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -137,16 +137,16 @@ def read_number(value: Any) -> float | None:
 
 
 def read_count(value: Any) -> int | None:
-    """Return a whole number from 0, given as one or in digits; None for anything else."""
+    """Return a whole number from 0, given as a number or as digits; None for anything else."""
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def read_usage(reply: Any) -> dict[str, float]:
-    """Return the tokens and the cost of a reply under our names; what is not told, or is 0 by default, is left out."""
+    """Return the tokens and the cost of a reply under our names; missing values and zeros are left out."""
     usage: dict[str, float] = {}
-    for place in _places(reply):
+    for place in _list_places(reply):
         for name in ("tokens_in", "tokens_out", "cost"):
             number = next((read_number(place[key]) for key in NAMES[name] if place.get(key)), None)
             if number is not None and number > 0:
@@ -154,72 +154,72 @@ def read_usage(reply: Any) -> dict[str, float]:
     return usage
 
 
-def _places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
-    """Return the objects that may tell it, the outermost first."""
+def _list_places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
+    """Return the objects that may contain the usage, the outermost first."""
     if not isinstance(reply, Mapping) or not depth:
         return []
     inside = [reply[key] for key in NAMES["usage"] if isinstance(reply.get(key), Mapping)]
     replies = reply.get("replies") or reply.get("choices")
     first = [one for one in replies if isinstance(one, Mapping)][:1] if isinstance(replies, list) else []
     answer = [reply["answer"]] if isinstance(reply.get("answer"), Mapping) else []
-    return [*inside, *(place for one in [*inside, *first, *answer] for place in _places(one, depth - 1))]
+    return [*inside, *(place for one in [*inside, *first, *answer] for place in _list_places(one, depth - 1))]
 
 
 def read_confidence(reply: Any) -> float | None:
-    """Return a confidence from 0 to 1 that a reply or one of its events tells; None where it tells none."""
+    """Return the confidence, from 0 to 1, of a reply or of one of its events; None where there is none."""
     for event in reply if isinstance(reply, list) else [reply]:
-        for place in _wrapped(event):
+        for place in _list_wrapped(event):
             number = read_number(first_of(place, "confidence", (int, float)))
             if number is not None and 0 <= number <= 1:
                 return number
     return None
 
 
-def _wrapped(reply: Any, depth: int = 2) -> Iterator[Mapping[str, Any]]:
+def _list_wrapped(reply: Any, depth: int = 2) -> Iterator[Mapping[str, Any]]:
     if isinstance(reply, Mapping):
         yield reply
         for name in NAMES["wrapper"] if depth else ():
-            yield from _wrapped(reply.get(name), depth - 1)
+            yield from _list_wrapped(reply.get(name), depth - 1)
 
 
-_LONGEST_NAME = 255  # of a file, as file systems have it
+_LONGEST_NAME = 255  # characters of a file name, the limit of file systems
 _PAGE = re.compile(r"#page=(\d{1,9})$")
 _FOOTER = re.compile(r"(?im)^[#*_ ]{0,6}(?:sources?|references?|citations?|quellen?|zdroje)[*_ ]{0,4}:[*_ ]{0,4}")
 _MOST_SOURCES = 100
-"""Lines of such a list that are read."""
+"""The number of lines of such a list that are read."""
 _MARK = re.compile(r"^(?:[-*•]|\[?\d{1,3}[\].):])\s*")
 
 Names = Callable[[str], str | None]
-"""Returns the file of the corpus that a name means, None when it means none."""
+"""Returns the corpus file that a name means; None where it means none."""
 
 
 class PassagesError(ValueError):
-    """What was given is not a list of passages."""
+    """The given value is not a list of passages."""
 
 
 def read_passages(given: Any, *, names: Names, pages_from: int = 1) -> tuple[Passage, ...]:
-    """Return passages in order; raise PassagesError when they are nothing of the kind."""
+    """Return passages in order; raise PassagesError where the value is not a list of passages."""
     if given is None:
         return ()
     if isinstance(given, str):
         given = [given]
     elif isinstance(given, dict):
-        # {"text": […]} and {"part-36.pdf": "…"} are both seen
+        # both {"text": […]} and {"part-36.pdf": "…"} occur
         texts = next(
             (given[key] for key in ("text", "passages", "documents") if isinstance(given.get(key), list)), None
         )
         if texts is None and all(isinstance(one, dict) for one in given.values()):
-            texts = list(given.values())  # {"3": {…}, "7": {…}}: passages by their numbers
+            texts = list(given.values())  # {"3": {…}, "7": {…}}: passages by number
         given = texts if texts is not None else [{"filename": key, "text": value} for key, value in given.items()]
     if not isinstance(given, list):
         raise PassagesError(f"passages are {type(given).__name__}, not a list")
-    return tuple(_passage(one, names, pages_from) for one in given)
+    return tuple(_make_passage(one, names, pages_from) for one in given)
 
 
 def numbers_of(given: Any, passages: Sequence[Passage], *, names: Names) -> tuple[int, ...] | None:
-    """Return which passages, counted from 1, a later list has: by their numbers, or by their words.
+    """Return the numbers, from 1, of the passages that a later list contains, matched by number or by text.
 
-    A passage of the list that is none of them is left out; None where there is no list, or none of it is known.
+    An unknown passage in the list is left out; None where there is no list, or all its passages are unknown.
     """
     if not isinstance(given, list):
         return None
@@ -235,11 +235,11 @@ def numbers_of(given: Any, passages: Sequence[Passage], *, names: Names) -> tupl
 
 
 STAGE_LISTS = ("retrieved", "reranked", "context")
-"""Fields of a reply that say what a stage had: before the reranker, behind it, and before the model."""
+"""The fields of a reply with the passages of a stage: before the reranker, after it, and in the context."""
 
 
 def stage_lists(fields: Any, passages: Any, paths: Mapping[str, Iterable[str]] | None = None) -> dict[str, list[Any]]:
-    """Return the lists of a reply's stages, at their paths or under their usual names; not its passages themselves."""
+    """Return the lists of a reply's stages, at their paths or under their usual names, except its `passages`."""
     lists = {}
     for name in STAGE_LISTS:
         held = first_list((paths or {}).get(name) or (name,), fields)
@@ -252,7 +252,7 @@ def stage_lists(fields: Any, passages: Any, paths: Mapping[str, Iterable[str]] |
 def read_stages(
     lists: Mapping[str, list[Any]], passages: Sequence[Passage], *, names: Names, pages_from: int = 1
 ) -> dict[str, Any]:
-    """Return the fields of a `Reply` that the lists of its stages give."""
+    """Return the fields of a `Reply` that follow from the lists of its stages."""
     before = lists.get("retrieved")
     return {
         "retrieved": None if before is None else read_passages(before, names=names, pages_from=pages_from),
@@ -261,51 +261,51 @@ def read_stages(
     }
 
 
-def _passage(given: Any, names: Names, pages_from: int) -> Passage:
+def _make_passage(given: Any, names: Names, pages_from: int) -> Passage:
     if isinstance(given, str):
-        return _from_string(given, names)
+        return _parse_string(given, names)
     if not isinstance(given, dict):
         raise PassagesError(f"a passage is {type(given).__name__}, not a string or an object")
-    fields = _flat(given)
+    fields = _flatten(given)
     named = [fields[key] for key in NAMES["file"] if isinstance(fields.get(key), str) and fields[key].strip()]
     said, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
-    page = _page(fields, named, pages_from)
+    page = _read_page(fields, named, pages_from)
     return Passage(
         text=first_of(fields, "text", str) or "",
         filename=known or said or None,
         told_filename=said,
         told_provision=str(first_of(fields, "provision", (str, int)) or "")[:_LONGEST_NAME],
-        span=_span(fields) if known else None,
+        span=_read_span(fields) if known else None,
         score=read_number(first_of(fields, "score")),
         page=page,
         told_page=page,
-        told_box=_numbers(fields, "box", 4),
-        told_size=_numbers(fields, "size", 2),
+        told_box=_read_numbers(fields, "box", 4),
+        told_size=_read_numbers(fields, "size", 2),
     )
 
 
-def _flat(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
-    """Return a passage's fields with those of the objects inside it; its own come first."""
+def _flatten(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
+    """Return a passage's fields with those of its nested objects; its own fields win."""
     inside: dict[str, Any] = {}
     for key in NAMES["inside"]:
         if depth and isinstance(given.get(key), Mapping):
-            inside = {**_flat(given[key], depth - 1), **inside}
+            inside = {**_flatten(given[key], depth - 1), **inside}
     return {**inside, **{key: value for key, value in given.items() if value is not None}}
 
 
-def _from_string(given: str, names: Names) -> Passage:
-    """Read `Part 36#page=Offers: words`, which search front ends write, and a file's bare name; the rest are words."""
+def _parse_string(given: str, names: Names) -> Passage:
+    """Read a passage of the form `Part 36#page=Offers: words` or a bare file name; any other string is its text."""
     for match in re.finditer(r":\s", given[:_LONGEST_NAME]):
         name = given[: match.start()].strip()
         if filename := names(name):
             page = _PAGE.search(name)
             number = int(page[1]) if page else None
             return Passage(given[match.end() :], filename, page=number, told_page=number, told_filename=name)
-    return _named_file(given, names) or Passage(given)
+    return _parse_named_file(given, names) or Passage(given)
 
 
-def _named_file(given: str, names: Names) -> Passage | None:
-    """Return the passage that a string names, `[1] nda.pdf, p. 3`; None where it names no file of the corpus."""
+def _parse_named_file(given: str, names: Names) -> Passage | None:
+    """Return the passage that a string such as `[1] nda.pdf, p. 3` names; None where it names no corpus file."""
     for text in dict.fromkeys((given.strip(), _MARK.sub("", given.strip()))) if len(given) <= _LONGEST_NAME else ():
         for name, page in (split_page(text), (text, None)):
             if name and (file := names(name.strip(" []()*_`"))):
@@ -314,16 +314,16 @@ def _named_file(given: str, names: Names) -> Passage | None:
 
 
 def named_sources(answer: str, names: Names) -> tuple[Passage, ...]:
-    """Return the files that an answer lists at its end, `Sources:` and then `[1] nda.pdf, p. 3`."""
+    """Return the files that an answer lists at its end: `Sources:` and then `[1] nda.pdf, p. 3`."""
     head = _FOOTER.search(answer)
     if head is None:
         return ()
     lines = [piece for line in answer[head.end() :].splitlines() for piece in line.split(";")]
-    found = (_named_file(line.strip(), names) for line in lines[:_MOST_SOURCES] if line.strip())
+    found = (_parse_named_file(line.strip(), names) for line in lines[:_MOST_SOURCES] if line.strip())
     return tuple(dict.fromkeys(passage for passage in found if passage is not None))
 
 
-def _span(fields: Mapping[str, Any]) -> Span | None:
+def _read_span(fields: Mapping[str, Any]) -> Span | None:
     ends = fields.get("span")
     if not isinstance(ends, list):
         ends = [first_of(fields, "start"), first_of(fields, "end")]
@@ -331,10 +331,10 @@ def _span(fields: Mapping[str, Any]) -> Span | None:
     return Span(*ends) if whole and 0 <= ends[0] < ends[1] else None
 
 
-def _numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, ...] | None:
-    """Return the first of some fields that is so many numbers."""
+def _read_numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, ...] | None:
+    """Return the first of the known fields that has this count of numbers."""
     for key in NAMES[name]:
-        value = _listed(fields.get(key))
+        value = _parse_list(fields.get(key))
         numbers = [read_number(one) for one in value] if isinstance(value, list) else []
         known = tuple(number for number in numbers if number is not None)
         if len(known) == len(numbers) == count and any(known):
@@ -342,8 +342,8 @@ def _numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, .
     return None
 
 
-def _listed(value: Any) -> Any:
-    """Return a box that is written as JSON in a text as the list that it is."""
+def _parse_list(value: Any) -> Any:
+    """Return a box as a list where it is given as a JSON string."""
     if isinstance(value, str) and value.strip().startswith("["):
         try:
             return json.loads(value)
@@ -352,9 +352,9 @@ def _listed(value: Any) -> Any:
     return value
 
 
-def _page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
+def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
     for key in NAMES["page"]:
-        # a label is what is printed on the page: it counts from 1 whoever writes it
+        # a label is the number printed on the page: it counts from 1 in every system
         held = fields.get(key)
         number = read_count(held[0] if isinstance(held, list) and held else held)
         if number is not None:

@@ -1,4 +1,4 @@
-"""A system under test as a TOML file describes it: what it is asked, where its answer is, how it takes documents."""
+"""The TOML description of a system under test: its requests, the paths in its replies, its interface for documents."""
 
 import json
 import os
@@ -17,19 +17,19 @@ from exhibit.schemas.parsing import faults_in, parse_pair, parse_toml, read_regu
 
 FOLDER = Path(__file__).parents[1] / "targets" / "systems"
 _LONGEST_PATH = 2000
-"""Characters of a JMESPath: the longest of ours has 250."""
+"""The longest JMESPath that is accepted, in characters; the longest of ours has 250."""
 _DEEPEST_PATH = 200
-"""Steps of a JMESPath: each is a call within a call, of which Python allows a thousand."""
+"""The most steps of a JMESPath: each is a nested call, and Python allows a thousand."""
 _OWN_VARIABLE = re.compile(r"EXHIBIT_TARGET_[A-Z0-9_]+")
-"""Variables that a file may name: those that a user has made for servers under test, never another service's key."""
+"""Environment variables that a file may name: only those made for servers under test, never another service's key."""
 
 
 _SETTING = re.compile(r"\{\w+\}")
-"""A path that a setting gives."""
+"""A path that comes from a setting."""
 
 
 def check_path(path: str) -> str:
-    """Return a JMESPath; raise ValueError for one that cannot be read, or is nested too deep to be followed."""
+    """Return a JMESPath; raise ValueError for an invalid one, or one with too many steps."""
     try:
         if len(path) > _LONGEST_PATH:
             raise ValueError(f"a JMESPath of {len(path)} characters, more than {_LONGEST_PATH}")
@@ -38,8 +38,8 @@ def check_path(path: str) -> str:
         if path and not _SETTING.fullmatch(path):
             jmespath.compile(path).search({})
     except RecursionError:
-        raise ValueError("a JMESPath that is nested too deep") from None
-    except JMESPathTypeError:  # a function that does not take nothing is fine
+        raise ValueError("a JMESPath with too many nested steps") from None
+    except JMESPathTypeError:  # a function that does not accept null is valid
         pass
     except JMESPathError as error:
         raise ValueError(f"{path!r} is not JMESPath: {str(error).partition(', for expression')[0]}") from error
@@ -47,7 +47,7 @@ def check_path(path: str) -> str:
 
 
 def read_template(value: Any) -> Any:
-    """Return JSON that is given as such, or as the name of a file with it; `{question}` alone is a template, too."""
+    """Return a JSON template, given as JSON or as the name of a JSON file; `{question}` alone is a template, too."""
     if not isinstance(value, str) or value.strip() in ("", "{question}"):
         return value
     text = value
@@ -55,7 +55,7 @@ def read_template(value: Any) -> Any:
         try:
             text = read_regular(Path(value)).decode("utf-8")
         except OSError as error:
-            raise ValueError(f"{value}: cannot be read: {error.strerror}; give JSON, or a file with it") from error
+            raise ValueError(f"{value}: cannot be read: {error.strerror}; give JSON, or a JSON file's name") from error
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -64,11 +64,11 @@ def read_template(value: Any) -> Any:
 
 JmesPath = Annotated[str, AfterValidator(check_path)]
 Paths = Annotated[tuple[JmesPath, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
-"""The first that leads to something counts; the empty one says that there is nothing of the kind."""
+"""The first path with a value counts; an empty path means that there is no such value."""
 
 
 UrlPath = Annotated[str, Field(pattern=r"^(/|$)")]
-"""What stands behind an address; with the slash it cannot change the address's host."""
+"""The path after the server's address; the leading slash prevents a change of the host."""
 
 
 class _Part(BaseModel):
@@ -76,7 +76,7 @@ class _Part(BaseModel):
 
 
 class TargetSetting(_Part):
-    """What a user can say of a system: `--set target_NAME=VALUE`."""
+    """A setting of a system: `--set target_NAME=VALUE`."""
 
     default: Any = None
     help: str = ""
@@ -93,29 +93,29 @@ class Ask(_Part):
 
     method: str = "POST"
     path: tuple[UrlPath, ...] | UrlPath = ""
-    """Behind the address; of several, the first that the server has."""
+    """The path after the address; of several, the first that the server has."""
     query: dict[str, str] = {}
     body: Any = None
     history: dict[str, Any] = {}
-    """How a turn is written, by role; default: `{"role", "content"}`."""
+    """The form of a turn for each role; default: `{"role", "content"}`."""
     described: dict[str, str] = {}
-    """Where the server says what one setting of ours must look like: `path`, `setting`."""
+    """The address where the server describes a setting: `path`, `setting`."""
 
 
 class ReplyPart(_Part):
-    """Where things are in a whole reply; what is not said is known by the reply's fields."""
+    """Paths in a whole reply; without a path, a value is recognised by the reply's fields."""
 
     unwrap: bool = False
-    """Whether what is looked for is inside `output`, `data`, `result`, or the parts of a pipeline."""
+    """Whether the values are inside `output`, `data`, `result`, or the components of a pipeline."""
     answer: Paths | None = None
     passages: Paths | None = None
     retrieved: Paths = ()
-    """Where the passages before the reranker are, where `passages` are what it made of them."""
+    """The path of the passages before the reranker, where `passages` are those after it."""
     reranked: Paths = ()
     context: Paths = ()
-    """Where the passages, or their numbers from 1, are that the reranker kept, and that the model was given."""
+    """The paths of the passages, or their numbers from 1, that the reranker kept and that the model was given."""
     fields: dict[str, JmesPath] = {}
-    """Fields of a passage (`text`, `filename`, `page`, `score`, `span` …) that are called otherwise."""
+    """The paths of a passage's fields (`text`, `filename`, `page`, `score`, `span` …) that have other names."""
     usage: dict[str, JmesPath] = {}
     pages_from: int = 1
     selected: bool = False
@@ -123,18 +123,18 @@ class ReplyPart(_Part):
     error: JmesPath = ""
     refused: JmesPath = ""
     failed: str = ""
-    """How an answer begins that is an error."""
+    """The text that marks an answer as an error."""
     citations: tuple[str, ...] = ()
-    """How an answer cites passages by their keys: `[ID:{n}]`; they become ranks."""
+    """The form in which an answer cites passages by their keys: `[ID:{n}]`; it is replaced by the rank."""
 
 
 class StreamPart(_Part):
-    """Where things are in an event of a stream; what is not said is where it is in a whole reply."""
+    """Paths in an event of a stream; without a path, that of a whole reply is used."""
 
     format: Literal["json", "text", "parts"] = "json"
-    """Events or lines of JSON; the answer's words alone; lines of a letter and JSON, each read as `{letter: JSON}`."""
+    """`json`: events or lines of JSON; `text`: only the answer's text; `parts`: lines of a letter, a colon and JSON."""
     events: tuple[str, ...] = ()
-    """Events, by their `event:` or their `type`, that carry the answer; without it they are known by their names."""
+    """The events that carry the answer, by `event:` or `type`; without it they are recognised by their names."""
     answer: Paths | None = None
     passages: Paths | None = None
     usage: JmesPath = "@"
@@ -143,7 +143,7 @@ class StreamPart(_Part):
 
 
 class RankingRequest(_Part):
-    """A second request, for passages behind those of the answer."""
+    """A second request, for further passages after those of the answer."""
 
     path: UrlPath
     body: Any
@@ -152,39 +152,39 @@ class RankingRequest(_Part):
 
 
 class PollRequest(_Part):
-    """Requests for a reply that is not ready when the question is taken: a task's id, then its status."""
+    """Requests for a reply that is not ready at once: first for a task's id, then for its result."""
 
     task: JmesPath = "task_id"
-    """Where the first reply has the task's id; `{task}` in the path is its value."""
+    """The path of the task's id in the first reply; it replaces `{task}` in the path."""
     path: UrlPath = ""
     url: JmesPath = ""
-    """Where the first reply has the address to ask, instead of a path."""
+    """The path of the address to poll in the first reply, instead of `task` and `path`."""
     done: JmesPath = ""
-    """What is true of a reply that is ready; without it, whatever has an answer."""
+    """A condition that is true of a finished reply; without it, a reply with an answer is finished."""
     result: JmesPath = "@"
-    """Where the reply is in the last one."""
+    """The path of the reply in the last response."""
     seconds: Annotated[float, Field(gt=0)] = 0.5
-    """Between two requests."""
+    """Seconds between two requests."""
 
 
 class RetrievalRequest(_Part):
-    """A request for passages before the one for an answer, whose body may have `{ids}` and `{passages}`."""
+    """A request for passages before the one for the answer, whose body may have `{ids}` and `{passages}`."""
 
     path: UrlPath
     body: Any
     passages: JmesPath
     ids: JmesPath = ""
-    """Where the ids are that the answer is asked with; without it, the `id` of each passage."""
+    """The path of the ids for the request for the answer; without it, the `id` of each passage."""
 
 
 class Step(_Part):
-    """A request of the interface for documents, and what is read in its reply."""
+    """A request of the interface for documents, with the paths in its reply."""
 
     path: UrlPath
     method: str = "GET"
     body: Any = None
     file: str = ""
-    """The field of a form that takes a file."""
+    """The field of the form that takes the file."""
     form: dict[str, Any] = {}
     items: JmesPath = ""
     name: JmesPath = "name"
@@ -192,15 +192,15 @@ class Step(_Part):
     ready: JmesPath = ""
     error: JmesPath = ""
     next: JmesPath = ""
-    """What `after` is in the request for the next page; with `{page}` in the path pages are numbered."""
+    """The path of the value `after` for the next page; with `{page}` in the path, pages are numbered instead."""
 
 
 class DocumentInterface(_Part):
-    """The interface for documents; `add` alone must be there."""
+    """The interface for documents; only `add` is required."""
 
     url: str = ""
     port: int | None = None
-    """Where it is, where it is another server than the one that answers: an address, or a port of the same host."""
+    """The address of another server for documents, or its port on the same host; without both, the same server."""
     noun: str = "collection"
     id_prefix: str = ""
     check: Step | None = None
@@ -222,10 +222,10 @@ class System(_Part):
     url: str = ""
     example: str = ""
     key: str = ""
-    """The variable that holds the server's key, where `target_key` names none."""
+    """The environment variable with the server's key, where `target_key` names none."""
     key_header: str = "Authorization: Bearer {key}"
     strip: tuple[str, ...] = ()
-    """Endings of an address that are left out: users copy them."""
+    """Endings that are removed from an address, because users copy them with it."""
     plain_collection: bool = False
     settings: dict[str, TargetSetting] = {}
     refuse: dict[str, str] = {}
@@ -237,35 +237,35 @@ class System(_Part):
     retrieve: RetrievalRequest | None = None
     ingest: DocumentInterface | Literal[False] = False
     when: dict[str, Any] = {}
-    """Further values, by the settings that they are for: `stream`, `!assistant`, `api=chat, stream`, `a | b`."""
+    """Further values under a condition on the settings: `stream`, `!assistant`, `api=chat, stream`, `a | b`."""
 
 
 # ---------------------------------------------------------------- files
 
 
 def system_names() -> list[str]:
-    """Return the systems that are described here."""
+    """Return the names of the systems that are described in this package."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def read_system(wanted: str) -> dict[str, Any]:
-    """Return a system's file, one of ours by its name or a user's own; raise ToolkitError that says what is wrong."""
+    """Return the content of a system's file, given by name or path; raise ToolkitError where it is invalid."""
     ours = wanted in system_names()
     path = FOLDER / f"{wanted}.toml" if ours else Path(wanted)
     try:
         content = parse_toml(read_text(path).removeprefix("\ufeff"), where=path)
     except BundleError as error:
-        raise ToolkitError(f"{error}; there are {', '.join(system_names())}") from error
+        raise ToolkitError(f"{error}; the systems are {', '.join(system_names())}") from error
     key = content.get("key")
     if isinstance(key, str) and key and not _OWN_VARIABLE.fullmatch(key):
         raise ToolkitError(
-            f"{path}: key: a file may name variables EXHIBIT_TARGET_…; for {key} give --set target_key={key}"
+            f"{path}: key: a file may name only variables EXHIBIT_TARGET_…; for {key}, add --set target_key={key}"
         )
-    _validated(content, path)
+    _validate(content, path)
     return content
 
 
-def _validated(content: Mapping[str, Any], where: object) -> System:
+def _validate(content: Mapping[str, Any], where: object) -> System:
     try:
         return System.model_validate(dict(content))
     except ValidationError as error:
@@ -273,24 +273,24 @@ def _validated(content: Mapping[str, Any], where: object) -> System:
 
 
 def apply_settings(wanted: str, values: Mapping[str, Any]) -> System:
-    """Return a system as the settings of a run make it; raise where they contradict each other."""
+    """Return a system with the settings of a run applied; raise an error where they contradict each other."""
     content = read_system(wanted)
     for condition, message in content.get("refuse", {}).items():
         if holds(condition, values):
             raise ToolkitError(message)
     for condition, more in content.get("when", {}).items():
         if holds(condition, values):
-            content = _merged(content, more)
-    reply = {key: _value(value, values) for key, value in content.get("reply", {}).items()}
-    return _validated({**content, "reply": {key: value for key, value in reply.items() if value is not None}}, wanted)
+            content = _merge(content, more)
+    reply = {key: _fill_value(value, values) for key, value in content.get("reply", {}).items()}
+    return _validate({**content, "reply": {key: value for key, value in reply.items() if value is not None}}, wanted)
 
 
-def _value(given: Any, values: Mapping[str, Any]) -> Any:
+def _fill_value(given: Any, values: Mapping[str, Any]) -> Any:
     return values.get(given[1:-1], given) if isinstance(given, str) and given.startswith("{") else given
 
 
 def holds(condition: str, values: Mapping[str, Any]) -> bool:
-    """Return whether settings are as `a, !b, c=d | e` says: `,` binds more than `|`."""
+    """Return whether settings satisfy a condition such as `a, !b, c=d | e`: `,` binds more than `|`."""
 
     def one(part: str) -> bool:
         name, equals, wanted = part.strip().removeprefix("!").partition("=")
@@ -300,18 +300,18 @@ def holds(condition: str, values: Mapping[str, Any]) -> bool:
     return any(all(map(one, choice.split(","))) for choice in condition.split("|"))
 
 
-def _merged(base: Any, more: Any) -> Any:
-    """Return a table with another laid over it; `false` takes a field away."""
+def _merge(base: Any, more: Any) -> Any:
+    """Return a table merged with another, whose values win; `false` removes a field."""
     if not isinstance(base, Mapping) or not isinstance(more, Mapping):
         return more
-    laid = {**base, **{key: _merged(base.get(key), value) for key, value in more.items()}}
+    laid = {**base, **{key: _merge(base.get(key), value) for key, value in more.items()}}
     return {key: value for key, value in laid.items() if not (key in more and more[key] is False)}
 
 
 # ---------------------------------------------------------------- settings
 
 
-def _pairs(value: Any) -> Any:
+def _parse_pairs(value: Any) -> Any:
     if isinstance(value, Mapping):
         return value
     given = [value] if isinstance(value, str) else value
@@ -319,14 +319,14 @@ def _pairs(value: Any) -> Any:
 
 
 class ServerSettings(BaseModel):
-    """What every server can be told."""
+    """The settings that every server has."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     url: str = Field("", description="the server's address")
     key: str | None = Field(None, description="VARIABLE of the environment that holds the server's API key")
-    header: Annotated[dict[str, str], BeforeValidator(_pairs)] = Field(
-        {}, description="NAME=VARIABLE: a header, from the environment; repeat"
+    header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = Field(
+        {}, description="NAME=VARIABLE: an HTTP header with its value from the environment; repeat for several"
     )
     parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = Field(
         {}, description="JSON for the system's own settings, sent with every question"
@@ -334,9 +334,9 @@ class ServerSettings(BaseModel):
 
 
 def settings_of(wanted: str) -> type[ServerSettings]:
-    """Return the model of what a system can be told."""
+    """Return the settings model of a system."""
     fields: dict[str, Any] = {}
-    for name, given in _validated(read_system(wanted), wanted).settings.items():
+    for name, given in _validate(read_system(wanted), wanted).settings.items():
         default = "" if given.default is None and (given.required or name == "url") else given.default
         kind: Any = type(default)
         if given.kind == "path":
@@ -352,12 +352,17 @@ def settings_of(wanted: str) -> type[ServerSettings]:
 
 
 def headers_of(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return headers with their values from the environment; raise an error that names the variables, never a value."""
+    """Return headers with values from the environment; raise an error that names missing variables, never a value."""
     missing = [variable for variable in variables.values() if variable not in os.environ]
     if missing:
-        raise ToolkitError(f"target_header: the environment has no {', '.join(sorted(missing))}")
+        raise ToolkitError(
+            f"target_header: the environment has no variable {', '.join(sorted(missing))}; set it before the run"
+        )
     values = {name: os.environ[variable] for name, variable in variables.items()}
     odd = [variables[name] for name, value in values.items() if not (value.isprintable() and value.isascii())]
     if odd:
-        raise ToolkitError(f"target_header: {', '.join(sorted(set(odd)))} cannot be sent: not printable ASCII")
+        raise ToolkitError(
+            f"target_header: the value of {', '.join(sorted(set(odd)))} is not printable ASCII and "
+            "cannot be sent; correct it"
+        )
     return values

@@ -1,4 +1,4 @@
-"""Requests with places for values: `{question}`, `{history}`, `{collection}`."""
+"""Fill the placeholders of requests: `{question}`, `{history}`, `{collection}`."""
 
 import re
 from collections.abc import Mapping
@@ -7,19 +7,19 @@ from urllib.parse import quote
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _SPREAD = re.compile(r"\.{3,}")
-"""A key of a template whose value's fields are fields of the object itself."""
+"""A template key whose value's fields are merged into the object itself."""
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a request; a place that is a whole text becomes the value itself, and none where there is no value.
+    """Return a request; a text that is only a placeholder becomes the value itself, and is left out without a value.
 
-    A list's place for a list becomes its items. A value that is a function is called: it is asked for when needed.
+    A placeholder for a list inside a list becomes its items. A value that is a function is called only when needed.
     """
     if isinstance(template, str):
         whole = _PLACE.fullmatch(template)
         if whole and whole[1] in values:
-            return _held(values, whole[1])
-        return _PLACE.sub(lambda place: _text(values, place), template)
+            return _get_value(values, whole[1])
+        return _PLACE.sub(lambda place: _format_value(values, place), template)
     if isinstance(template, Mapping):
         filled: dict[str, Any] = {}
         for key, value in template.items():
@@ -39,27 +39,27 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
 
 
 def fill_path(template: str, values: Mapping[str, Any]) -> str:
-    """Return the path of a request; values are quoted."""
-    return _PLACE.sub(lambda place: quote(_text(values, place), safe=""), template)
+    """Return the path of a request with quoted values."""
+    return _PLACE.sub(lambda place: quote(_format_value(values, place), safe=""), template)
 
 
 def uses_history(template: Any) -> bool:
-    """Return whether a template has a place for what was said before, or for the session that it was said in."""
+    """Return whether a template has a placeholder for the earlier turns or for their session."""
     if isinstance(template, str):
         return "{history}" in template or "{session}" in template or "{thread}" in template
     parts = template.values() if isinstance(template, Mapping) else template if isinstance(template, list) else ()
     return any(map(uses_history, parts))
 
 
-def _held(values: Mapping[str, Any], name: str) -> Any:
+def _get_value(values: Mapping[str, Any], name: str) -> Any:
     value = values[name]
     return value() if callable(value) else value
 
 
-def _text(values: Mapping[str, Any], place: re.Match[str]) -> str:
+def _format_value(values: Mapping[str, Any], place: re.Match[str]) -> str:
     if place[1] not in values:
         return place[0]
-    value = _held(values, place[1])
-    if isinstance(value, list):  # what was said, inside a text
+    value = _get_value(values, place[1])
+    if isinstance(value, list):  # the earlier turns as text
         return "\n".join(f"{turn.get('role', turn.get('type'))}: {turn['content']}" for turn in value)
     return "" if value is None else str(value)

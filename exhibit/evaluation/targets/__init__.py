@@ -1,21 +1,22 @@
 """Systems under test: a TOML file in `systems/` or of your own (`--target my-system.toml`), or a Python file here.
 
-Most systems are a file that says what is asked, where answer and passages are, and how documents are taken
-(docs/targets.md; `systems/langserve.toml` is a short one, `systems/nvidia.toml` one with documents). Code is needed
-only where there is no server: a Python file in this folder is a target when it has
+Most systems are a TOML file with their request, the paths of answer and passages in the reply, and their interface for
+documents (docs/targets.md; `systems/langserve.toml` is short, `systems/nvidia.toml` has documents). Code is needed only
+where there is no server: a Python file in this folder is a target when it has
 
-    class MySettings(BaseModel):            # what it can be told beyond `TargetOptions`; may be left out
-        url: str = Field("", description="where questions are posted")
+    class MySettings(BaseModel):            # its settings beyond `TargetOptions`; optional
+        url: str = Field("", description="the address for questions")
     SETTINGS = MySettings
 
     def open(argument: str | None, options: TargetOptions, settings: MySettings) -> Target: ...
 
-`url` is then `--set target_url=URL`, the key `target_url` of a config file, and a line of `exhibit settings`; without
-SETTINGS a target is opened as `open(argument, options)`. `argument` follows the colon of `--target NAME:ARGUMENT`.
+`url` is then `--set target_url=URL`, the key `target_url` of a config file, and a line of `exhibit settings`. Without
+SETTINGS, a target is opened as `open(argument, options)`. `argument` is the part after the colon in `--target
+NAME:ARGUMENT`.
 
-The target itself has `probe`, `ingest` and `ask`, which are called in this order for each dataset, and may have
-`forget`, which deletes what `ingest` gave the system, and `text(filename)` and `chunks(filename)`, which return a
-document's text and the spans of its chunks where it has these at hand.
+The target itself has `probe`, `ingest` and `ask`, which are called in this order for each dataset. Optional are
+`forget`, which deletes the documents that `ingest` uploaded, and `text(filename)` and `chunks(filename)`, which return
+a document's text and the spans of its chunks.
 """
 
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ from exhibit.schemas.run import Ingestion as Ingestion
 
 
 def target_names() -> list[str]:
-    """Return the targets that can be named: files of systems, and Python files."""
+    """Return the names of all targets: files of systems, and Python files."""
     return sorted({*plugin_names(__name__), *system_names()})
 
 
@@ -59,26 +60,28 @@ def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | 
     return cast(Target, opened)
 
 
-def _settings_model(wanted: str) -> type[BaseModel] | None:
+def _find_settings_model(wanted: str) -> type[BaseModel] | None:
     system = is_system(wanted)
     if system is not None:
         return settings_of(system)
     if wanted.partition(":")[0].replace("-", "_") not in plugin_names(__name__):
         names = ", ".join(name.replace("_", "-") for name in target_names() if name != "function")
-        raise ToolkitError(f"no target {wanted.partition(':')[0]!r}; there are {names}, or a file of yours: FILE.toml")
+        raise ToolkitError(
+            f"no target {wanted.partition(':')[0]!r}; the targets are {names}, or a file of your own: FILE.toml"
+        )
     module, _ = load_plugin(__name__, wanted)
     return cast("type[BaseModel] | None", getattr(module, "SETTINGS", None))
 
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
-    """Return a target's own settings, None where it has none; raise one error that names each that is wrong."""
-    model = _settings_model(wanted)
+    """Return a target's own settings; None where it has none; raise one error that lists every invalid one."""
+    model = _find_settings_model(wanted)
     name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0]
     known = {} if model is None else model.model_fields
     unknown = [f"target_{key}" for key in given if key not in known]
     if unknown:
         there = ", ".join(f"target_{key}" for key in known) or "none"
-        raise ToolkitError(f"{', '.join(unknown)}: not for the target {name}; its settings are {there}")
+        raise ToolkitError(f"{', '.join(unknown)}: not a setting of the target {name}; its settings are {there}")
     if model is None:
         return None
     try:
@@ -88,6 +91,6 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
 
 
 def target_settings() -> dict[str, type[BaseModel]]:
-    """Return the settings that each target says it has, by its name."""
-    models = {name: _settings_model(name) for name in target_names()}
+    """Return the settings model of each target, by its name."""
+    models = {name: _find_settings_model(name) for name in target_names()}
     return {name: model for name, model in models.items() if model is not None}

@@ -1,4 +1,4 @@
-"""This project's own pipeline: one index a dataset, kept between runs while settings and documents stay the same."""
+"""This project's own pipeline: one index per dataset, kept between runs while settings and documents stay the same."""
 
 import hashlib
 import logging
@@ -27,22 +27,25 @@ from exhibit.storage.locations import Location
 
 _log = logging.getLogger(__name__)
 _AT_ONCE = 32
-"""Questions searched and answered together: enough to be embedded side by side, few to be asked again after a stop."""
+"""Questions that are searched and answered in one batch: enough to embed together, few to repeat after a stop."""
 GRADED_DEPTH = 500
-"""Passages ranked where files are graded: those that nobody judged are left out, and ten judged ones must remain.
-On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 with 500 as with 1,000."""
+"""The number of ranked passages where files have grades: ungraded files are left out, and ten graded ones must remain.
+On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 with 500 and with 1,000.
+"""
 
 
 def open(argument: str | None, options: TargetOptions) -> "Builtin":
-    """Return the target; what it is made of comes from the config."""
+    """Return the built-in pipeline of the config."""
     if argument:
-        raise ToolkitError(f"--target builtin takes no argument, not {argument!r}; use --preset and the other settings")
+        raise ToolkitError(
+            f"--target builtin takes no argument, but got {argument!r}; use --preset and the other settings"
+        )
     _check(options)
     return Builtin(options)
 
 
 def _check(options: TargetOptions) -> None:
-    """Raise one error that names every part there is not."""
+    """Raise one error that names every unknown component."""
     config = options.config
     wanted = {"splitter": config.splitter, "store": config.store}
     wanted |= {} if options.embedder else {"embedder": config.embedder}
@@ -73,39 +76,45 @@ class Builtin:
             limits=options.limits,
             embedder=options.embedder,
             llm=options.llm,
-            # unless the user says so, OPENAI_TIMEOUT or the model's own minute holds
+            # without the user's own value, OPENAI_TIMEOUT or the model's default of one minute applies
             timeout=options.timeout if options.timeout != TargetOptions.timeout else None,
         )
         self._sha256: dict[Location, str] = {}
-        """The documents' checksums that the index is called by."""
+        """The checksums of the documents, from which the name of the index is made."""
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Say nothing: its parts are checked when it is opened."""
+        """Return no notes: the components are checked when the target is opened."""
         return []
 
     # ---------------------------------------------------------------- the index
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Open the index of these documents and settings, built first where there is none."""
+        """Open the index of these documents and settings; build it if it does not exist."""
         folder = self.index_folder(dataset)
-        # beside the folder, which is replaced as a whole: of two runs that need one index, the second finds it made
+        # the lock is beside the folder, which is replaced as a whole; of two runs with the same index, the second one
+        # reuses it
         folder.parent.mkdir(parents=True, exist_ok=True)
-        waiting = f"{folder}: another run is making it; waiting for it to end"
+        waiting = f"{folder}: another run is building this index; waiting until it is done"
         with lock_folder(folder.with_name(f"{folder.name}.turn"), busy=waiting, say=_log.warning):
             return self._ingest(dataset, folder)
 
     def _ingest(self, dataset: Dataset, folder: Path) -> Ingestion:
         if self._options.ingest == "fresh" or not (folder / MANIFEST).is_file():
             if self._options.ingest == "never":
-                raise BundleError(f"{folder}: no index of {dataset.name} with these settings; leave out --ingest never")
+                raise BundleError(
+                    f"{folder}: no index of {dataset.name} with these settings; remove --ingest never to build it"
+                )
             return self._build(dataset, folder)
         self._pipeline.open(folder)
-        report = _built_before(folder, dataset, self._options.config)
-        # a limit that is higher now, or a machine that was busy then, may be why a document was set aside
+        report = _read_ingestion(folder, dataset, self._options.config)
+        # a document may have been skipped because of a lower limit or a busy machine, so it is tried again
         return report if not report.set_aside or self._options.ingest == "never" else self._add(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:
-        """Return where the index is kept: its name changes with every setting and document that decides it."""
+        """Return the folder of the index.
+
+        Its name depends on every setting and document that determines its content.
+        """
         config = self._options.config
         parts = [FORMAT, config.ingest_hash, self._pipeline.embedder.name]
         self._sha256 = {path: sha256_of(path) for _, path in sorted(dataset.files.items())}
@@ -124,18 +133,18 @@ class Builtin:
             pages_per_second=speed,
             chunks=report.chunks,
             seconds=report.seconds,
-            set_aside=[_without_folders(reason, dataset) for reason in report.set_aside],
+            set_aside=[_strip_folders(reason, dataset) for reason in report.set_aside],
         )
 
     def _add(self, dataset: Dataset, folder: Path) -> Ingestion:
-        """Add what an index lacks, as far as it can be used now."""
+        """Add the missing documents to an index, if it can be used."""
         index = open_index(folder, self._options.config)
         report = self._pipeline.add(*(path for name, path in sorted(dataset.files.items()) if name not in index))
-        set_aside = tuple(_without_folders(reason, dataset) for reason in report.set_aside)
-        return _built_before(folder, dataset, self._options.config).model_copy(update={"set_aside": set_aside})
+        set_aside = tuple(_strip_folders(reason, dataset) for reason in report.set_aside)
+        return _read_ingestion(folder, dataset, self._options.config).model_copy(update={"set_aside": set_aside})
 
     def text(self, filename: str) -> str | None:
-        """Return a document's text from the index: no document is read a second time."""
+        """Return a document's text from the index, so that no document is read twice."""
         return self._pipeline.text(filename)
 
     def chunks(self, filename: str) -> list[Span]:
@@ -145,20 +154,20 @@ class Builtin:
     # ---------------------------------------------------------------- questions
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield the replies in order, a batch of questions at a time."""
+        """Yield the replies in order, one batch of questions at a time."""
         self._pipeline.open(self.index_folder(dataset))
         graded = any(case.grades for case in cases)
         depth = max(GRADED_DEPTH, self._options.config.depth) if graded else None
-        # a model is told what to choose from; in a search those words would only be in the way
+        # the choices are for the model only; in a search their words would be noise
         asks = self._pipeline.llm is not None
-        questions = [_asked(case if asks else replace(case, question=without_choices(case))) for case in cases]
+        questions = [_join_history(case if asks else replace(case, question=without_choices(case))) for case in cases]
         for start in range(0, len(cases), _AT_ONCE):
-            replies = self._replies(questions[start : start + _AT_ONCE], depth)
+            replies = self._make_replies(questions[start : start + _AT_ONCE], depth)
             for position, reply in enumerate(replies, start):
-                yield NumberedReply(position, self._labelled(cases[position], reply))
+                yield NumberedReply(position, self._add_label(cases[position], reply))
 
-    def _labelled(self, case: Case, reply: Reply) -> Reply:
-        """Return a reply that begins with a label, where one is asked for and no language model makes the choice."""
+    def _add_label(self, case: Case, reply: Reply) -> Reply:
+        """Return a reply that begins with a label, where one is requested and no language model chooses it."""
         if not case.choices or reply.error or reply.answer is None or self._pipeline.llm is not None:
             return reply
         reranker = self._pipeline.reranker
@@ -166,26 +175,26 @@ class Builtin:
         label = choose(replace(case, reply=reply), passages, reranker.score if reranker else None)
         return replace(reply, answer=f"{label}. {reply.answer}")
 
-    def _replies(self, questions: Sequence[str], depth: int | None) -> list[Reply]:
+    def _make_replies(self, questions: Sequence[str], depth: int | None) -> list[Reply]:
         """Return the replies to some questions, each with its share of the time."""
         began = time.monotonic()
         results = self._pipeline.search(questions, depth=depth)
         searched = (time.monotonic() - began) / len(results)
         if not self._options.answers:
-            return [_reply(retrieved, seconds=searched) for retrieved in results]
+            return [_make_reply(retrieved, seconds=searched) for retrieved in results]
         answered = self._pipeline.answer_from(results)
         each = (time.monotonic() - began) / len(results) - searched
-        return [_answered(one, searched + one.answer.usage.get("seconds", each)) for one in answered]
+        return [_make_answered_reply(one, searched + one.answer.usage.get("seconds", each)) for one in answered]
 
 
-def _asked(case: Case) -> str:
-    """Return a question with those before it in its conversation: the pipeline remembers nothing."""
+def _join_history(case: Case) -> str:
+    """Return a question with the earlier questions of its conversation: the pipeline has no memory."""
     return " ".join([*(turn.content for turn in case.history if turn.role == "user"), case.question])
 
 
-def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
-    passages = tuple(map(_passage, retrieved.ranked))
-    before = None if retrieved.before is None else tuple(map(_passage, retrieved.before))
+def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
+    passages = tuple(map(_make_passage, retrieved.ranked))
+    before = None if retrieved.before is None else tuple(map(_make_passage, retrieved.before))
     confidence = None if retrieved.confidence is None else round(retrieved.confidence, 6)
     ranks = {(hit.chunk.document, hit.chunk.span): rank for rank, hit in enumerate(retrieved.ranked, 1)}
     chosen = [ranks.get((hit.chunk.document, hit.chunk.span)) for hit in retrieved.selected]
@@ -201,12 +210,12 @@ def _reply(retrieved: Retrieved, *, seconds: float) -> Reply:
     )
 
 
-def _passage(hit: Hit) -> Passage:
+def _make_passage(hit: Hit) -> Passage:
     return Passage(hit.text, hit.chunk.document, hit.chunk.span, round(hit.score, 6), hit.chunk.page)
 
 
-def _answered(one: Answered, seconds: float) -> Reply:
-    reply, answer = _reply(one.retrieved, seconds=seconds), one.answer
+def _make_answered_reply(one: Answered, seconds: float) -> Reply:
+    reply, answer = _make_reply(one.retrieved, seconds=seconds), one.answer
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
     ranks = {source.number: _rank(source, one.retrieved.ranked) for source in one.context.sources}
@@ -218,7 +227,7 @@ def _answered(one: Answered, seconds: float) -> Reply:
 
 
 def _rank(source: Source, ranked: Sequence[Hit]) -> int:
-    """Return the rank (from 1) of the passage that a source is, or was cut from."""
+    """Return the rank, from 1, of the passage that a source is, or was cut from."""
     span = source.hit.chunk.span
     for rank, hit in enumerate(ranked, 1):
         own = hit.chunk.span
@@ -228,7 +237,7 @@ def _rank(source: Source, ranked: Sequence[Hit]) -> int:
 
 
 def renumber(text: str, ranks: dict[int, int]) -> str:
-    """Return an answer whose citations are ranks: a source's own number skips passages that say the same."""
+    """Return an answer with ranks as citations: the numbers of sources skip duplicate passages."""
     if all(number == rank for number, rank in ranks.items()):
         return text
 
@@ -238,16 +247,16 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
     return rewrite_citations(text, lambda written, _: re.sub(r"\d+", rank, written))
 
 
-def _built_before(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
-    """Return what an index that was built before tells of itself."""
+def _read_ingestion(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
+    """Return the ingestion record of an index that was built before."""
     index = open_index(folder, config)
     missing = [f"{name}: not in the index" for name in sorted(dataset.files) if name not in index]
     pages = sum(entry.pages or 0 for entry in index.documents)
     return Ingestion(files=len(dataset.files), pages=pages, chunks=len(index), set_aside=missing)
 
 
-def _without_folders(reason: str, dataset: Dataset) -> str:
-    """Return why a document was set aside, with its name and not where it lies on this machine."""
+def _strip_folders(reason: str, dataset: Dataset) -> str:
+    """Return why a document was skipped, with its file name instead of its path on this machine."""
     for name, path in dataset.files.items():
         if str(path) in reason:
             return reason.replace(str(path), name)

@@ -1,7 +1,7 @@
 """A Python function under test: `exhibit.evaluate(bundle, target=function)`, plain or async, in this process.
 
-It is called with a question, and with `history`, `session` and `as_of` where it has parameters of these names. It
-returns the answer as a text, or an object or a mapping with `answer` and `passages`, or what `shapes.toml` knows.
+It is called with a question, and with `history`, `session` and `as_of` if it has parameters of these names. It returns
+the answer as a text, an object or a mapping with `answer` and `passages`, or any shape of `shapes.toml`.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http_policy import Deadline, HttpError
 
 _DEEPEST = 6
-"""Objects inside objects that are looked into: a passage's metadata is at the third."""
+"""The depth of nested objects that are read: a passage's metadata is at the third level."""
 _TRIED = 3
-"""Questions, spread over the set, that may fail before a function is given up."""
+"""A function is rejected when this many questions from all parts of the dataset fail."""
 
 
 def open(_argument: str | None, options: TargetOptions) -> "Function":
-    """Return the function that was given."""
+    """Return the target for the function in the options."""
     if options.function is None:
-        raise ToolkitError("--target function is for Python: exhibit.evaluate(bundle, target=my_function)")
+        raise ToolkitError("--target function works from Python only: exhibit.evaluate(bundle, target=my_function)")
     return Function(options.function, options)
 
 
 class Function:
-    """Calls a function; whatever it raises fails its question alone."""
+    """Calls a function; an exception fails only the question that caused it."""
 
     exact = False
 
@@ -44,11 +44,11 @@ class Function:
         self.name = f"function:{named}"
         try:
             self._takes = set(inspect.signature(function).parameters) & {"history", "session", "as_of"}
-        except (TypeError, ValueError):  # built in, or written in C
+        except (TypeError, ValueError):  # a built-in function, or one written in C
             self._takes = set()
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask one question; others where it fails."""
+        """Ask one question, and others if it fails."""
         errors = []
         for case in cases[:: max(1, len(cases) // _TRIED)][:_TRIED]:
             try:
@@ -59,16 +59,16 @@ class Function:
             if reply.error:
                 errors.append(reply.error)
                 continue
-            none = f"{self.name}: a reply without passages: what needs them cannot be measured"
+            none = f"{self.name}: the reply has no passages: metrics that need passages cannot be measured"
             return [] if reply.passages else [none]
         raise ToolkitError(f"{self.name}: none of {len(errors)} questions was answered. The first error: {errors[0]}")
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Say what the corpus is: the function has its own copy."""
+        """Return the size of the corpus: the function has its own copy."""
         return count_only(dataset, self._options)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield replies as they come, several questions being asked at once."""
+        """Yield replies as they arrive; several questions are asked at the same time."""
         names = dataset.documents.named
         yield from ask_all(cases, lambda case, deadline: self._ask(case, deadline, names), self._options)
 
@@ -78,14 +78,14 @@ class Function:
         try:
             result = self._function(case.question, **{name: parameters[name] for name in self._takes})
             if inspect.isawaitable(result):
-                result = self._awaited(result, deadline)
+                result = self._await_result(result, deadline)
         except HttpError:
             raise
-        except Exception as error:  # the function's own, whatever it is
+        except Exception as error:  # any exception of the function itself
             raise HttpError(scrub(" ".join(f"{type(error).__name__}: {error}".split()))[:300]) from error
         return read_result(result, names)
 
-    def _awaited(self, result: Any, deadline: Deadline) -> Any:
+    def _await_result(self, result: Any, deadline: Deadline) -> Any:
         async def wait() -> Any:
             return await result
 
@@ -99,35 +99,35 @@ class Function:
 
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:
-        """One loop for all questions, in a thread of its own: async clients belong to the loop they began in."""
+        """One event loop for all questions, in its own thread: an async client belongs to the loop that created it."""
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, daemon=True).start()
         return loop
 
 
 def read_result(result: Any, names: Names) -> Reply:
-    """Return what a function gave as a reply; raise HttpError where there is none in it."""
+    """Return the result of a function as a reply; raise HttpError where it has no answer."""
     if isinstance(result, Reply):
         return result
     if isinstance(result, str | tuple):
         answer, *passages = (result,) if isinstance(result, str) else result
         result = {"answer": answer, "passages": passages[0] if passages else []}
-    plain = _plain(result)
+    plain = _make_plain(result)
     shape = recognise(plain)
     if shape is None:
-        raise HttpError(f"the function gave no answer: {describe(plain)}")
+        raise HttpError(f"the function returned no answer: {describe(plain)}")
     return read_row(plain, shape, names)
 
 
-def _plain(value: Any, depth: int = _DEEPEST) -> Any:
+def _make_plain(value: Any, depth: int = _DEEPEST) -> Any:
     """Return objects as mappings of their public attributes, and tuples as lists."""
     if value is None or isinstance(value, str | int | float) or not depth:
         return value
     if isinstance(value, Mapping):
-        return {str(key): _plain(held, depth - 1) for key, held in value.items()}
+        return {str(key): _make_plain(held, depth - 1) for key, held in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(held, depth - 1) for held in value]
+        return [_make_plain(held, depth - 1) for held in value]
     fields = getattr(value, "__dict__", None) or {
         name: getattr(value, name) for name in getattr(value, "__slots__", ()) if hasattr(value, name)
     }
-    return {key: _plain(held, depth - 1) for key, held in fields.items() if not key.startswith("_")}
+    return {key: _make_plain(held, depth - 1) for key, held in fields.items() if not key.startswith("_")}

@@ -1,10 +1,10 @@
-"""Replies that a system gave elsewhere: `predictions:FILE`, JSON, JSONL or CSV, one object or row a question.
+"""Replies from a file: `predictions:FILE`, JSON, JSONL or CSV, one object or row per question.
 
 {"id": 7, "dataset": "cuad", "question": "…", "answer": "…", "passages": ["…", {"filename": "…", "text": "…"}]}
 
-A reply is found by its dataset and id, or by its question. The shapes of `shapes.toml` are read as well: results of
-NVIDIA's blueprint, LangChain, LlamaIndex, Haystack, ragas, evaltools, a run of this project. What was recognised is
-said; a field that holds the truth is never taken for a reply.
+A reply is matched by its dataset and id, or by its question. The shapes of `shapes.toml` are accepted as well: results
+of NVIDIA's blueprint, LangChain, LlamaIndex, Haystack, ragas, evaltools, a run of this project. The recognised shape is
+reported; a field with the expected answer is never read as a reply.
 """
 
 import ast
@@ -28,18 +28,18 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import LazyLines
 
 _FEW = 3
-"""So many answers must equal the truth, and all of them, before a file is suspected to hold the truth."""
+"""A file is suspected to contain expected answers when at least this many answers, and all of them, equal them."""
 
 
 def open(argument: str | None, options: TargetOptions) -> "Predictions":
     """Return the replies of a file."""
     if not argument:
-        raise ToolkitError("--target predictions needs a file: predictions:FILE")
+        raise ToolkitError("--target predictions needs a file: --target predictions:FILE")
     return Predictions(Path(argument), options)
 
 
 class Predictions:
-    """Replies by question; a question without one is a failure, not a wrong answer."""
+    """Replies by question; a question without a reply is a failure, not a wrong answer."""
 
     exact = False
 
@@ -48,52 +48,59 @@ class Predictions:
         self._path = path
         self._options = options
         self._places: dict[tuple[str | None, str | None, str | None], int] = {}
-        """Which row is for a dataset, id and question, of which some may not be told."""
+        """The row of a dataset, id and question; parts that the row does not give are None."""
         self._rows = read_rows(path)
         self._shape = _shape(path, self._rows)
         self._alike: set[str] = set()
-        """Questions that several rows are for."""
+        """Questions that several rows have."""
         for place, row in enumerate(self._rows):
             question, id = question_of(row), id_of(row)
             first = self._places.setdefault((row.get("dataset"), id, question), place)
             if first != place and id is not None:
-                raise ToolkitError(f"{path}: rows {first + 1} and {place + 1} are both for {id!r}: which one counts?")
-            if question is not None:  # ids of another numbering: the question tells
+                raise ToolkitError(f"{path}: rows {first + 1} and {place + 1} are both for {id!r}; remove one of them")
+            if question is not None:  # the ids are of another numbering, so the questions decide
                 first = self._places.setdefault((row.get("dataset"), None, question), place)
                 self._alike |= {question} if first != place else set()
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Say what the rows were recognised as and how many questions they cover; refuse a file of truths."""
+        """Report the recognised shape and how many questions have a row.
+
+        Raise an error for a file of expected answers.
+        """
         predicted = [case for case in cases if self._place(dataset.name, case) is not None]
         where = f"{self._path.name}: "
         self._refuse_alike(dataset, predicted, where)
         if not predicted:
             asked = cases[0].question if len(cases[0].question) <= 80 else f"{cases[0].question[:79]}…"
-            raise ToolkitError(f"{where}no row is for a question of {dataset.name}, such as {cases[0].id!r}: {asked}")
+            raise ToolkitError(
+                f"{where}no row is for a question of {dataset.name}, such as {cases[0].id!r}: {asked}; "
+                "is the file for another bundle?"
+            )
         if len(predicted) >= _FEW and all(_says_the_truth(case, self._row(dataset.name, case)) for case in predicted):
             raise ToolkitError(
-                f"{where}these are the questions of {dataset.name} with their truths, not replies to them"
+                f"{where}contains the questions of {dataset.name} with the expected answers; give a file with the "
+                "system's replies"
             )
-        notes = [f"{where}read as {self._shape.name}{self._taken_for(self._row(dataset.name, predicted[0]))}"]
+        notes = [f"{where}read as {self._shape.name}{self._describe_fields(self._row(dataset.name, predicted[0]))}"]
         if len(predicted) < len(cases):
             left = len(cases) - len(predicted)
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
         return notes
 
     def _refuse_alike(self, dataset: Dataset, cases: Sequence[Case], where: str) -> None:
-        """Raise where rows are matched by their question alone, and a question stands twice on either side."""
+        """Raise an error where rows are matched by question only, and a question occurs twice."""
         asked = Counter(plain_question(case.question) for case in dataset.cases)
         for case in cases:
             question = plain_question(case.question)
             by_question = self._place(dataset.name, case, by_id=True) is None
             if by_question and (question in self._alike or asked[question] > 1):
                 raise ToolkitError(
-                    f"{where}two questions are alike ({question[:80]!r}), and rows are matched by their question "
-                    "alone: give each row the id of train.json"
+                    f"{where}a question occurs twice ({question[:80]!r}), and the rows have no matching ids: give "
+                    "each row the id of train.json"
                 )
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Say what the corpus is; nothing is read for the replies."""
+        """Return the size of the corpus; the replies need no documents."""
         return count_only(dataset, self._options)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
@@ -119,24 +126,24 @@ class Predictions:
         place = self._place(dataset, case)
         return {} if place is None else self._rows[place]
 
-    def _taken_for(self, row: Mapping[str, Any]) -> str:
-        """Return which fields are taken for what."""
+    def _describe_fields(self, row: Mapping[str, Any]) -> str:
+        """Return a note on how the fields of a row are used."""
         fields = shapes.unwrap(row)
         answer = next((path for path in self._shape.answers if shapes.first_words([path], fields)), None)
         passages = next((path for path in self._shape.passages if shapes.first_list([path], fields)), None)
         truths = [name for name in self._shape.truths if name in fields]
         parts = [f"the answer is {answer}" if answer else "no answer", f"the passages are {passages or 'not given'}"]
-        return f": {', '.join(parts)}" + (f"; {', '.join(truths)} is the truth, and is not read" if truths else "")
+        return f": {', '.join(parts)}" + (f"; {', '.join(truths)} is the expected answer: not read" if truths else "")
 
 
 def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -> Reply:
-    """Return the reply that a row or a result of some shape holds; whatever is wrong with it is one with an error."""
+    """Return the reply in a row of this shape; a row that cannot be read becomes a reply with an error."""
     fields = shapes.unwrap(row)
     reply = fields["reply"] if isinstance(fields.get("reply"), dict) else fields
     if reply.get("error"):
         return Reply(error=str(reply["error"]))
     answer = shapes.first_words(shape.answers, fields)
-    if reply.get("latency") == -1:  # evaltools writes an error for the answer, and this beside it
+    if reply.get("latency") == -1:  # evaltools writes an error as the answer, with a latency of -1
         return Reply(error=answer or "the row is marked as failed")
     held = shapes.first_list(shape.passages, fields)
     try:
@@ -152,7 +159,7 @@ def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -
         answer=answer,
         passages=passages,
         selected=shapes.read_count(reply.get("selected")),
-        seconds=_seconds(reply),
+        seconds=_read_seconds(reply),
         usage={name: value for name, held in (usage or {}).items() if (value := shapes.read_number(held)) is not None},
         first_token=shapes.read_number(reply.get("first_token")),
         confidence=shapes.read_number(reply.get("confidence")),
@@ -161,22 +168,24 @@ def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -
 
 
 def _shape(path: Path, rows: "Rows") -> shapes.Shape:
-    """Return the shape that most rows have; raise an error that shows a row where they are like none that is known."""
+    """Return the shape of most rows; raise an error that shows a row where no shape is known."""
     if all(map(shapes.is_truth, rows)):
-        raise ToolkitError(f"{path}: these are questions with their truths (a train.json), not replies to them")
+        raise ToolkitError(
+            f"{path}: contains questions with expected answers (a train.json); give a file with the system's replies"
+        )
     known = [shape for row in rows if (shape := shapes.recognise(row)) is not None]
     if not known:
         raise ToolkitError(
-            f"{path}: not recognised as replies: {shapes.describe(rows[0]) if rows else 'no rows'}; "
-            'a row looks like {"id" or "question", "answer", "passages": […]}'
+            f"{path}: not recognised as replies: {shapes.describe(rows[0]) if rows else 'no rows'}; a row must be "
+            f'like {{"id" or "question", "answer", "passages": […]}}'
         )
-    # a row whose answer is missing may look like another: the most telling shape that any row has is the file's
+    # a row without an answer may match another shape, so the most frequent shape decides
     names = Counter(shape.name for shape in known)
     return max(known, key=lambda shape: names[shape.name])
 
 
 def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
-    """Return whether a row has the truth for an answer and the gold itself for passages, and nothing else."""
+    """Return whether a row has the expected answer as its answer and the gold as its passages."""
     contexts = row.get("contexts")
     if row.get("answer") != case.truth or not isinstance(contexts, list) or "passages" in row:
         return False
@@ -185,25 +194,25 @@ def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
     return texts == golds and any(isinstance(one, Mapping) for one in contexts)
 
 
-def _seconds(fields: Mapping[str, Any]) -> float | None:
+def _read_seconds(fields: Mapping[str, Any]) -> float | None:
     seconds = shapes.read_number(fields.get("seconds", fields.get("latency")))
     return None if seconds is None or seconds < 0 else seconds
 
 
 def question_of(row: Mapping[str, Any]) -> str | None:
-    """Return the question that a row is for, if it says."""
+    """Return the question of a row; None where it has none."""
     question = shapes.first_of(row, "question", str)
     return None if question is None else plain_question(question)
 
 
 def id_of(row: Mapping[str, Any]) -> str | None:
-    """Return the id of the question that a row is for, if it says."""
+    """Return the id of a row's question; None where it has none."""
     id = shapes.first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
     return None if id is None else str(id)
 
 
 def plain_question(question: str) -> str:
-    """Return a question as it is compared."""
+    """Return a question with its white space normalised, for comparison."""
     return " ".join(question.split())
 
 
@@ -211,40 +220,40 @@ Rows = LazyLines[dict[str, Any]] | list[dict[str, Any]]
 
 
 def read_rows(path: Path) -> Rows:
-    """Return the rows of a file; of one with an object a line only those stay in memory that are looked at."""
+    """Return the rows of a file; the rows of a JSONL file are read from disk when they are needed."""
     if path.suffix.lower() == ".jsonl" and path.is_file():
         lines = LazyLines(path, _row)
-        with suppress(ValueError, RecursionError):  # else it is something else than rows, each on its line
+        with suppress(ValueError, RecursionError):  # otherwise the file does not have one row per line
             if sum(1 for _ in lines):
                 return lines
-    return _whole(path)
+    return _read_whole(path)
 
 
 def _row(line: bytes, where: str) -> dict[str, Any]:
     row = json.loads(line.decode("utf-8").removeprefix("\ufeff"))
-    if not isinstance(row, dict) or _for_no_question(row):
+    if not isinstance(row, dict) or _lacks_question(row):
         raise ValueError(f"{where}: for no question")
-    return _with_nvidia_passages(row)
+    return _join_nvidia_passages(row)
 
 
-def _whole(path: Path) -> list[dict[str, Any]]:
+def _read_whole(path: Path) -> list[dict[str, Any]]:
     text = read_text(path).removeprefix("\ufeff")
-    rows = _csv(text) if path.suffix.lower() in (".csv", ".tsv") else _json(path, text)
-    if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict) and _for_no_question(rows[0]):
-        rows = _inside(rows[0])  # {"samples": […]}, {"results": […]}, and columns as datasets write them
+    rows = _parse_csv(text) if path.suffix.lower() in (".csv", ".tsv") else _parse_json(path, text)
+    if isinstance(rows, list) and len(rows) == 1 and isinstance(rows[0], dict) and _lacks_question(rows[0]):
+        rows = _find_rows(rows[0])  # {"samples": […]}, {"results": […]}, or columns, as `datasets` writes
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise ToolkitError(f"{path}: must be a list of objects, or one object a line")
-    bad = [n for n, row in enumerate(rows) if _for_no_question(row)]
+        raise ToolkitError(f"{path}: must be a list of objects, or one object per line")
+    bad = [n for n, row in enumerate(rows) if _lacks_question(row)]
     if bad:
-        raise ToolkitError(f"{path}: row {bad[0]} has neither an id nor a question: which question is it for?")
-    return [_with_nvidia_passages(row) for row in rows]
+        raise ToolkitError(f"{path}: row {bad[0]} has neither an id nor a question; add one of them")
+    return [_join_nvidia_passages(row) for row in rows]
 
 
-def _for_no_question(row: Mapping[str, Any]) -> bool:
+def _lacks_question(row: Mapping[str, Any]) -> bool:
     return id_of(row) is None and question_of(row) is None
 
 
-def _json(path: Path, text: str) -> Any:
+def _parse_json(path: Path, text: str) -> Any:
     """Return the values of a JSON file, or of JSON lines: a broken line is named by its number."""
     where, rows = "", list[Any]()
     try:
@@ -265,27 +274,27 @@ def _json(path: Path, text: str) -> Any:
     return rows
 
 
-def _csv(text: str) -> list[dict[str, Any]]:
+def _parse_csv(text: str) -> list[dict[str, Any]]:
     csv.field_size_limit(1 << 24)
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
     rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
-    return [{key: _cell(cell) for key, cell in row.items() if key and cell} for row in rows]
+    return [{key: _parse_cell(cell) for key, cell in row.items() if key and cell} for row in rows]
 
 
-def _cell(text: str) -> Any:
-    """Return what a cell means: passages written as JSON or as Python are a list of them, all else is text."""
+def _parse_cell(text: str) -> Any:
+    """Return the value of a cell: a list of passages where it is written as JSON or Python, else the text."""
     if text.lstrip().startswith(("[", "{")):
         for parse in (json.loads, ast.literal_eval):
             try:
                 value = parse(text)
             except (ValueError, SyntaxError, RecursionError, MemoryError):
                 continue
-            # "[1]" is an answer's citation
+            # "[1]" is a citation of an answer
             return value if isinstance(value, dict) or all(isinstance(one, str | dict) for one in value) else text
     return text
 
 
-def _inside(content: Mapping[str, Any]) -> Any:
+def _find_rows(content: Mapping[str, Any]) -> Any:
     lists = [value for value in content.values() if isinstance(value, list)]
     if len(lists) == len(content) > 1 and len({len(value) for value in lists}) == 1:
         return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
@@ -293,12 +302,12 @@ def _inside(content: Mapping[str, Any]) -> Any:
     return objects[0] if objects else [content]
 
 
-def _with_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of NVIDIA's results with its passages' words and names (`contract.pdf_3`: page 3) put together."""
+def _join_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of NVIDIA's results with each passage's text joined to its name (`contract.pdf_3`: page 3)."""
     texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
     if "generated_answer" not in row or not isinstance(texts, list) or not isinstance(names, list):
         return row
-    if len(texts) != len(names):  # a passage without a description has a name and no words: which is which is unknown
+    if len(texts) != len(names):  # unknown which text belongs to which name
         return row
     passages = []
     for text, name in zip(texts, names, strict=True):

@@ -42,15 +42,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one action of a review."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] not in (*_COMMANDS, "-h", "--help"):
-        words = ["make", *words]  # a run or a drafted bundle alone: the page of it
-    options = _parser().parse_args(words)
+        words = ["make", *words]  # a bare run or drafted bundle: make its page
+    options = _make_parser().parse_args(words)
     commands = {"make": _make, "read": _read, "apply": _apply}
     return commands[options.command](options)
 
 
 def _make(options: Any) -> int:
-    run = _opened(options)
-    # never into a bundle, whose files are sealed
+    run = _open_reviewed(options)
+    # never into a bundle, whose files have checksums
     beside = (
         options.run.with_name(f"{options.run.name}-{NAME}") if isinstance(run, DraftedBundle) else options.run / NAME
     )
@@ -58,7 +58,7 @@ def _make(options: Any) -> int:
         run, options.out or beside, by=options.by, size=options.sample, seed=options.seed, language=options.language
     )
     if made.left_out:
-        print_note(f"{made.left_out} pages could not be drawn or did not fit; the questions have their words")
+        print_note(f"{made.left_out} pages could not be drawn or did not fit; their questions show the text instead")
     lines = f"{made.cases} of {made.of} questions, {made.sheets} pages\npage: {made.path}\n"
     command = "apply FILE --bundle DIR --out DIR" if isinstance(run, DraftedBundle) else "read FILE"
     lines += f"next: open the page, judge, save; then exhibit review {command}"
@@ -66,8 +66,8 @@ def _make(options: Any) -> int:
     return 0
 
 
-def _opened(options: Any) -> Reviewed:
-    """Return the drafted bundle or the run that a folder holds."""
+def _open_reviewed(options: Any) -> Reviewed:
+    """Return the drafted bundle or the run in a folder."""
     if (options.run / TRAIN).is_file():
         return DraftedBundle(options.run)
     return ReviewedRun(options.run, paths=options.dataset_paths)
@@ -79,12 +79,12 @@ def _read(options: Any) -> int:
     if reviews[0].of == "bundle":
         files = " ".join(map(str, options.files))
         raise ToolkitError(
-            f"{options.files[0]}: is a review of the bundle {reviews[0].run}, not of a run; "
-            f"apply it: exhibit review apply {files} --bundle DIR --out DIR"
+            f"{options.files[0]}: is a review of the bundle {reviews[0].run}, not of a run; apply it: exhibit review "
+            f"apply {files} --bundle DIR --out DIR"
         )
     folder = options.run or Path("results") / reviews[0].run
     if not folder.is_dir():
-        raise ToolkitError(f"{folder}: no such run; give the one that was reviewed with --run")
+        raise ToolkitError(f"{folder}: no such run; name the reviewed run with --run")
     run = ReviewedRun(folder, paths=options.dataset_paths)
     agreed, shared = agreements(reviews, run.questions), shares(reviews, run.questions)
     outcome = correct(reviews, run, set_aside_wrong=options.set_aside_wrong)
@@ -93,9 +93,9 @@ def _read(options: Any) -> int:
     out = options.out or folder / FOLDER
     for dataset, patch in outcome.patches.items():
         write_json(out / f"patch-{dataset}.json", patch.model_dump(mode="json"))
-    summary = _summary(reviews, agreed, shared, outcome, columns)
+    summary = _make_summary(reviews, agreed, shared, outcome, columns)
     write_json(out / "review.json", summary)
-    lines = _lines(agreed, shared, outcome)
+    lines = _format_lines(agreed, shared, outcome)
     if outcome.corrected:
         lines.append(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
     patches = [out / f"patch-{dataset}.json" for dataset in outcome.patches]
@@ -127,11 +127,13 @@ def _apply_reviews(options: Any) -> int:
     info, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
     open_cases = sum(case.gold is None and not case.better.says_something for one in reviews for case in one.cases)
     if open_cases:
-        print_note(f"{open_cases} cases have no judgment on the proposed words; their questions are as they were")
+        print_note(f"{open_cases} cases have no judgment on the proposed text; their questions are unchanged")
     if reopened:
-        print_note(f"{reopened} questions wait again: the words that were judged are no longer what is proposed")
-    lines = list(map(_agreement, agreed))
-    lines.append(f"{options.out}: {info.sure:,} questions, {info.words(info.sure)}; {info.unsure:,} wait for a person")
+        print_note(f"{reopened} questions are open again: the judged text is no longer the proposed one")
+    lines = list(map(_format_agreement, agreed))
+    lines.append(
+        f"{options.out}: {info.sure:,} questions, {info.words(info.sure)}; {info.unsure:,} still need a person"
+    )
     record = {"bundle": options.out, "sure": info.sure, "unsure": info.unsure, "reopened": reopened}
     record |= {"agreement": [{"of": [one.first, one.second], "kappa": one.kappa, "n": one.n} for one in agreed]}
     print_results(record, "\n".join(lines), as_json=options.json)
@@ -139,12 +141,12 @@ def _apply_reviews(options: Any) -> int:
 
 
 def _add_questions(reviews: Sequence[Review], options: Any) -> int:
-    """Add the questions of reviewers to a bundle that was not drafted; judgments on its runs are applied as a patch."""
+    """Add the reviewers' questions to a bundle that was not drafted; judgments on its runs are applied as a patch."""
     judged = sum(len(review.cases) for review in reviews)
     if judged and not any(review.added for review in reviews):
         files = " ".join(map(str, options.patch))
         raise ToolkitError(
-            f"{options.patch[0]}: holds judgments on a run; make a patch of them first: exhibit review read {files}"
+            f"{options.patch[0]}: contains judgments on a run; make a patch of them first: exhibit review read {files}"
         )
     count = add_questions(reviews, options.bundle, options.out, force=options.force)
     if judged:
@@ -155,21 +157,21 @@ def _add_questions(reviews: Sequence[Review], options: Any) -> int:
 
 
 def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: bool = False) -> None:
-    """Raise where reviews are not of one page, or two of a page are by the same person.
+    """Raise an error where reviews are of different pages, or two of a page are by the same person.
 
-    A folder of drafts grows, and so it is judged on several pages, one after the other.
+    A folder of drafts grows, so it may be judged on several pages, one after the other.
     """
     seen: dict[tuple[str, str], Path] = {}
     for review, path in zip(reviews, files, strict=True):
         key = review.review, review.reviewer
         if review.review != reviews[0].review and not several_pages:
-            raise ToolkitError(f"{path}: is of another page than {files[0]}; read them one by one")
+            raise ToolkitError(f"{path}: belongs to another page than {files[0]}; read each of them separately")
         if key in seen:
-            raise ToolkitError(f"{path}: by {review.reviewer}, as is {seen[key]}; give the later one alone")
+            raise ToolkitError(f"{path}: by {review.reviewer}, like {seen[key]}; give only the later file")
         seen[key] = path
 
 
-def _summary(
+def _make_summary(
     reviews: Sequence[Review],
     agreed: Sequence[Agreement],
     shared: Sequence[JudgedShare],
@@ -191,40 +193,40 @@ def _summary(
     }
 
 
-def _lines(agreed: Sequence[Agreement], shared: Sequence[JudgedShare], outcome: Corrections) -> list[str]:
+def _format_lines(agreed: Sequence[Agreement], shared: Sequence[JudgedShare], outcome: Corrections) -> list[str]:
     lines = []
     for share in shared:
         unclear = f", {share.unclear} unclear" if share.unclear else ""
         over = (
-            f"; in the whole run about {share.estimate:.0%}{_ends(share.ci95, '.0%')}"
+            f"; in the whole run about {share.estimate:.0%}{_format_interval(share.ci95, '.0%')}"
             if share.estimate is not None
             else ""
         )
         what = "gold" if share.aspect == "gold" else "answers"
         lines.append(f"{share.reviewer}: {what} right in {share.right} of {share.judged}{unclear}{over}")
-    lines += map(_agreement, agreed)
+    lines += map(_format_agreement, agreed)
     lines.append(f"corrected: {len(outcome.corrected)} questions")
-    lines += [f"left as it is: {reason}: {len(keys)}" for reason, keys in outcome.left.items()]
+    lines += [f"not corrected: {reason}: {len(keys)}" for reason, keys in outcome.left.items()]
     return lines
 
 
-def _agreement(one: Agreement) -> str:
+def _format_agreement(one: Agreement) -> str:
     what = "on the gold" if one.aspect == "gold" else "on the answers"
-    kappa = "kappa cannot be told" if one.kappa is None else f"kappa {one.kappa:.2f}{_ends(one.ci95, '.2f')}"
-    return f"{one.first} and {one.second} {what}: {kappa}, the same in {one.same} of {one.n}"
+    kappa = "kappa is undefined" if one.kappa is None else f"kappa {one.kappa:.2f}{_format_interval(one.ci95, '.2f')}"
+    return f"{one.first} and {one.second} {what}: {kappa}, they agree in {one.same} of {one.n}"
 
 
-def _ends(ci95: Interval | None, form: str) -> str:
+def _format_interval(ci95: Interval | None, form: str) -> str:
     return f" [{ci95[0]:{form}}, {ci95[1]:{form}}]" if ci95 else ""
 
 
-def _parser() -> argparse.ArgumentParser:
-    kinds = {"positive": parse_positive, "metrics": split_requests, "kinds": _parts, "languages": languages()}
+def _make_parser() -> argparse.ArgumentParser:
+    kinds = {"positive": parse_positive, "metrics": split_requests, "kinds": _split_parts, "languages": languages()}
     words = {"by": ", ".join(BY), "page": NAME, "folder": FOLDER}
     return parser_of("exhibit review", __doc__, read_beside(__file__), kinds, **words)[0]
 
 
-def _parts(text: str) -> list[str]:
+def _split_parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

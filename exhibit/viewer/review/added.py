@@ -1,4 +1,4 @@
-"""Questions that reviewers wrote, as rows of a bundle with located gold."""
+"""Turn the questions that reviewers wrote into rows of a bundle with located gold."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,18 +15,18 @@ from exhibit.viewer.review.source import JOINT
 
 
 def added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: int) -> tuple[list[Row], list[Gold]]:
-    """Return the rows and gold of all questions that reviewers added, numbered from `first` on."""
+    """Return the rows and gold of all questions that reviewers added, numbered from `first`."""
     rows: list[Row] = []
     gold: list[Gold] = []
     for review in reviews:
         for question in review.added:
-            row, lines = _row(question, review.reviewer, bundle, first + len(rows))
+            row, lines = _make_row(question, review.reviewer, bundle, first + len(rows))
             rows.append(row)
             gold += lines
     return rows, gold
 
 
-def _row(added: AddedQuestion, reviewer: str, bundle: BundleFolder, number: int) -> tuple[Row, list[Gold]]:
+def _make_row(added: AddedQuestion, reviewer: str, bundle: BundleFolder, number: int) -> tuple[Row, list[Gold]]:
     labels: dict[str, Label] = {"added_by": reviewer, **({"comment": added.comment} if added.comment else {})}
     answer = added.answer.strip() or JOINT.join(" ".join(context.text.split()) for context in added.contexts)
     row = Row(
@@ -40,15 +40,15 @@ def _row(added: AddedQuestion, reviewer: str, bundle: BundleFolder, number: int)
 
 
 def next_id(bundle: BundleFolder) -> int:
-    """Return the first number that no question of a bundle has."""
+    """Return the first number that is no id of a bundle's questions."""
     return max((int(question.id) for question in bundle.questions), default=-1) + 1
 
 
 def add_questions(reviews: Sequence[Review], root: Path, out: Path, *, force: bool = False) -> int:
-    """Write a bundle with the questions that reviewers added to another; return how many those are."""
+    """Write a bundle with the questions that reviewers added to another one; return the number of added questions."""
     bundle = open_bundle(root)
     if bundle.info is None:
-        raise BundleError(f"{root}: no bundle.json; questions are added to a bundle that Exhibit made")
+        raise BundleError(f"{root}: has no bundle.json; questions can be added only to a bundle that Exhibit made")
     rows, gold = added_rows(reviews, bundle, first=next_id(bundle))
     changed = ChangedBundle([*map(row_of, bundle.questions), *rows], [*bundle.gold, *gold])
     write_changed(bundle, bundle.info, changed, out, {}, force=force)

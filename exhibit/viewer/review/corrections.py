@@ -1,4 +1,4 @@
-"""Corrected gold as a patch for each dataset: gold that most reviewers call wrong and correct alike."""
+"""Turn reviews into a patch of corrected gold for each dataset: gold that most reviewers correct in the same way."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_que
 
 @dataclass
 class Corrections:
-    """The result of reviews: a patch for each dataset that has one, and the unchanged questions with the reason."""
+    """The result of reviews: a patch for each dataset that has one, and the uncorrected questions with the reason."""
 
     patches: dict[str, review.Patch] = field(default_factory=dict)
     corrected: dict[Key, review.Correction] = field(default_factory=dict)
@@ -27,29 +27,29 @@ class Corrections:
 
 
 def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Corrections:
-    """Return the corrections; with `set_aside_wrong` also questions whose gold is wrong and uncorrected."""
+    """Return the corrections; with `set_aside_wrong`, questions with wrong and uncorrected gold are removed, too."""
     outcome = Corrections()
     aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)
     fixes: dict[str, list[review.Correction]] = defaultdict(list)
     judged = by_question(reviews)
     for key in sorted(judged, key=lambda key: (key[0], str(key[1]))):
         row = run.questions.get(key)
-        reason = _refusal(key, row, judged[key])
+        reason = _explain_refusal(key, row, judged[key])
         if reason:
             if reason != "right":
                 outcome.left[reason].append(key)
             continue
         wrong = [one for one in judged[key] if one[1].gold == "wrong"]
-        better = _agreed([case.better for _, case in wrong if case.better.says_something])
+        better = _find_agreed([case.better for _, case in wrong if case.better.says_something])
         if isinstance(better, review.Better) and row is not None:
-            fix = _correction(key, row, better, wrong, run)
+            fix = _make_correction(key, row, better, wrong, run)
             if fix is None:
-                outcome.left["the words marked are not in the document"].append(key)
+                outcome.left["the marked words are not in the document"].append(key)
                 continue
             outcome.corrected[key] = fix
             fixes[key[0]].append(fix)
         elif set_aside_wrong and better == _NOBODY:
-            words = _comments(wrong) or "reviewers call its gold wrong"
+            words = _join_comments(wrong) or "reviewers call its gold wrong"
             aside[key[0]].append(review.SetAsideQuestion(id=int(key[1]), reason=words))
         else:
             outcome.left[str(better)].append(key)
@@ -64,15 +64,15 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wro
     return outcome
 
 
-_NOBODY = "wrong, and nobody marked better words"
+_NOBODY = "wrong, but nobody marked better words"
 _DIFFER = "wrong, but the better words differ"
 
 
-def _comments(wrong: Judged) -> str:
+def _join_comments(wrong: Judged) -> str:
     return "; ".join(dict.fromkeys(" ".join(case.comment.split()) for _, case in wrong if case.comment.strip()))
 
 
-def _refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
+def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
     """Return why a question is not corrected; empty where more reviewers call its gold wrong than right."""
     votes = Counter(case.gold for _, case in judged)
     if votes["wrong"] == 0:
@@ -81,10 +81,10 @@ def _refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
         return "reviewers are divided"
     if row is None:
         return "not in this run"
-    return "" if isinstance(key[1], int) else "its id is no number, so no converter knows it"
+    return "" if isinstance(key[1], int) else "its id is not a number, so no converter knows it"
 
 
-def _agreed(given: Sequence[review.Better]) -> review.Better | str:
+def _find_agreed(given: Sequence[review.Better]) -> review.Better | str:
     """Return the corrected gold of one reviewer, or of several that agree."""
     if not given:
         return _NOBODY
@@ -95,7 +95,7 @@ def _agreed(given: Sequence[review.Better]) -> review.Better | str:
     return given[0].model_copy(update={"answer": answers[0] if answers else ""})
 
 
-def _correction(
+def _make_correction(
     key: Key, row: RunQuestion, better: review.Better, wrong: Judged, run: ReviewedRun
 ) -> review.Correction | None:
     contexts = []
@@ -110,14 +110,14 @@ def _correction(
         was=review.gold_digest((gold.filename, gold.text) for gold in row.gold),
         contexts=contexts,
         is_impossible=better.is_impossible,
-        answer=better.answer.strip() or _answer(row, contexts),
+        answer=better.answer.strip() or _make_answer(row, contexts),
         reviewers=[name for name, _ in wrong],
-        reason=_comments(wrong),
+        reason=_join_comments(wrong),
     )
 
 
-def _answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> str | None:
-    """Return the expected answer anew where it was made of the gold's own words; None where it stays."""
+def _make_answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> str | None:
+    """Return the corrected expected answer where it was made of the gold's own words; None where it is unchanged."""
     if not contexts:
         return None
     quotes = fold("".join(gold.text or "" for gold in row.gold), loose=True)
@@ -130,21 +130,21 @@ def _answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> str |
 def rescore_run(run: ReviewedRun, corrections: Mapping[Key, review.Correction]) -> tuple[list[Table], list[Table]]:
     """Return the run's tables as they are, and with the corrected questions scored against their better gold.
 
-    What needs a judge, or the whole corpus, keeps its value; the judge's mark of correctness is taken away where the
-    expected answer changed.
+    Metrics that need a judge or the whole corpus keep their values; the judge's mark of correctness is removed where
+    the expected answer changed.
     """
     before = read_tables(run)
     after = []
     for table in before:
         mine = {key[1]: fix for key, fix in corrections.items() if key[0] == table.name}
-        after.append(_with(table, _scores(run, table, mine), mine) if mine else table)
+        after.append(_replace_scores(table, _rescore_rows(run, table, mine), mine) if mine else table)
     return before, after
 
 
-def _scores(
+def _rescore_rows(
     run: ReviewedRun, table: Table, fixes: Mapping[int | str, review.Correction]
 ) -> dict[int | str, dict[str, float | None]]:
-    cases = [_case(run, (table.name, id), fix) for id, fix in fixes.items()]
+    cases = [_make_case(run, (table.name, id), fix) for id, fix in fixes.items()]
     measured = run.config.measured
     options = Options(parity=cast(Parity, measured.parity or ""))
     options = replace(options, ks=tuple(measured.ks)) if measured.ks else options
@@ -158,7 +158,7 @@ def _scores(
     return {case.id: {name: values[name][at] for name in anew} for at, case in enumerate(cases)}
 
 
-def _with(
+def _replace_scores(
     table: Table, scores: Mapping[int | str, Mapping[str, float | None]], fixes: Mapping[int | str, review.Correction]
 ) -> Table:
     stale = {id for id, fix in fixes.items() if fix.answer or fix.is_impossible}
@@ -172,14 +172,14 @@ def _with(
     return replace(table, values=prefer_judge(columns), repeats=())
 
 
-def _case(run: ReviewedRun, key: Key, fix: review.Correction) -> Case:
+def _make_case(run: ReviewedRun, key: Key, fix: review.Correction) -> Case:
     row = run.questions[key]
     golds = tuple(
         GoldPassage(
             context.filename,
             context.text,
             (tuple(Span(*span) for span in context.spans),) if context.spans else (),
-            _pages(run.document(key[0], context.filename), [Span(*span) for span in context.spans]),
+            _find_pages(run.document(key[0], context.filename), [Span(*span) for span in context.spans]),
         )
         for context in fix.contexts
     )
@@ -191,20 +191,20 @@ def _case(run: ReviewedRun, key: Key, fix: review.Correction) -> Case:
         is_impossible=fix.is_impossible,
         filename=golds[0].filename if golds else row.filename,
         labels=row.labels,
-        reply=_reply(run, key[0], row.reply),
+        reply=_make_reply(run, key[0], row.reply),
     )
 
 
-def _pages(document: Document | None, spans: Sequence[Span]) -> tuple[int, ...]:
+def _find_pages(document: Document | None, spans: Sequence[Span]) -> tuple[int, ...]:
     return tuple(sorted({page for span in spans for page in document.pages_of(span)})) if document else ()
 
 
-def _reply(run: ReviewedRun, dataset: str, recorded: RunReply) -> Reply:
-    """Return a reply with the words of all its passages: the file has those of the first alone."""
+def _make_reply(run: ReviewedRun, dataset: str, recorded: RunReply) -> Reply:
+    """Return a reply with the text of all its passages: the file has the text of the first ones only."""
     reply = REPLY.validate_python(recorded.model_dump(exclude_none=True))
     passages = []
     for one in reply.passages:
         document = run.document(dataset, one.filename) if one.filename and one.span else None
         text = document.text[one.span.start : one.span.end] if document and one.span and not one.text else one.text
-        passages.append(replace(one, text=text, pages=_pages(document, [one.span] if one.span else [])))
+        passages.append(replace(one, text=text, pages=_find_pages(document, [one.span] if one.span else [])))
     return replace(reply, passages=tuple(passages))

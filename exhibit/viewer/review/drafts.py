@@ -23,15 +23,15 @@ from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.viewer.review.added import added_rows
 from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question, placed_passage
 
-_ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted anew: fewer say little
-_STEPS = 20  # of Newton's method, which needs about five
-_PRIOR = 5.0  # judgments that the confidence as it was stands for, so that a few do not turn it over
-_PER_STATUS = 0.3  # share of the sample that checks sure drafts: their error rate is told beside every figure
+_ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted again: fewer say little
+_STEPS = 20  # iterations of Newton's method, which needs about five
+_PRIOR = 5.0  # the weight of the old confidence, in judgments, so that a few judgments do not change it much
+_PER_STATUS = 0.3  # the share of sure drafts in the sample: their error rate is shown beside every figure
 
 
 @dataclass
 class DraftedBundle:
-    """A bundle that was drafted, as the review's page takes a run: its questions, sure and unsure, and documents."""
+    """A drafted bundle in the form of a run for the review page: its sure and unsure questions, and its documents."""
 
     folder: Path
     name: str = ""
@@ -42,19 +42,21 @@ class DraftedBundle:
     def __post_init__(self) -> None:
         self.bundle = open_bundle(self.folder)
         if self.bundle.info is None or self.bundle.info.draft is None:
-            raise BundleError(f"{self.folder}: no drafted bundle; review a run of it: exhibit review make results/RUN")
+            raise BundleError(
+                f"{self.folder}: not a drafted bundle; review a run of it: exhibit review make results/RUN"
+            )
         self.info, self.draft = self.bundle.info, self.bundle.info.draft
         self.name = self.name or self.folder.name
 
     @cached_property
     def waiting(self) -> dict[int, tuple[Row, list[Gold]]]:
-        """The rows that wait for a person, with the places that are proposed."""
+        """The rows that need a person's judgment, with the proposed places."""
         taken = {int(question.id) for question in self.bundle.questions}
         return {draft.id: (draft.row, draft.gold) for draft in read_drafts(self.folder, self.bundle.files, taken)}
 
     @cached_property
     def rows(self) -> dict[int, tuple[Row, list[Gold]]]:
-        """Every row by its id, those of train.json before those that wait."""
+        """Every row by its id; those of train.json come before those that need a judgment."""
         gold: dict[int, list[Gold]] = {}
         for line in self.bundle.gold:
             gold.setdefault(line.id, []).append(line)
@@ -64,14 +66,14 @@ class DraftedBundle:
     @cached_property
     def questions(self) -> Questions:
         """The rows in the form of a run's questions, without replies."""
-        return {(self.name, id): self._question(row, gold) for id, (row, gold) in self.rows.items()}
+        return {(self.name, id): self._make_question(row, gold) for id, (row, gold) in self.rows.items()}
 
-    def _question(self, row: Row, gold: Sequence[Gold]) -> RunQuestion:
+    def _make_question(self, row: Row, gold: Sequence[Gold]) -> RunQuestion:
         places = [
             RunGold(
                 filename=line.filename,
                 pages=line.pages,
-                text=_words(row, line),
+                text=_get_words(row, line),
                 places=[line.spans] if line.spans else [],
             )
             for line in gold
@@ -87,11 +89,11 @@ class DraftedBundle:
             filename=gold[0].filename if gold else None,
             labels=labels,
             gold=places,
-            reply=RunReply(error="", confidence=_number(labels.get("confidence"))),
+            reply=RunReply(error="", confidence=_read_number(labels.get("confidence"))),
             verdict=str(labels.get("draft", "")),
         )
 
-    def document(self, dataset: str, filename: str) -> Document | None:  # noqa: ARG002 - there is one
+    def document(self, dataset: str, filename: str) -> Document | None:  # noqa: ARG002 - there is only one dataset
         """Return a document, read once; None where there is none."""
         return self._documents.get(filename)
 
@@ -100,16 +102,16 @@ class DraftedBundle:
         return Documents(self.bundle.files)
 
     def worth_judging(self, size: int) -> list[Key]:
-        """Return the questions that a judgment teaches most about: the least sure first, rare kinds among them.
+        """Return the questions whose judgment is most informative: the least certain first, with rare kinds among them.
 
-        A share of the sample are sure drafts, drawn evenly over what they ask for, to learn how many are wrong.
+        A share of the sample are sure drafts, drawn evenly over their topics, to estimate how many of them are wrong.
         """
         order: dict[str, list[RunQuestion]] = {"unsure": [], "sure": []}
         for row in self.questions.values():
             order["unsure" if row.verdict == "unsure" else "sure"].append(row)
         kinds = Counter(str(row.labels.get("asks_for")) for row in order["unsure"])
-        order["unsure"].sort(key=lambda row: (_far(row), kinds[str(row.labels.get("asks_for"))], row.id))
-        # an order that chance might have drawn, the same on every machine: ids are hashes of what is asked
+        order["unsure"].sort(key=lambda row: (_measure_distance(row), kinds[str(row.labels.get("asks_for"))], row.id))
+        # a random order that is the same on every machine: ids are hashes of the question
         order["sure"].sort(key=lambda row: (int(row.id) * 2654435761 % (1 << 32), row.id))
         checks = min(len(order["sure"]), max(size - len(order["unsure"]), round(size * _PER_STATUS)))
         return [row.key for row in (*order["unsure"][: size - checks], *order["sure"][:checks])]
@@ -119,20 +121,20 @@ Reviewed = ReviewedRun | DraftedBundle
 """The object of a review: a run with its replies, or a bundle of drafted questions."""
 
 
-def _far(row: RunQuestion) -> float:
-    """Return how far a draft is from even odds, where a judgment teaches most."""
+def _measure_distance(row: RunQuestion) -> float:
+    """Return how far the confidence of a draft is from one half, where a judgment is most informative."""
     return abs((row.reply.confidence or 0.0) - 0.5)
 
 
-def _number(value: object) -> float | None:
+def _read_number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _words(row: Row, line: Gold) -> str | None:
+def _get_words(row: Row, line: Gold) -> str | None:
     return row.contexts[line.context].text if line.context is not None else None
 
 
-# ---------------------------------------------------------------- what judgments make of it
+# ---------------------------------------------------------------- the bundle after the judgments
 
 
 def apply_reviews(
@@ -140,9 +142,9 @@ def apply_reviews(
 ) -> tuple[DraftInfo, int]:
     """Write the drafted bundle with the judgments applied; return its draft info and the number of reopened rows.
 
-    Who judged a row is in its labels.
+    The labels of a row name its reviewers.
     """
-    said, reopened = _judged(reviews, drafted)
+    said, reopened = _collect_judged(reviews, drafted)
     fitted = _fit(said, drafted)
     changed, waiting = ChangedBundle(), []
     counts: Counter[str] = Counter()
@@ -155,11 +157,11 @@ def apply_reviews(
                 changed.rows.append(row)
                 changed.gold += gold
             else:
-                waiting.append((row, _labelled(gold, {"draft": "unsure"})))
+                waiting.append((row, _add_labels(gold, {"draft": "unsure"})))
             continue
         counts["reviewed"] += _settle(row, gold, judged, changed, drafted)
         counts["judged"] += status != "unsure"
-        counts["wrong"] += status != "unsure" and _right(judged) < 0
+        counts["wrong"] += status != "unsure" and _count_right(judged) < 0
     new, places = added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
     changed.rows += new
     changed.gold += places
@@ -186,8 +188,8 @@ def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, 
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)
     row = row.model_copy(update={"question": reworded})
     better = next((c.better for _, c in judged if c.gold == "wrong" and c.better.says_something), None)
-    if _right(judged) > 0:
-        lines = _labelled(gold, who)
+    if _count_right(judged) > 0:
+        lines = _add_labels(gold, who)
     elif better is not None:
         answer = better.answer.strip() or JOINT.join(" ".join(c.text.split()) for c in better.contexts)
         labels = {**(gold[0].labels if gold else {}), **who}
@@ -200,14 +202,14 @@ def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, 
     return True
 
 
-def _labelled(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
+def _add_labels(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
     return [line.model_copy(update={"labels": {**line.labels, **labels}}) for line in gold]
 
 
-def _judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
-    """Return what was said of each row by those who called it right or wrong, and the rows that are open again.
+def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
+    """Return the judgments of each row as right or wrong, and the rows that are open again.
 
-    A row is open again where its document was changed since, and the words that were judged are proposed no more.
+    A row is open again where its document has changed since, and the judged words are no longer proposed.
     """
     clear: dict[int, Judged] = {}
     reopened: set[int] = set()
@@ -215,15 +217,15 @@ def _judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int
         if id not in drafted.rows:
             continue
         now = gold_digest((context.filename, context.text) for context in drafted.rows[int(id)][0].contexts)
-        current = [(name, _placed(case, drafted)) for name, case in said if case.was in (None, now)]
+        current = [(name, _place_case(case, drafted)) for name, case in said if case.was in (None, now)]
         valid = [(name, case) for name, case in current if case is not None]
         reopened |= {int(id)} if not valid else set()
         clear[int(id)] = [one for one in valid if one[1].gold != "unclear"]
     return {id: said for id, said in clear.items() if said}, reopened
 
 
-def _placed(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | None:
-    """Return a judgment whose better words stand in the documents as they are now; None where they do not."""
+def _place_case(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | None:
+    """Return a judgment whose better words are in the current documents; None where they are not."""
     given = case.better.contexts
     contexts = [place for c in given if (place := placed_passage(c, drafted.document("", c.filename)))]
     if len(contexts) < len(given):
@@ -231,56 +233,56 @@ def _placed(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | None:
     return case.model_copy(update={"better": case.better.model_copy(update={"contexts": contexts})})
 
 
-def _right(judged: Judged) -> int:
+def _count_right(judged: Judged) -> int:
     """Return how many more reviewers call a row right than wrong."""
     return sum(1 if case.gold == "right" else -1 for _, case in judged)
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The confidence of this folder's drafts, as judgments moved it: logistic in what the models said."""
+    """The confidence of this folder's drafts, refitted to the judgments: logistic in the models' confidence."""
 
     slope: float
     offset: float
     levels: Mapping[tuple[str, bool], float]
-    """From which confidence on a playbook's answers, and its absences, count as sure."""
+    """The confidence from which on a playbook's answers, and its absences, count as sure."""
     doubtful: frozenset[str]
-    """Kinds of drafts by construction of which too many were wrong."""
+    """Kinds of constructed drafts of which too many were wrong."""
 
     def is_sure(self, gold: Sequence[Gold]) -> bool:
-        """Return whether an unjudged draft may be scored."""
+        """Return whether an unjudged draft is sure enough to be scored."""
         labels = gold[0].labels if gold else {}
         if labels.get("drafted") in self.doubtful:
             return False
         if labels.get("drafted") != "playbook":
             return labels.get("draft") != "unsure"
-        odds = self.slope * _logit(_number(labels.get("confidence")) or 0.0) + self.offset
-        return odds >= _logit(self.levels.get(_played(labels), 1.0)) - 1e-9
+        odds = self.slope * _compute_logit(_read_number(labels.get("confidence")) or 0.0) + self.offset
+        return odds >= _compute_logit(self.levels.get(_find_playbook(labels), 1.0)) - 1e-9
 
 
-def _played(labels: Mapping[str, object]) -> tuple[str, bool]:
-    """Return the playbook of a draft, and whether it says that nothing answers."""
+def _find_playbook(labels: Mapping[str, object]) -> tuple[str, bool]:
+    """Return the playbook of a draft, and whether it says that there is no answer."""
     return str(labels.get("asks_for")).partition("/")[0], labels.get("draft") == "absent"
 
 
-def _levels(drafted: DraftedBundle) -> dict[tuple[str, bool], float]:
-    """Return the least confidence at which each playbook's answers, and its absences, were sure."""
+def _find_levels(drafted: DraftedBundle) -> dict[tuple[str, bool], float]:
+    """Return the lowest confidence at which each playbook's answers, and its absences, were sure."""
     levels: dict[tuple[str, bool], float] = {}
     for _, gold in drafted.rows.values():
         labels = gold[0].labels if gold else {}
         if labels.get("drafted") == "playbook" and labels.get("draft") != "unsure":
-            key, sure = _played(labels), _number(labels.get("confidence")) or 0.0
+            key, sure = _find_playbook(labels), _read_number(labels.get("confidence")) or 0.0
             levels[key] = min(sure, levels.get(key, 1.0))
     return levels
 
 
-_WRONG = 0.2  # share of a kind's judged drafts: above it the rest of the kind waits for a person
-_FEW = 5  # judgments of a kind, below which its share says nothing
+_WRONG = 0.2  # share of wrong drafts of a kind: above it, the rest of the kind needs a person's judgment
+_FEW = 5  # judgments of a kind; with fewer its share says nothing
 
 
 def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
     """Return the confidence fitted to the judgments; None if there are too few."""
-    judged = [(drafted.rows[id][1], _right(votes) > 0) for id, votes in said.items()]
+    judged = [(drafted.rows[id][1], _count_right(votes) > 0) for id, votes in said.items()]
     kinds: dict[str, list[bool]] = {}
     for gold, right in judged:
         kinds.setdefault(str(gold[0].labels.get("drafted")) if gold else "", []).append(right)
@@ -288,14 +290,14 @@ def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
         kind for kind, rights in kinds.items()
         if kind != "playbook" and len(rights) >= _FEW and rights.count(False) > _WRONG * len(rights)
     )  # fmt: skip
-    asked = [(_number(gold[0].labels.get("confidence")) or 0.0, right) for gold, right in judged
+    asked = [(_read_number(gold[0].labels.get("confidence")) or 0.0, right) for gold, right in judged
              if gold and gold[0].labels.get("drafted") == "playbook"]  # fmt: skip
-    levels = _levels(drafted)
+    levels = _find_levels(drafted)
     if len(asked) < _ENOUGH:
         return Fitted(1.0, 0.0, levels, doubtful) if doubtful else None
-    x = np.array([_logit(confidence) for confidence, _ in asked])
+    x = np.array([_compute_logit(confidence) for confidence, _ in asked])
     y = np.array([right for _, right in asked], float)
-    # what the models said, and its deviations from the middle: so that a shift and a steeper curve are told apart
+    # the models' confidence, centred, so that a shift and a steeper curve can be separated
     middle = float(np.mean(x))
     table, moved = np.stack([x - middle, np.ones(len(x))], axis=1), np.zeros(2)
     for _ in range(_STEPS):
@@ -306,6 +308,6 @@ def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
     return Fitted(slope, offset, levels, doubtful)
 
 
-def _logit(confidence: float) -> float:
+def _compute_logit(confidence: float) -> float:
     p = min(max(confidence, 1e-3), 1 - 1e-3)
     return float(np.log(p / (1 - p)))

@@ -1,4 +1,4 @@
-"""A sample of a run as one page that an expert opens by double click, judges, and saves a file from."""
+"""Write a sample of a run as one page, which an expert opens by double click, judges, and saves as a file."""
 
 import hashlib
 import json
@@ -27,20 +27,20 @@ from exhibit.viewer.review.source import Key, draw_sample
 NAME = "review.html"
 _SCRIPTS = ("build.js", "marking.js", "judging.js", "review.js")
 _PASSAGES = 8
-"""Passages that are quoted."""
+"""The number of passages that are quoted."""
 _LONGEST = 20_000
-"""A text of a reply beyond this is cut: a model that repeats itself must not fill the page."""
+"""A longer text of a reply is cut: a model that repeats itself must not fill the page."""
 
 
 class ReviewPage(NamedTuple):
-    """A page that was written."""
+    """A written review page."""
 
     path: Path
     cases: int
     of: int
     sheets: int
     left_out: int
-    """Pages that could not be drawn or did not fit."""
+    """The number of pages that could not be drawn or did not fit."""
 
 
 def make_review(
@@ -53,13 +53,13 @@ def make_review(
     else:
         keys = draw_sample(run.questions, by=by, size=size, seed=seed)
     if not keys:
-        raise ToolkitError(f"{run.folder}: no question to review")
-    with keep_recent_files():  # remote documents: a page is drawn in several steps, and questions share documents
-        cases, album = _cases(keys, run)
+        raise ToolkitError(f"{run.folder}: has no question to review")
+    with keep_recent_files():  # keeps remote documents: a page is drawn in several steps, and questions share documents
+        cases, album = _make_cases(keys, run)
     sample = {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(by)}
     about: Record = {
         "format": REVIEW,
-        "review": _identity(run, keys),
+        "review": _make_identity(run, keys),
         "of": "bundle" if drafted else "run",
         "run": run.name,
     }
@@ -77,12 +77,12 @@ def make_review(
     return ReviewPage(path, len(cases), len(run.questions), len(album.sheets), album.left_out)
 
 
-def _cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
+def _make_cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
     album, rows = Album(run), [run.questions[key] for key in keys]
     marked = [mark_spans(row) for row in rows]
     wanted = [sheets_of(row, spots, run) for row, spots in zip(rows, marked, strict=True)]
     chosen: list[list[str]] = [[] for _ in keys]
-    # the best page of every question before the second of any: gold is not crowded out
+    # the best page of every question comes before the second of any, so that gold is not crowded out
     turns = [list(enumerate(turn)) for turn in zip_longest(*wanted)]
     steps = [(at, sheet) for turn in turns for at, sheet in turn if sheet is not None]
     for at, (filename, number) in track(steps, total=len(steps), label="pages", unit="page"):
@@ -91,11 +91,11 @@ def _cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Album]":
         made = album.add(keys[at][0], filename, number, *spans)
         if made is not None:
             chosen[at].append(made)
-    cases = [_case(row) | {"sheets": sheets} for row, sheets in zip(rows, chosen, strict=True)]
+    cases = [_make_case(row) | {"sheets": sheets} for row, sheets in zip(rows, chosen, strict=True)]
     return cases, album
 
 
-def _case(row: RunQuestion) -> Record:
+def _make_case(row: RunQuestion) -> Record:
     """Return the data that a reviewer sees, without the verdict that the review is compared with."""
     reply = row.reply
     return {
@@ -117,12 +117,13 @@ def _case(row: RunQuestion) -> Record:
         "answer": None if reply.answer is None else cut(reply.answer, _LONGEST),
         "error": reply.error,
         "passages": [
-            _passage(passage, number in reply.citations) for number, passage in enumerate(reply.passages[:_PASSAGES], 1)
+            _make_passage(passage, number in reply.citations)
+            for number, passage in enumerate(reply.passages[:_PASSAGES], 1)
         ],
     }
 
 
-def _passage(passage: RunPassage, cited: bool) -> Record:
+def _make_passage(passage: RunPassage, cited: bool) -> Record:
     return {
         "filename": passage.filename or "",
         "page": passage.page,
@@ -132,22 +133,22 @@ def _passage(passage: RunPassage, cited: bool) -> Record:
     }
 
 
-def _identity(run: Reviewed, keys: Sequence[Key]) -> str:
-    """Return what tells this page's answers from another's in a browser's store, and reviews that belong together."""
+def _make_identity(run: Reviewed, keys: Sequence[Key]) -> str:
+    """Return the id of this page, for a browser's store and to match reviews of the same page."""
     parts: list[Any] = [run.name, *([*key, run.questions[key].question] for key in keys)]
     return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]
 
 
 BUDGET = 24_000_000
-"""Characters that all pictures may take: a page that a browser still opens at once, and that can be mailed."""
+"""The size limit of all pictures in characters: a browser still opens such a page at once, and it can be mailed."""
 PAGES = 8
-"""Pages that a question shows at most: its gold, what was retrieved, the pages beside the gold, and then others."""
+"""The most pages of a question: its gold, the retrieved passages, the pages beside the gold, and then others."""
 _AROUND = 1500
-"""Characters shown on either side, where a document has no pages."""
+"""Characters that are shown on each side of a span, where a document has no pages."""
 
 
 class Album:
-    """Sheets by key, each kept once however many questions show it; none beyond the budget."""
+    """The page pictures by key, each stored once, up to the size budget."""
 
     def __init__(self, run: Reviewed, *, budget: int = BUDGET) -> None:
         """Start empty."""
@@ -169,8 +170,8 @@ class Album:
         if document is None or number > len(document.pages):
             return None
         sheet: Record | None = None
-        with suppress(DocumentError):  # a page that cannot be drawn in time: the words are there all the same
-            sheet = _page(document, document.pages[number - 1]) if number else _text(document, spans)
+        with suppress(DocumentError):  # a page that cannot be drawn in time is shown as text
+            sheet = _draw_page(document, document.pages[number - 1]) if number else _cut_text(document, spans)
         size = len((sheet or {}).get("src") or "")
         if sheet is None or size > self._left:
             self.left_out += 1
@@ -182,10 +183,10 @@ class Album:
 
 
 def sheets_of(row: RunQuestion, spots: Mapping[str, PlacedSpans], run: Reviewed) -> list[tuple[str, int]]:
-    """Return what is worth seeing of a question, best first: a file and a page of it, 0 for a text without pages."""
+    """Return the pages to show for a question, best first: a file and its page, 0 for a text without pages."""
     gold = [(one.filename or "", page) for one in row.gold for page in one.pages]
     beside = [(name, page + way) for name, page in gold for way in (-1, 1) if page + way > 0]
-    # that a document has no answer can only be seen in all of it
+    # only the whole document shows that it has no answer
     document = run.document(row.dataset, row.filename) if row.filename else None
     rest = (
         [(row.filename or "", page.number) for page in document.pages] or [(row.filename or "", 0)] if document else []
@@ -193,7 +194,7 @@ def sheets_of(row: RunQuestion, spots: Mapping[str, PlacedSpans], run: Reviewed)
     return list(dict.fromkeys([*choose_pages(row, spots, most=PAGES), *beside, *rest]))[:PAGES]
 
 
-def _page(document: Document, page: Page) -> Record | None:
+def _draw_page(document: Document, page: Page) -> Record | None:
     if document.path is None or not page.width:
         return None
     return {
@@ -202,28 +203,28 @@ def _page(document: Document, page: Page) -> Record | None:
         "width": page.width,
         "height": page.height,
         "src": page_uri(document.path, page, width=WIDTH),
-        "words": [_word(document, span, boxes) for span, boxes in words_within(document, page.number) if boxes],
+        "words": [_format_word(document, span, boxes) for span, boxes in words_within(document, page.number) if boxes],
     }
 
 
 def sheet_of(document: Document, number: int, gold: Sequence[tuple[int, int]], address: str) -> Record:
-    """Return a page whose picture is at an address; of a document without pages, the text around its gold."""
+    """Return a page whose picture is at an address; for a document without pages, the text around its gold."""
     if number and number <= len(document.pages):
         page = document.pages[number - 1]
-        words = [_word(document, span, boxes) for span, boxes in words_within(document, number) if boxes]
+        words = [_format_word(document, span, boxes) for span, boxes in words_within(document, number) if boxes]
         size = {"width": page.width, "height": page.height, "src": address}
         return {"filename": document.filename, "number": number, **size, "words": words}
-    return _text(document, [Span(*span) for span in gold])
+    return _cut_text(document, [Span(*span) for span in gold])
 
 
-def _word(document: Document, span: Span, boxes: Sequence[Any]) -> list[Any]:
+def _format_word(document: Document, span: Span, boxes: Sequence[Any]) -> list[Any]:
     """Return a word as its offsets, its letters and its rectangles: x, y, width and height from the top left."""
     sides = [(box.left, box.top, box.right - box.left, box.bottom - box.top) for box in boxes]
     return [*span, document.text[span.start : span.end], *([round(side, 1) for side in box] for box in sides)]
 
 
-def _text(document: Document, spans: Sequence[Span]) -> Record:
-    """Return the text around spans, or the beginning, word by word, with the places where a line ends."""
+def _cut_text(document: Document, spans: Sequence[Span]) -> Record:
+    """Return the text around spans, or the beginning, word by word, with the ends of lines."""
     words: list[list[Any]] = []
     breaks = []
     for start, text in windows(document.text, spans or [Span(0, 0)], around=_AROUND):

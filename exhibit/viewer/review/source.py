@@ -31,7 +31,7 @@ Questions = Mapping[Key, RunQuestion]
 Judged = list[tuple[str, ReviewedCase]]
 """The judgments of a question's gold, by reviewer."""
 JOINT = " […] "
-"""Between the passages of an answer that is made of several."""
+"""The separator of the passages of an answer that is made of several."""
 
 
 def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
@@ -47,7 +47,7 @@ def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
 
 
 def placed_passage(marked: MarkedPassage, document: Document | None) -> MarkedPassage | None:
-    """Return a passage with the document's own words, found anew where the document was changed; None without them."""
+    """Return a passage with the document's own words, located again if the document changed; None without them."""
     if document is None:
         return None
     words = " ".join(document.text[start:end] for start, end in marked.spans)
@@ -62,7 +62,7 @@ def placed_passage(marked: MarkedPassage, document: Document | None) -> MarkedPa
 
 
 class KeyedRows(Mapping[Key, RunQuestion]):
-    """The questions of a run by dataset and id; each is read from disk when it is asked for."""
+    """The questions of a run by dataset and id; each is read from disk when it is needed."""
 
     def __init__(self, run: RunFolder) -> None:
         self._rows = run.rows
@@ -79,19 +79,22 @@ class KeyedRows(Mapping[Key, RunQuestion]):
 
 
 class ReviewedRun(RunFolder):
-    """A run that ended, with the bundles that its questions come from."""
+    """A finished run, with the bundles of its questions."""
 
     def __init__(self, folder: Path | str, *, paths: Iterable[str] = ()) -> None:
-        """Find the bundles: `paths` where they are no longer where the run had them."""
+        """Find the bundles; `paths` replace those that are no longer where the run had them."""
         super().__init__(folder)
         gone: list[str] = []
         roots = dataset_roots([self], given=list(paths), say=gone.append)
         self.bundles = {name: Path(mirror_bundle(root)) for name, root in roots.items()}
         for name, entry in self.config.datasets.items():
             if name not in self.bundles or not (self.bundles[name] / TRAIN).is_file():
-                raise BundleError(f"{name}: its bundle is not there; give it with --dataset-paths DIR")
+                raise BundleError(f"{name}: its bundle was not found; name its folder with --dataset-paths DIR")
             if entry.train_sha256 not in (None, sha256_of(self.bundles[name] / TRAIN)):
-                print_note(f"{self.bundles[name]}: its questions are no longer those of the run {self.name}")
+                print_note(
+                    f"{self.bundles[name]}: its questions differ from those of the run {self.name}; name the "
+                    "bundle of the run"
+                )
 
     @cached_property
     def questions(self) -> Questions:
@@ -118,7 +121,7 @@ Stratum = tuple[str, ...]
 BY = ("confidence", "verdict", "dataset")
 
 
-def _confidence(row: RunQuestion) -> str:
+def _bin_confidence(row: RunQuestion) -> str:
     confidence = row.reply.confidence
     if confidence is None:
         return "no confidence"
@@ -126,7 +129,7 @@ def _confidence(row: RunQuestion) -> str:
 
 
 _KINDS: dict[str, Callable[[RunQuestion], str]] = {
-    "confidence": _confidence,
+    "confidence": _bin_confidence,
     "verdict": lambda row: row.verdict,
     "dataset": lambda row: row.dataset,
     "document": lambda row: row.filename or "",
@@ -135,21 +138,21 @@ _KINDS: dict[str, Callable[[RunQuestion], str]] = {
 
 
 def stratify(rows: Questions, by: Sequence[str]) -> dict[Stratum, list[Key]]:
-    """Return the questions by kind; what is no property of every question is the name of a label."""
+    """Return the questions by kind; a name that is no property of every question is the name of a label."""
     labels: set[str] = set()
     strata: dict[Stratum, list[Key]] = defaultdict(list)
     for key, row in rows.items():
         labels |= row.labels.keys()
-        strata[tuple(_kind(name, row) for name in by)].append(key)
+        strata[tuple(_find_kind(name, row) for name in by)].append(key)
     unknown = [name for name in by if name not in _KINDS and name not in labels]
     if unknown:
         there = ", ".join([*_KINDS, *sorted(labels)])
-        raise ToolkitError(f"--by {', '.join(unknown)}: no question has that; there are {there}")
+        raise ToolkitError(f"--by {', '.join(unknown)}: no question has such a label; the labels are {there}")
     return dict(sorted(strata.items()))
 
 
 def draw_sample(rows: Questions, *, by: Sequence[str], size: int, seed: int) -> list[Key]:
-    """Return so many questions: the kinds take turns, so that rare ones are seen too."""
+    """Return a sample of questions: the kinds take turns, so that rare ones are included."""
     chance = random.Random(seed)
     waiting = []
     for keys in stratify(rows, by).values():
@@ -161,12 +164,12 @@ def draw_sample(rows: Questions, *, by: Sequence[str], size: int, seed: int) -> 
         for keys in waiting:
             if keys and len(drawn) < size:
                 drawn.append(keys.pop())
-    chance.shuffle(drawn)  # kinds in turn would tell the reviewer what the next one is
+    chance.shuffle(drawn)  # with the kinds in turn, the reviewer would know the kind of the next question
     return drawn
 
 
 def weights(rows: Questions, sample: Sequence[Key], by: Sequence[str]) -> dict[Key, float]:
-    """Return how many questions of the run each of the sample stands for."""
+    """Return how many questions of the run each question of the sample represents."""
     chosen = set(sample)
     by_key: dict[Key, float] = {}
     for keys in stratify(rows, by).values():
@@ -175,7 +178,7 @@ def weights(rows: Questions, sample: Sequence[Key], by: Sequence[str]) -> dict[K
     return by_key
 
 
-def _kind(name: str, row: RunQuestion) -> str:
+def _find_kind(name: str, row: RunQuestion) -> str:
     if name in _KINDS:
         return _KINDS[name](row)
     value = row.labels.get(name)
@@ -187,22 +190,22 @@ ASPECTS = ("gold", "answer")
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often two raters say the same, and how much of that is more than chance."""
+    """How often two raters agree, and how much of that is more than chance."""
 
     first: str
     second: str
     aspect: str
     n: int
-    """Questions that both judged."""
+    """The number of questions that both judged."""
     same: int
     kappa: float | None
-    """None where chance alone would make them agree always: each gives one judgment throughout."""
+    """None where chance alone would always make them agree, because each gives one judgment throughout."""
     ci95: Interval | None
 
 
 @dataclass(frozen=True)
 class JudgedShare:
-    """What share of the sample is judged right, and what that says of the run it was drawn from."""
+    """The share of the sample that is judged right, and the estimate for the run."""
 
     reviewer: str
     aspect: str
@@ -210,7 +213,7 @@ class JudgedShare:
     judged: int
     unclear: int
     estimate: float | None
-    """Of the whole run: each question counts for those that it was drawn from."""
+    """The estimate for the whole run: each question is weighted by the questions that it represents."""
     ci95: Interval | None
 
 
@@ -218,7 +221,7 @@ Judgments = dict[Key, str]
 
 
 def judgments(review: Review, aspect: str) -> Judgments:
-    """Return what a reviewer said of the gold, or of the answers, as far as they said something."""
+    """Return a reviewer's judgments of the gold, or of the answers."""
     given = {(case.dataset, case.id): case.gold if aspect == "gold" else case.answer for case in review.cases}
     return {key: value for key, value in given.items() if value}
 
@@ -240,7 +243,7 @@ def agreements(reviews: Sequence[Review], rows: Questions) -> list[Agreement]:
 
 
 def verdicts(rows: Questions) -> Judgments:
-    """Return what the run's verdicts say of the answers; nothing of those that say nothing for or against."""
+    """Return the run's verdicts on the answers, without those that are no judgement."""
     judged = {}
     for key, row in rows.items():
         if row.verdict in ("answered", "expected answer given"):
@@ -251,7 +254,7 @@ def verdicts(rows: Questions) -> Judgments:
 
 
 def marks(rows: Questions) -> Judgments:
-    """Return what the judge's marks of correctness say, where there was a judge."""
+    """Return the judge's marks of correctness as judgments, where there was a judge."""
     marked = {key: row.scores.get(MARK) for key, row in rows.items()}
     return {key: "right" if mark >= GOOD_MARK else "wrong" for key, mark in marked.items() if mark is not None}
 
@@ -259,7 +262,7 @@ def marks(rows: Questions) -> Judgments:
 def agree(
     first: str, one: Judgments, second: str, other: Judgments, aspect: str, documents: Mapping[Key, str]
 ) -> Agreement:
-    """Return the agreement of two raters over what both judged; the interval is from drawing documents anew."""
+    """Return the agreement of two raters over the questions that both judged, with a bootstrap interval."""
     keys = sorted((key for key in one if key in other), key=str)
     pairs = [(one[key], other[key]) for key in keys]
     owners = [documents.get(key, str(key)) for key in keys]
@@ -270,7 +273,7 @@ def agree(
         len(pairs),
         sum(a == b for a, b in pairs),
         kappa(pairs),
-        _bootstrap(owners, lambda drawn: kappa([pairs[at] for at in drawn])),
+        _compute_interval(owners, lambda drawn: kappa([pairs[at] for at in drawn])),
     )
 
 
@@ -286,7 +289,7 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
 
 
 def shares(reviews: Sequence[Review], rows: Questions) -> list[JudgedShare]:
-    """Return what share each reviewer calls right, in the sample and, by how it was drawn, in the run."""
+    """Return the share that each reviewer calls right, in the sample and, weighted, in the run."""
     parts = []
     for review in reviews:
         for aspect in ASPECTS:
@@ -307,14 +310,16 @@ def shares(reviews: Sequence[Review], rows: Questions) -> list[JudgedShare]:
                     len(keys),
                     len(given) - len(clear),
                     float((heavy * right).sum() / heavy.sum()) if keys else None,
-                    _bootstrap(owners, lambda drawn, h=heavy, r=right: float((h * r)[drawn].sum() / h[drawn].sum())),
+                    _compute_interval(
+                        owners, lambda drawn, h=heavy, r=right: float((h * r)[drawn].sum() / h[drawn].sum())
+                    ),
                 )
             )
     return parts
 
 
-def _bootstrap(owners: Sequence[str], measure: Any) -> Interval | None:
-    """Return the middle 95% of a figure when documents are drawn anew; None where one document is all there is."""
+def _compute_interval(owners: Sequence[str], measure: Any) -> Interval | None:
+    """Return the 95% interval of a figure by a bootstrap over documents; None with a single document."""
     names = sorted(set(owners))
     if len(names) < 2:
         return None

@@ -1,1 +1,1 @@
-"""`exhibit view`: one server on a loopback address over bundles and runs, with reviews that are saved at once."""
+"""`exhibit view`: one server on a loopback address over bundles and runs, which saves reviews at once."""

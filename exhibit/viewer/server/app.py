@@ -1,11 +1,11 @@
-"""Serves bundles and runs of folders on a loopback address, and opens the browser.
+"""Serve the bundles and runs of folders on a loopback address, and open the browser.
 
 examples:
-    exhibit view                       datasets_out and results here
+    exhibit view                       datasets_out and results in this folder
     exhibit view matter results        other folders
     exhibit view --no-browser --port 8123
 
-Everything stays on this machine: the address holds a random token, and no other page can ask the server.
+Everything stays on this machine: the address contains a random token, and no other page can use the server.
 """
 
 import argparse
@@ -27,11 +27,11 @@ from exhibit.viewer.server.guard import Guard, new_token
 from exhibit.viewer.server.views import Views
 
 FOLDERS = ("datasets_out", "results")
-"""Shown where no folder is named."""
+"""The folders that are shown where none is named."""
 
 
 def application(folders: Sequence[Path], *, token: str, hosts: Sequence[str], language: str = "en") -> Starlette:
-    """Return the server over some folders."""
+    """Return the application that serves some folders."""
     views = Views(folders, token=token, language=language)
     return Starlette(routes=views.routes(), middleware=[Middleware(Guard, token=token, hosts=hosts)])
 
@@ -39,20 +39,20 @@ def application(folders: Sequence[Path], *, token: str, hosts: Sequence[str], la
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C."""
-    options = _parser().parse_args(argv)
+    options = _make_parser().parse_args(argv)
     folders = options.folders or [Path(name) for name in FOLDERS]
     for folder in folders:
         if not options.folders:
             folder.mkdir(exist_ok=True)
         if not folder.is_dir():
-            raise ToolkitError(f"{folder}: no such folder; name one that holds bundles or runs")
+            raise ToolkitError(f"{folder}: no such folder; name one that contains bundles or runs")
     token = options.token or new_token()
     listening = _listen(options.host, options.port, own_token=bool(options.token))
     port = listening.getsockname()[1]
     shown = f"[{options.host}]" if ":" in options.host else options.host
     hosts = [f"{name}:{port}" for name in {shown, "127.0.0.1", "localhost", "[::1]"}]
     address = f"http://{shown}:{port}/{token}/"
-    print_note(f"{address}\nCtrl-C stops the server; work that was started from its pages goes on")
+    print_note(f"{address}\nCtrl-C stops the server; work that was started from its pages continues")
     if not options.no_browser:
         webbrowser.open(address)
     server = application(folders, token=token, hosts=hosts, language=options.language)
@@ -61,30 +61,35 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _listen(host: str, port: int, *, own_token: bool) -> socket.socket:
-    """Return a socket on a loopback address; on another only where the user chose the token himself."""
+    """Return a socket on a loopback address; on any other address only with a token that the user chose."""
     try:
         loopback = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host).is_loopback
     except ValueError as error:
         raise ToolkitError(f"--host {host}: give an address, such as 127.0.0.1") from error
     if not loopback and not own_token:
-        raise ToolkitError(f"--host {host}: others can reach that address; choose a long --token, too")
+        raise ToolkitError(f"--host {host}: other machines can reach that address; choose a long --token as well")
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise ToolkitError(f"port {port}: cannot be opened: {error.strerror}; choose another --port") from error
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = build_parser("exhibit view", __doc__)
     default = " and ".join(FOLDERS)
     parser.add_argument(
         "folders", nargs="*", type=Path, metavar="FOLDER", help=f"bundles and runs (default: {default})"
     )
-    parser.add_argument("--port", type=int, default=0, help="default: one that is free")
-    parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, which only this machine reaches")
-    parser.add_argument("--token", help="in place of a random one; needed with a --host that others reach")
-    parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
-    parser.add_argument("--language", choices=languages(), default="en", help="of the pages' own words")
+    parser.add_argument("--port", type=int, default=0, help="default: a free port")
+    parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, which only this machine can reach")
+    parser.add_argument(
+        "--token",
+        help=(
+            "the token of the address, in place of a random one; required with a --host that other machines can reach"
+        ),
+    )
+    parser.add_argument("--no-browser", action="store_true", help="print the address without opening a browser")
+    parser.add_argument("--language", choices=languages(), default="en", help="the language of the pages")
     return parser
 
 

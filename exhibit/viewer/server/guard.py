@@ -1,4 +1,4 @@
-"""Who may ask the server: whoever has its token, from its own pages, at its own address."""
+"""Access control of the server: only requests with its token, from its own pages, at its own address."""
 
 import secrets
 from collections.abc import Iterable
@@ -10,38 +10,38 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 _HEADERS = {
     b"x-content-type-options": b"nosniff",
     b"x-frame-options": b"DENY",
-    b"referrer-policy": b"no-referrer",  # the address holds the token
+    b"referrer-policy": b"no-referrer",  # the address contains the token
     b"cross-origin-resource-policy": b"same-origin",
     b"cross-origin-opener-policy": b"same-origin",
     b"cache-control": b"no-store",
 }
-"""Sent with every response."""
+"""The headers of every response."""
 
 
 def new_token() -> str:
-    """Return a token that nobody can guess."""
+    """Return a random token that cannot be guessed."""
     return secrets.token_urlsafe(24)
 
 
 class Guard:
     """Refuses every request that lacks the token, names another host, or writes from another page.
 
-    The token is the first part of every path: links within the pages are relative and carry it on. The check of the
-    Host header defeats DNS rebinding, and the check of the Origin header defeats a form on a page elsewhere.
+    The token is the first part of every path; links within the pages are relative and keep it. The check of the Host
+    header defeats DNS rebinding, and the check of the Origin header defeats a form on a page elsewhere.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str]) -> None:
-        """Take the application, its token, and the values of the Host header that are its own address."""
+        """Store the application, its token, and the values of the Host header that are its own address."""
         self._app, self._token = app, token
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, with the token taken off its path, or refuse it."""
+        """Pass the request on, without the token in its path, or refuse it."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
-            return  # no websocket is served
+            return  # there are no websockets
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -50,7 +50,7 @@ class Guard:
                 message = {**message, "headers": [*message["headers"], *extra]}
             await send(message)
 
-        fault = self._fault(scope)
+        fault = self._find_fault(scope)
         if fault:
             await PlainTextResponse(fault[1], status_code=fault[0])(scope, receive, send_guarded)
             return
@@ -58,16 +58,16 @@ class Guard:
         inside = {**scope, "root_path": prefix, "path": scope["path"]}
         await self._app(inside, receive, send_guarded)
 
-    def _fault(self, scope: Scope) -> tuple[int, str] | None:
-        """Return the status and the words of a refusal; None where the request may pass."""
+    def _find_fault(self, scope: Scope) -> tuple[int, str] | None:
+        """Return the status and the text of a refusal; None where the request may pass."""
         headers = Headers(scope=scope)
         if headers.get("host", "").lower() not in self._hosts:
-            return 421, "this server is asked at another address\n"
+            return 421, "this server has another address\n"
         token = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
         if not secrets.compare_digest(token.encode(), self._token.encode()):
             return 404, "open the address that `exhibit view` printed\n"
         if scope["method"] not in ("GET", "HEAD") and headers.get("origin") not in self._origins:
-            return 403, "only this server's own pages may change something\n"
+            return 403, "only pages of this server may change something\n"
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, "another page asks\n"
         return None

@@ -1,9 +1,9 @@
-"""Long work, as commands of `exhibit` in processes of their own: neither a closed tab nor a stopped server ends them.
+"""Run long work as `exhibit` commands in separate processes, which survive a closed tab and a stopped server.
 
-A job is a folder: `job.json` says what runs, `output.txt` holds what it printed, `ended.json` how it ended. Its process
-holds a lock while it lives, so that a server that was started later knows whether the job still goes on.
+A job is a folder: `job.json` has the command, `output.txt` its output, `ended.json` its exit code. Its process holds a
+lock while it runs, so that a server that was started later knows whether the job is still running.
 
-    python -m exhibit.viewer.server.jobs FOLDER    runs the command of that job; the server starts it so
+    python -m exhibit.viewer.server.jobs FOLDER    runs the command of that job; only the server calls it
 """
 
 import json
@@ -27,8 +27,8 @@ from exhibit.storage.atomic import write_whole
 
 JOB, OUTPUT, ENDED, LOCK = "job.json", "output.txt", "ended.json", "lock"
 _TAIL = 4000  # bytes of the output that a page shows
-_START = 10.0  # seconds that the process of a job may take to begin
-_STOPPED = 130  # the exit code of a command that was stopped
+_START = 10.0  # seconds within which the process of a job must start
+_STOPPED = 130  # the exit code of a stopped command
 
 JobState = Literal["running", "finished", "stopped", "failed", "died"]
 
@@ -40,18 +40,18 @@ class Job:
     key: str
     title: str
     words: tuple[str, ...]
-    """What stands behind `exhibit`."""
+    """The words after `exhibit`."""
     cwd: str
     began: float
     out: str = ""
-    """The folder that it makes: a bundle or a run."""
+    """The folder that the command makes: a bundle or a run."""
 
 
 class Jobs:
-    """Starts, watches and stops jobs; all that is known of them is on disk."""
+    """Starts, watches and stops jobs; their whole state is on disk."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder that jobs are kept in; nobody else may look into it."""
+        """Store the folder of the jobs; only its owner may read it."""
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
@@ -69,7 +69,7 @@ class Jobs:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # a Ctrl-C at the server is not for it
+                start_new_session=True,  # a Ctrl-C at the server must not reach it
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"},
             )
         end = time.monotonic() + _START
@@ -90,7 +90,7 @@ class Jobs:
         return job
 
     def state(self, job: Job) -> JobState:
-        """Return how a job stands."""
+        """Return the state of a job."""
         place = self._folder / job.key
         with suppress(OSError, ValueError, KeyError):
             code = json.loads((place / ENDED).read_text(encoding="utf-8"))["code"]
@@ -104,7 +104,7 @@ class Jobs:
         return "died"
 
     def output(self, job: Job) -> str:
-        """Return the end of what a job printed; of lines that overwrite each other the last is kept."""
+        """Return the end of a job's output; of lines that overwrite each other, the last one is kept."""
         path = self._folder / job.key / OUTPUT
         with suppress(OSError), path.open("rb") as file:
             file.seek(0, os.SEEK_END)
@@ -114,10 +114,10 @@ class Jobs:
         return ""
 
     def stop(self, job: Job) -> None:
-        """Ask a job to stop as Ctrl-C does: what it has done is kept, and it can be resumed."""
+        """Ask a job to stop, as Ctrl-C does: its finished work is kept, and it can be resumed."""
         with suppress(OSError, ValueError):
             pid = int((self._folder / job.key / LOCK).with_suffix(".pid").read_text(encoding="ascii"))
-            if self.state(job) == "running":  # else the number may be another process's by now
+            if self.state(job) == "running":  # otherwise the number may belong to another process by now
                 if hasattr(os, "killpg"):
                     os.killpg(pid, signal.SIGINT)
                 else:
@@ -134,16 +134,16 @@ def _read(path: Path) -> Job | None:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command of a job, and write down how it ended."""
+    """Run the command of a job, and record its exit code."""
     [given] = sys.argv[1:] if argv is None else argv
     place = Path(given)
     job = _read(place / JOB)
     if job is None:
-        raise ToolkitError(f"{place}: no job; `exhibit view` starts this")
-    # the pid is written before the lock can be seen, and the lock is held as long as the process lives
+        raise ToolkitError(f"{place}: not a job's folder; only `exhibit view` starts this command")
+    # the pid is written before the lock is visible, and the lock is held as long as the process lives
     (place / LOCK).with_suffix(".pid").write_text(str(os.getpid()), encoding="ascii")
     with FileLock(place / LOCK):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command hears it; this process writes how that ended
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the command stops; this process records how it ended
         command = subprocess.Popen([sys.executable, "-c", _COMMAND, *job.words], cwd=job.cwd, stdin=subprocess.DEVNULL)
         code = command.wait()
         write_whole(place / ENDED, json.dumps({"code": code}))
@@ -154,7 +154,7 @@ _COMMAND = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     "from exhibit.__main__ import main; sys.exit(main(sys.argv[1:]))"
 )
-"""SIGINT is heard again: a process inherits that it is ignored."""
+"""The process inherits that SIGINT is ignored, so the command enables it again."""
 
 
 if __name__ == "__main__":

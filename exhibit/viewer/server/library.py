@@ -1,4 +1,4 @@
-"""The bundles and runs below the folders that the server was given; nothing outside them can be named."""
+"""The bundles and runs below the served folders; nothing outside them can be addressed."""
 
 import hashlib
 import json
@@ -21,13 +21,13 @@ from exhibit.storage.bundle import corpus_files
 from exhibit.storage.locations import Location
 from exhibit.viewer.report import headline_of
 
-_DEEPEST = 3  # folders below a given one in which bundles and runs are looked for
-_MOST = 2000  # folders that are listed; more fill no screen
+_DEEPEST = 3  # levels below a served folder in which bundles and runs are searched
+_MOST = 2000  # folders that are listed: more would not be read
 JOURNAL = "journal.jsonl"
-"""Grows by a line a reply while a run goes on."""
+"""The file that grows by one line per reply during a run."""
 
 State = Literal["finished", "unchecked", "unfinished", "damaged"]
-"""`unchecked`: finished, and its figures are being held against its rows."""
+"""`unchecked`: finished, and the figures are still being compared with the rows."""
 
 
 class BundleLine(NamedTuple):
@@ -37,7 +37,7 @@ class BundleLine(NamedTuple):
     folder: Path
     info: BundleInfo | None
     fault: str = ""
-    """Why it cannot be read."""
+    """The reason why the bundle cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -79,73 +79,73 @@ class GoldLine(NamedTuple):
 
 @dataclass(frozen=True)
 class BundleIndex:
-    """What the pages show of a bundle; its files are read as they are, as checking 20,000 rows takes seconds."""
+    """The data of a bundle that pages show; the files are not validated, because 20,000 rows would take seconds."""
 
     root: Path
     info: BundleInfo | None
     files: dict[str, Location]
     questions: list[QuestionLine]
     gold: dict[str, list[GoldLine]]
-    """By document."""
+    """The gold by document."""
 
 
 class ServedFolders:
-    """Finds what is below the given folders, and opens it by its key."""
+    """Finds bundles and runs below the served folders, and opens them by key."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        """Take the folders; their real paths are kept, so that a link that is put there later leads nowhere."""
+        """Store the real paths of the folders, so that a link that is added later is not followed."""
         self.folders = [folder.resolve() for folder in folders]
         self._checked: dict[tuple[Path, tuple[float, ...]], RunLine] = {}
         self._checking = ThreadPoolExecutor(1, thread_name_prefix="runs")
         self._asked: set[tuple[Path, tuple[float, ...]]] = set()
 
     def bundles(self) -> list[BundleLine]:
-        """Return every bundle, by name."""
-        lines = [_bundle_line(folder) for folder in self._holding(_is_bundle)]
+        """Return every bundle, sorted by name."""
+        lines = [_make_bundle_line(folder) for folder in self._find_folders(_is_bundle)]
         return sorted(lines, key=lambda line: line.folder.name.lower())
 
     def runs(self) -> list[RunLine]:
         """Return every run, the newest first."""
-        lines = [self._run_line(folder) for folder in self._holding(_is_run)]
+        lines = [self._run_line(folder) for folder in self._find_folders(_is_run)]
         return sorted(lines, key=lambda line: (line.started, line.name), reverse=True)
 
     def _run_line(self, folder: Path) -> RunLine:
-        """Return a run; its figures come when its rows were read, which goes on beside and takes a while."""
-        key = folder, _stamp(folder)
-        line = self._checked.get(key) or _unchecked_line(*key)
+        """Return a run; its figures appear after its rows were read, which takes a while in the background."""
+        key = folder, _get_stamp(folder)
+        line = self._checked.get(key) or _read_unchecked_line(*key)
         if line.state == "unchecked" and key not in self._asked:
             self._asked.add(key)
             self._checking.submit(self._check, key, line)
         return line
 
     def _check(self, key: tuple[Path, tuple[float, ...]], line: RunLine) -> None:
-        self._checked[key] = _checked_line(line)
+        self._checked[key] = _check_line(line)
 
     def bundle(self, key: str) -> BundleIndex:
         """Return the bundle with this key; it is read again only when its files changed."""
         folder = self.folder(key, _is_bundle)
-        return _opened(folder, _stamp(folder))
+        return _open_bundle(folder, _get_stamp(folder))
 
     def document(self, key: str, name: str) -> Document:
-        """Return a document of a bundle; raise where the bundle has none of this name, or it cannot be read."""
+        """Return a document of a bundle; raise an error where it does not exist or cannot be read."""
         folder = self.folder(key, _is_bundle)
-        document = _documents(folder, _stamp(folder)).get(name)
+        document = _get_documents(folder, _get_stamp(folder)).get(name)
         if document is None:
-            raise ToolkitError(f"{name}: no such document in this bundle, or none that can be read")
+            raise ToolkitError(f"{name}: no such document in this bundle, or it cannot be read")
         return document
 
     def folder(self, key: str, kind: Any = None) -> Path:
-        """Return the folder of a bundle or a run by its key; raise where there is none."""
-        for folder in self._holding(kind or (lambda place: _is_bundle(place) or _is_run(place))):
+        """Return the folder of a bundle or a run by its key; raise an error where there is none."""
+        for folder in self._find_folders(kind or (lambda place: _is_bundle(place) or _is_run(place))):
             if key_of(folder) == key:
                 return folder
-        raise ToolkitError("there is no such bundle or run here; it may have been moved")
+        raise ToolkitError("there is no such bundle or run; it may have been moved")
 
     def inside(self, path: Path) -> bool:
         """Return whether a real path is in one of the folders."""
         return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 
-    def _holding(self, kind: Any) -> Iterator[Path]:
+    def _find_folders(self, kind: Any) -> Iterator[Path]:
         count = 0
         for root in self.folders:
             for folder in _walk(root, _DEEPEST):
@@ -157,12 +157,12 @@ class ServedFolders:
 
 
 def key_of(folder: Path) -> str:
-    """Return what a folder is called in addresses: its name, and enough of a digest to tell it from its namesakes."""
+    """Return the key of a folder in addresses: its name, and part of a digest that distinguishes equal names."""
     return hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _walk(folder: Path, deep: int) -> Iterator[Path]:
-    """Yield a folder and those below it; a link is not followed, and a bundle or a run is not looked into."""
+    """Yield a folder and its subfolders; links are not followed, and bundles and runs are not searched."""
     if folder.is_symlink() or not folder.is_dir():
         return
     yield folder
@@ -184,34 +184,34 @@ def _is_run(folder: Path) -> bool:
     return (folder / CONFIG).is_file() and not (folder / TRAIN).exists()
 
 
-def _stamp(folder: Path) -> tuple[float, ...]:
-    """Return when the files last changed that tell what a bundle or a run is."""
+def _get_stamp(folder: Path) -> tuple[float, ...]:
+    """Return the modification times of the files that define a bundle or a run."""
     names = (TRAIN, INFO, "gold.jsonl", CONFIG, SUMMARY)
     return tuple((folder / name).stat().st_mtime if (folder / name).exists() else 0.0 for name in names)
 
 
 @lru_cache(maxsize=4)  # bundles: one of 500 contracts takes some 30 MB
-def _opened(folder: Path, stamp: tuple[float, ...]) -> BundleIndex:
+def _open_bundle(folder: Path, stamp: tuple[float, ...]) -> BundleIndex:
     gold: dict[str, list[GoldLine]] = {}
     named: dict[Any, tuple[str, dict[str, Any]]] = {}
     try:
         if (folder / GOLD).is_file():
-            with (folder / GOLD).open(encoding="utf-8") as file:  # a line at a time: all of them as objects take 60 MB
+            with (folder / GOLD).open(encoding="utf-8") as file:  # line by line: all of them as objects take 60 MB
                 for line in map(json.loads, filter(str.strip, file)):
                     name = line["filename"] or ""
                     spans = [(start, end) for start, end in line["spans"]]
                     gold.setdefault(name, []).append(GoldLine(line["id"], line["pages"], spans))
                     named.setdefault(line["id"], (name, line["labels"]))
         rows = json.loads(read_text(folder / TRAIN))
-        questions = [_question_line(number, row, named) for number, row in enumerate(rows)]
+        questions = [_make_question_line(number, row, named) for number, row in enumerate(rows)]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BundleError(
-            f"{folder}: is damaged ({type(error).__name__}); exhibit validate {folder} says where"
+            f"{folder}: is damaged ({type(error).__name__}); find the place with: exhibit validate {folder}"
         ) from error
-    return BundleIndex(folder, _info(folder, stamp), corpus_files(folder), questions, gold)
+    return BundleIndex(folder, _get_info(folder, stamp), corpus_files(folder), questions, gold)
 
 
-def _question_line(number: int, row: dict[str, Any], named: dict[Any, tuple[str, dict[str, Any]]]) -> QuestionLine:
+def _make_question_line(number: int, row: dict[str, Any], named: dict[Any, tuple[str, dict[str, Any]]]) -> QuestionLine:
     id = row.get("id", row.get("query_id", number))
     name, labels = named.get(id, ("", {}))
     contexts = [one for one in row.get("contexts") or () if isinstance(one, dict)]
@@ -220,26 +220,26 @@ def _question_line(number: int, row: dict[str, Any], named: dict[Any, tuple[str,
 
 
 @lru_cache(maxsize=2)
-def _documents(folder: Path, stamp: tuple[float, ...]) -> Documents:
-    return Documents(_opened(folder, stamp).files)
+def _get_documents(folder: Path, stamp: tuple[float, ...]) -> Documents:
+    return Documents(_open_bundle(folder, stamp).files)
 
 
-def _bundle_line(folder: Path) -> BundleLine:
+def _make_bundle_line(folder: Path) -> BundleLine:
     try:
-        info = _info(folder, _stamp(folder))
+        info = _get_info(folder, _get_stamp(folder))
     except (ToolkitError, OSError) as error:
         return BundleLine(key_of(folder), folder, None, str(error))
     return BundleLine(key_of(folder), folder, info)
 
 
 @lru_cache(maxsize=_MOST)
-def _info(folder: Path, stamp: tuple[float, ...]) -> BundleInfo | None:  # noqa: ARG001
+def _get_info(folder: Path, stamp: tuple[float, ...]) -> BundleInfo | None:  # noqa: ARG001
     return read_info(folder / INFO) if (folder / INFO).is_file() else None
 
 
 @lru_cache(maxsize=_MOST)
-def _unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa: ARG001
-    """Return what the files of a run say that are read at once; its figures are not among them."""
+def _read_unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa: ARG001
+    """Return the data of a run that can be read at once, without its figures."""
     key = key_of(folder)
     try:
         run = RunFolder(folder)
@@ -256,8 +256,8 @@ def _unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa:
         return RunLine(key, folder, "damaged", folder.name, fault=str(error).splitlines()[0])
 
 
-def _checked_line(line: RunLine) -> RunLine:
-    """Return a finished run with its headline, taken from its rows; a run that disagrees with itself is damaged."""
+def _check_line(line: RunLine) -> RunLine:
+    """Return a finished run with its headline, computed from its rows; a run whose summary disagrees is damaged."""
     try:
         run = RunResults(line.folder)
         first = next(iter(run.datasets), "")
@@ -271,7 +271,7 @@ def _checked_line(line: RunLine) -> RunLine:
 
 
 def journal_lines(folder: Path) -> int:
-    """Return how many replies a run that is going on has so far."""
+    """Return the number of replies that a running evaluation has so far."""
     count = 0
     for path in folder.glob(f"*/{JOURNAL}"):
         if path.is_file() and not path.is_symlink():

@@ -1,4 +1,4 @@
-"""The HTML views of `exhibit view`: all bundles and runs, one bundle, one document, work that goes on."""
+"""The HTML pages of `exhibit view`: all bundles and runs, one bundle, one document, one job."""
 
 import json
 from collections import Counter
@@ -17,13 +17,13 @@ from exhibit.viewer.server.library import JOURNAL, BundleIndex, BundleLine, Ques
 from exhibit.viewer.server.search import SearchResult
 
 LARGEST_UPLOAD = 200_000_000
-"""Bytes of a document that is dropped into the page."""
+"""The largest size of an uploaded document in bytes."""
 _LISTED = 100  # documents and questions that a page lists: beyond that a person searches
-_FILTERS = 3  # labels that a bundle can be narrowed by on its page
-_VALUES = 60  # values of a label that fit a menu
-_LATEST = 8  # replies of a run that goes on
+_FILTERS = 3  # labels that filter the questions on a bundle's page
+_VALUES = 60  # values of a label that fit into a menu
+_LATEST = 8  # replies of a running evaluation that are shown
 _ANSWER = 160  # characters of a reply in that list
-_TAIL = 200_000  # bytes at a journal's end that hold the latest replies
+_TAIL = 200_000  # bytes at the end of a journal that contain the latest replies
 
 STATES: Mapping[JobState, str] = {
     "running": "running", "finished": "finished", "stopped": "stopped", "failed": "failed",
@@ -32,7 +32,7 @@ STATES: Mapping[JobState, str] = {
 
 
 def frame(title: str, body: str, data: Mapping[str, Any], *, language: str, marking: bool = False) -> str:
-    """Return a page of the server: the look of the reports, and a script that asks this server alone."""
+    """Return a page of the server: the layout of the reports, and a script that contacts only this server."""
     return page(
         f"{title} – Exhibit",
         body,
@@ -97,12 +97,12 @@ def bundle_view(
     added: Sequence[tuple[str, AddedQuestion]],
     language: str,
 ) -> str:
-    """Return the page of one bundle: its card, documents and questions; `found` are the texts that have `words`."""
+    """Return the page of one bundle: its card, documents and questions; `found` are the texts that contain `words`."""
     lines, asked = bundle.questions, find.lower().split()
     shown = [
         line for line in lines
         if all(str(line.labels.get(name)) == value for name, value in chosen.items())
-        and (not asked or all(word in _searched(line) for word in asked))
+        and (not asked or all(word in _join_searched(line) for word in asked))
     ]  # fmt: skip
     counts = Counter(line.document for line in lines)
     named = {line.document for line in shown}
@@ -128,7 +128,7 @@ def bundle_view(
         find=find,
         words=words,
         found=found,
-        labels=_menus(line.labels for line in lines),
+        labels=_make_menus(line.labels for line in lines),
         chosen=chosen,
         shown_documents=documents[:_LISTED],
         more_documents=max(0, len(documents) - _LISTED),
@@ -139,12 +139,12 @@ def bundle_view(
     return frame(bundle.root.name, body, {"key": key, "again": reading}, language=language)
 
 
-def _searched(line: QuestionLine) -> str:
-    """Return the words of a question that a search looks through: its own, its document's name and its labels."""
+def _join_searched(line: QuestionLine) -> str:
+    """Return the searchable text of a question: its words, its document's name and its labels."""
     return " ".join([line.question, line.document, *map(str, line.labels.values())]).lower()
 
 
-def _menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+def _make_menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Return the labels that sort questions into a few kinds, with their values."""
     values: dict[str, set[str]] = {}
     for row in labels:
@@ -185,13 +185,13 @@ def job_view(job: Job, state: JobState, output: str, *, language: str) -> str:
 
 
 def run_view(line: RunLine, answered: int, job: Job | None, *, language: str) -> str:
-    """Return the page of a run that has no report: one that goes on, died or is damaged."""
+    """Return the page of a run without a report: one that is running, was stopped or is damaged."""
     body = render("view_run.html.j2", language=language, line=line, answered=answered, job=job)
     return frame(line.name, body, {}, language=language)
 
 
 def latest_replies(folder: Path) -> list[dict[str, str]]:
-    """Return the last questions that a run has asked, with the beginning of their answers, the newest first."""
+    """Return the latest questions of a run with the beginning of their answers, the newest first."""
     lines: list[bytes] = []
     for path in folder.glob(f"*/{JOURNAL}"):
         if path.is_file() and not path.is_symlink():
@@ -211,7 +211,7 @@ def latest_replies(folder: Path) -> list[dict[str, str]]:
 
 
 def require(value: Any, name: str, *, most: int = 20_000) -> str:
-    """Return a text that a page sent; raise where it is missing or far too long."""
+    """Return a text that a page sent; raise an error where it is missing or too long."""
     if not isinstance(value, str) or len(value) > most:
         raise ToolkitError(f"{name}: is missing or too long")
     return value

@@ -1,7 +1,7 @@
-"""Judgments and new questions, written at once into the review file of their reviewer.
+"""Write judgments and new questions at once into the review file of their reviewer.
 
-Each reviewer has a file of their own beside the bundle, or in the run's folder: two reviewers never write one file.
-Two tabs of one reviewer write the same file under a lock, a case at a time, so neither undoes the other.
+Each reviewer has a separate file beside the bundle, or in the run's folder: two reviewers never write one file. Two
+tabs of one reviewer write the same file under a lock, one case at a time, so neither overwrites the other.
 """
 
 import hashlib
@@ -22,34 +22,34 @@ _NOT_IN_A_NAME = re.compile(r"[^\w]+")
 
 
 def review_folder(folder: Path, *, is_run: bool) -> Path:
-    """Return where the reviews of a bundle or a run are: never inside a bundle, whose files are sealed."""
+    """Return the folder of the reviews of a bundle or a run: never inside a bundle, whose files have checksums."""
     return folder / "review" if is_run else folder.with_name(f"{folder.name}-review")
 
 
 def review_path(folder: Path, review: str, reviewer: str) -> Path:
-    """Return the file of a reviewer; names that are written alike in letters and digits are told apart by a digest."""
+    """Return the file of a reviewer; a digest distinguishes names with the same letters and digits."""
     words = _NOT_IN_A_NAME.sub("-", reviewer.lower()).strip("-")[:40] or "reviewer"
     digest = hashlib.sha256(json.dumps([review, reviewer]).encode()).hexdigest()[:8]
     return folder / f"review-{words}-{digest}.json"
 
 
 def kept_reviews(folder: Path, review: str | None = None) -> list[Path]:
-    """Return the review files of a folder, of one page or of all."""
+    """Return the review files of a folder, for one page or for all."""
     paths = [path for path in sorted(folder.glob("review-*.json")) if path.is_file() and not path.is_symlink()]
     return [path for path in paths if review is None or read_review(path).review == review]
 
 
 def save_case(folder: Path, about: Review, case: ReviewedCase) -> int:
-    """Write a judgment into its reviewer's file in place of an earlier one; return how many cases the file has."""
-    return len(_changed(folder, about, case=case).cases)
+    """Write a judgment into its reviewer's file, replacing an earlier one; return the number of cases in the file."""
+    return len(_change_review(folder, about, case=case).cases)
 
 
 def save_question(folder: Path, about: Review, question: AddedQuestion) -> int:
-    """Add a question to its reviewer's file; return how many questions the reviewer has added."""
-    return len(_changed(folder, about, question=question).added)
+    """Add a question to its reviewer's file; return the number of questions that the reviewer has added."""
+    return len(_change_review(folder, about, question=question).added)
 
 
-def _changed(
+def _change_review(
     folder: Path, about: Review, *, case: ReviewedCase | None = None, question: AddedQuestion | None = None
 ) -> Review:
     path = review_path(folder, about.review, about.reviewer)
@@ -66,17 +66,17 @@ def _changed(
 
 
 def begin_review(*, of: str, review: str, run: str, reviewer: str, sample: Sample | None = None) -> Review:
-    """Return the empty review of a person; raise where the name is missing or too long."""
+    """Return the empty review of a person; raise an error where the name is missing or too long."""
     name = " ".join(reviewer.split())
     if not name or len(name) > _LONGEST_NAME:
-        raise ToolkitError("enter your name first: reviews are told apart by it")
+        raise ToolkitError("enter your name first: it identifies your review")
     try:
         return Review(
             format=REVIEW, review=review, run=run, of=of, reviewer=name,  # type: ignore[arg-type]
             sample=sample or Sample(size=0, of=0, seed=1, by=[]), cases=[],
         )  # fmt: skip
     except ValidationError as error:
-        raise ToolkitError(f"the review is not as it should be: {faults_in(error, most=1)}") from error
+        raise ToolkitError(f"the review is invalid: {faults_in(error, most=1)}; reload the page") from error
 
 
 def added_by(folder: Path) -> Sequence[tuple[str, AddedQuestion]]:

@@ -1,6 +1,6 @@
-"""Search by words in the texts of a bundle's documents: each is read once, beside the server, and kept on disk.
+"""Search words in the texts of a bundle's documents; each text is read once, in the background, and cached on disk.
 
-A text is kept compressed in the server's cache, and only one is open at a time: 500 contracts are 30 MB of text.
+A text is stored compressed in the server's cache, and only one is open at a time: 500 contracts are 30 MB of text.
 """
 
 import json
@@ -20,70 +20,70 @@ from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.locations import Location
 from exhibit.viewer.drawing import windows
 
-PATIENCE = 2.0  # seconds that a search waits for texts: then it shows what was read so far
-_AT_ONCE = 8  # texts that are fetched from the disk together
-_AROUND = 90  # characters on each side of a word that a passage shows
-_NEAR = 300  # characters in which words stand together: two or three sentences
-_PASSAGES = 3  # of a document
-_HITS = 2000  # places of words in one document that are looked at: further ones add no better passage
-_DOCUMENTS = 50  # with passages on one page
+PATIENCE = 2.0  # seconds that a search waits for texts; then it shows the results so far
+_AT_ONCE = 8  # texts that are read from disk together
+_AROUND = 90  # characters that a passage shows on each side of a word
+_NEAR = 300  # words within this many characters form one passage: two or three sentences
+_PASSAGES = 3  # passages of one document
+_HITS = 2000  # occurrences in one document that are examined: further ones add no better passage
+_DOCUMENTS = 50  # documents with passages on one page
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
 
 
 class Marked(NamedTuple):
-    """A piece of a passage."""
+    """A piece of a passage, with or without a mark."""
 
     text: str
     is_hit: bool
 
 
 class FoundPassage(NamedTuple):
-    """A passage with the words that were looked for."""
+    """A passage that contains the searched words."""
 
     page: int
     start: int
     end: int
-    """Where its words stand in the document's text."""
+    """The span of the passage in the document's text."""
     pieces: list[Marked]
 
 
 class FoundDocument(NamedTuple):
-    """A document that has all the words."""
+    """A document that contains all the words."""
 
     name: str
     places: int
     together: int
-    """How many different words its best passage has."""
+    """The number of different words in its best passage."""
     passages: list[FoundPassage]
 
 
 class SearchResult(NamedTuple):
-    """The documents with the words, among those that were read so far."""
+    """The documents that contain the words, among those that were read so far."""
 
     documents: list[FoundDocument]
     total: int
-    """Documents with all the words; at most 50 are listed."""
+    """The number of documents with all the words; at most 50 are listed."""
     read: int
     of: int
     unread: dict[str, str]
-    """Documents that cannot be read, and why."""
+    """The documents that cannot be read, with the reason."""
 
 
 class TextSearch:
-    """Reads the texts of bundles when they are first searched, and finds words in them."""
+    """Reads the texts of bundles at the first search, and searches words in them."""
 
     def __init__(self, path: Path, *, engine: Engine | None = None) -> None:
-        """Take the file that keeps the texts, and the engine that reads documents: workers of this machine."""
+        """Store the file that caches the texts, and the engine whose workers read documents."""
         self._cache, self._engine = Cache(path), engine or open_engine("local")
         self._lock = threading.Lock()
         self._reading: dict[frozenset[bytes], threading.Thread] = {}
         self._faults: dict[bytes, str] = {}
 
     def find(self, files: Mapping[str, Location], words: str, *, patience: float | None = None) -> SearchResult:
-        """Return the documents that have all words; reading goes on beside where it takes longer than that."""
-        keys = {name: _key(path) for name, path in files.items()}
+        """Return the documents with all words; after `patience` seconds, reading continues in the background."""
+        keys = {name: _make_key(path) for name, path in files.items()}
         self._read(files, keys).join(PATIENCE if patience is None else patience)
-        terms = [_pattern(phrase or word) for phrase, word in _TERM.findall(words)]
+        terms = [_make_pattern(phrase or word) for phrase, word in _TERM.findall(words)]
         found, read = [], 0
         ordered = sorted(files)
         for names in (ordered[at : at + _AT_ONCE] for at in range(0, len(ordered), _AT_ONCE)):
@@ -99,7 +99,7 @@ class TextSearch:
         return SearchResult(found[:_DOCUMENTS], len(found), read + len(unread), len(files), unread)
 
     def _read(self, files: Mapping[str, Location], keys: Mapping[str, bytes]) -> threading.Thread:
-        """Return the thread that reads what is not kept yet; searches of the same bundle share one."""
+        """Return the thread that reads the missing texts; searches of the same bundle share one."""
         every = frozenset(keys.values())
         with self._lock:
             thread = self._reading.get(every)
@@ -113,7 +113,7 @@ class TextSearch:
         missing = [name for name in files if keys[name] not in self._cache.get([keys[name]])]
         if not missing:
             return
-        outcomes = self._engine.map(_packed_text, [files[name] for name in missing])
+        outcomes = self._engine.map(_pack_text, [files[name] for name in missing])
         for name, outcome in zip(missing, outcomes, strict=True):
             try:
                 self._cache.put({keys[name]: outcome.unwrap()})
@@ -121,8 +121,8 @@ class TextSearch:
                 self._faults[keys[name]] = str(error).splitlines()[0]
 
 
-def _key(path: Location) -> bytes:
-    """Return what a document's text is kept under: its place, and when it last changed."""
+def _make_key(path: Location) -> bytes:
+    """Return the cache key of a document's text: its path, and its modification time."""
     stamp = ""
     if isinstance(path, Path):
         with suppress(OSError):
@@ -131,20 +131,20 @@ def _key(path: Location) -> bytes:
     return key_of("text 1", str(path), stamp)
 
 
-def _packed_text(path: Location) -> bytes:
-    """Return a document's text and where each of its pages begins, compressed; called in a worker."""
+def _pack_text(path: Location) -> bytes:
+    """Return a document's text and the start of each page, compressed; called in a worker."""
     document = read_document(path)
     starts = [page.span.start for page in document.pages]
     return zlib.compress(json.dumps([document.text, starts]).encode(), 1)
 
 
-def _pattern(words: str) -> re.Pattern[str]:
-    """Return the pattern of a word or a phrase in small letters; it begins with letters, which is quick to look for."""
+def _make_pattern(words: str) -> re.Pattern[str]:
+    """Return the pattern of a word or a phrase in lower case; it begins with letters, so that the search is fast."""
     return re.compile(r"\s+".join(map(re.escape, lower(words).split())))
 
 
 def lower(text: str) -> str:
-    """Return a text in small letters, as long as it was: one capital letter of Turkish becomes two characters."""
+    """Return a text in lower case with the same length: one Turkish capital letter would become two characters."""
     low = text.lower()
     return low if len(low) == len(text) else "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
 
@@ -159,28 +159,28 @@ def _look(name: str, text: str, pages: Sequence[int], terms: Sequence[re.Pattern
             return None
         hits += mine
     hits.sort()
-    passages = _passages(hits[:_HITS])
-    shown = [_shown(text, pages, [span for span, _ in passage]) for passage in passages[:_PASSAGES]]
-    together = max((_different(passage) for passage in passages), default=0)
+    passages = _group_hits(hits[:_HITS])
+    shown = [_make_passage(text, pages, [span for span, _ in passage]) for passage in passages[:_PASSAGES]]
+    together = max((_count_different(passage) for passage in passages), default=0)
     return FoundDocument(name, len(hits), together, shown)
 
 
-def _different(hits: Sequence[tuple[Span, int]]) -> int:
+def _count_different(hits: Sequence[tuple[Span, int]]) -> int:
     return len({term for _, term in hits})
 
 
-def _passages(hits: Sequence[tuple[Span, int]]) -> list[list[tuple[Span, int]]]:
-    """Return the hits in groups that stand together, those with most different words first, then in their order."""
+def _group_hits(hits: Sequence[tuple[Span, int]]) -> list[list[tuple[Span, int]]]:
+    """Return the hits in groups that are close together, those with the most different words first."""
     groups: list[list[tuple[Span, int]]] = []
     for hit in hits:
         if groups and hit[0].end - groups[-1][0][0].start <= _NEAR:
             groups[-1].append(hit)
         else:
             groups.append([hit])
-    return sorted(groups, key=_different, reverse=True)
+    return sorted(groups, key=_count_different, reverse=True)
 
 
-def _shown(text: str, pages: Sequence[int], spans: Sequence[Span]) -> FoundPassage:
+def _make_passage(text: str, pages: Sequence[int], spans: Sequence[Span]) -> FoundPassage:
     first, last = spans[0].start, max(span.end for span in spans)
     [[start, window]] = windows(text, [Span(first, last)], around=_AROUND)
     pieces, at = [], start

@@ -1,4 +1,4 @@
-"""What each address of `exhibit view` does: pages over bundles and runs, reviews saved at once, work started."""
+"""The views of `exhibit view`: pages of bundles and runs, saved reviews, and started jobs."""
 
 import hashlib
 import json
@@ -39,17 +39,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:*?\"<>|]")
 _LONGEST_NAME = 200  # bytes of an uploaded file's name
 _LONGEST_BODY = 2_000_000  # bytes of a judgment or a question
-_LONGEST_SEARCH = 200  # characters that are looked for in texts
-_WIDTH = 900  # pixels of a page's picture
+_LONGEST_SEARCH = 200  # characters of a search
+_WIDTH = 900  # width of a page's picture in pixels
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Views:
-    """The views over some folders, and what they let a person do."""
+    """The views over the served folders, and their actions."""
 
     def __init__(self, folders: Sequence[Path], *, token: str, language: str = "en") -> None:
-        """Take the folders: new documents and bundles go to the first, runs to the last; and the server's token."""
+        """Store the folders and the token: new documents and bundles go to the first folder, runs to the last."""
         self.library, self.language, self._token = ServedFolders(folders), language, token
         digest = hashlib.sha256("\0".join(map(str, self.library.folders)).encode()).hexdigest()[:16]
         self.state = cache_folder() / "view" / digest
@@ -57,7 +57,7 @@ class Views:
         self.texts = TextSearch(self.state / "texts.sqlite")
 
     def routes(self) -> list[Route]:
-        """Return every address below the token."""
+        """Return every route below the token."""
         get: dict[str, Handler] = {
             "/": self.home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
             "/bundle/{key}/sheet": self.sheet, "/bundle/{key}/page/{number:int}": self.picture,
@@ -73,7 +73,7 @@ class Views:
         routes += [Route(path, handle_errors(work), methods=["POST"]) for path, work in post.items()]
         return [*routes, Route("/upload/{name}/{file}", handle_errors(self.upload), methods=["PUT"])]
 
-    # ---------------------------------------------------------------- what there is
+    # ---------------------------------------------------------------- bundles and runs
 
     async def home(self, _: Request) -> Response:
         """Return the page of all bundles and runs."""
@@ -113,7 +113,7 @@ class Views:
         return HTMLResponse(text)
 
     async def sheet(self, request: Request) -> Response:
-        """Return one page of a document with its words and the gold on it, as the marking script reads it."""
+        """Return one page of a document with its words and its gold, as the marking script reads it."""
         name, number = request.query_params.get("name", ""), int(request.query_params.get("page", "0"))
         bundle = self.library.bundle(request.path_params["key"])
         document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
@@ -133,35 +133,35 @@ class Views:
         return Response(data, media_type=f"image/{kind}")
 
     async def run(self, request: Request) -> Response:
-        """Return the report of a run, drawn by this version; of a run that did not end, how it stands."""
+        """Return the report of a run, drawn by this version; the state of a run that has not ended."""
         key = request.path_params["key"]
         folder = self.library.folder(key)
         line = next((line for line in self.library.runs() if line.key == key), None)
         if line is None:
-            raise ToolkitError("there is no such run here")
+            raise ToolkitError("there is no such run")
         if line.state in ("unfinished", "damaged"):
             job = next((job for job in self.jobs.all() if job.out == str(folder)), None)
             return HTMLResponse(pages.run_view(line, journal_lines(folder), job, language=self.language))
-        # a report that came with a run from elsewhere is never shown: its script could ask this server
+        # a report that came with a run from elsewhere is never served: its script could send requests to this server
         place = self._place("report", [line])
         if not (place / REPORT).is_file():
             await run_in_threadpool(write_report, folder, out=place / REPORT, language=self.language)
-        return _to(request, f"drawn/{place.name}/{REPORT}")
+        return _redirect(request, f"drawn/{place.name}/{REPORT}")
 
     async def drawn(self, request: Request) -> Response:
         """Return a page or a piece that this server drew."""
         place = self.state / "drawn" / request.path_params["place"]
         path = (place / request.path_params["path"]).resolve()
         if not path.is_relative_to(self.state.resolve()) or not path.is_file():
-            raise ToolkitError("there is no such page; open it again from the first page")
+            raise ToolkitError("there is no such page; open it again from the start page")
         return FileResponse(path)
 
     async def compare(self, request: Request) -> Response:
         """Draw the comparison of runs."""
-        keys = (await _body(request)).get("runs") or []
+        keys = (await _read_body(request)).get("runs") or []
         lines = [line for key in keys for line in self.library.runs() if line.key == key]
         if len(lines) < 2:
-            raise ToolkitError("tick two runs or more")
+            raise ToolkitError("select at least two runs")
         place = self._place("compare", lines)
         folders = [line.folder for line in reversed(lines)]  # the oldest first
         await run_in_threadpool(write_comparison, folders, out=place / "compare.html", language=self.language)
@@ -177,7 +177,7 @@ class Views:
         return JSONResponse({"open": f"drawn/{place.name}/index.html"})
 
     def _place(self, kind: str, lines: Sequence[RunLine]) -> Path:
-        """Return the folder of a drawn page; a run that changed gets a new one."""
+        """Return the folder of a drawn page; a run that changed gets a new folder."""
         ended = [one.folder for one in lines if (one.folder / SUMMARY).is_file()]
         stamps = [(str(folder), (folder / SUMMARY).stat().st_mtime_ns) for folder in ended]
         digest = hashlib.sha256(repr((kind, self.language, stamps)).encode()).hexdigest()[:16]
@@ -187,7 +187,7 @@ class Views:
 
     # ---------------------------------------------------------------- reviews
 
-    def _reviewed(self, key: str) -> tuple[Reviewed, Path]:
+    def _open_reviewed(self, key: str) -> tuple[Reviewed, Path]:
         folder = self.library.folder(key)
         if (folder / TRAIN).is_file():
             return DraftedBundle(folder), saving.review_folder(folder, is_run=False)
@@ -197,17 +197,17 @@ class Views:
     async def review(self, request: Request) -> Response:
         """Return the page on which a person judges; it saves every judgment here."""
         key = request.path_params["key"]
-        reviewed, _ = await run_in_threadpool(self._reviewed, key)
+        reviewed, _ = await run_in_threadpool(self._open_reviewed, key)
         place = self.state / "drawn" / f"review-{key}"
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         await run_in_threadpool(
             make_review, reviewed, place / "review.html", by=BY, size=_SAMPLE, seed=1, language=self.language,
             save=f"../../reviews/{key}",
         )  # fmt: skip
-        return _to(request, f"drawn/{place.name}/review.html")
+        return _redirect(request, f"drawn/{place.name}/review.html")
 
     async def saved(self, request: Request) -> Response:
-        """Return what a reviewer has said so far."""
+        """Return the judgments of a reviewer so far."""
         given = request.query_params
         folder = self.library.folder(request.path_params["key"])
         place = saving.review_folder(folder, is_run=not (folder / TRAIN).is_file())
@@ -218,7 +218,7 @@ class Views:
         """Write one judgment into the file of its reviewer, at once."""
         folder = self.library.folder(request.path_params["key"])
         is_run = not (folder / TRAIN).is_file()
-        given = Review.model_validate_json(await _bytes(request))
+        given = Review.model_validate_json(await _read_bytes(request))
         about = given.model_copy(update={"cases": [], "added": []})
         place = saving.review_folder(folder, is_run=is_run)
         count = 0
@@ -229,7 +229,7 @@ class Views:
     async def question(self, request: Request) -> Response:
         """Add a question that a person wrote, with its marked words, to the review file of that person."""
         key = request.path_params["key"]
-        bundle, given = self.library.bundle(key), await _body(request)
+        bundle, given = self.library.bundle(key), await _read_body(request)
         reviewer = pages.require(given.pop("reviewer", None), "your name", most=80)
         question = AddedQuestion.model_validate(given, strict=False)
         named = [*(context.filename for context in question.contexts), question.filename]
@@ -241,54 +241,54 @@ class Views:
         return JSONResponse({"added": await run_in_threadpool(saving.save_question, place, about, question)})
 
     async def apply(self, request: Request) -> Response:
-        """Start the command that makes a bundle of another and of its reviews."""
-        root = self.library.bundle(pages.require((await _body(request)).get("bundle"), "the bundle")).root
+        """Start the command that applies the reviews of a bundle and writes a new one."""
+        root = self.library.bundle(pages.require((await _read_body(request)).get("bundle"), "the bundle")).root
         files = saving.kept_reviews(saving.review_folder(root, is_run=False))
         if not files:
             raise ToolkitError("nobody has reviewed this bundle or added a question yet")
-        out = _free(root.with_name(f"{root.name}-reviewed"))
+        out = _find_free(root.with_name(f"{root.name}-reviewed"))
         words = ["review", "apply", *map(str, files), "--bundle", str(root), "--out", str(out)]
         return self._start(f"Make {out.name}", words, out)
 
     # ---------------------------------------------------------------- long work
 
     async def upload(self, request: Request) -> Response:
-        """Keep a document that was dropped into the page, under a safe name, below the first folder."""
+        """Save an uploaded document, under a safe name, below the first folder."""
         name, file = request.path_params["name"], request.path_params["file"]
-        folder = self._documents(name)
+        folder = self._find_documents(name)
         safe = _UNSAFE.sub("_", file).lstrip(".") or "document"
         if len(safe.encode()) > _LONGEST_NAME:
             raise ToolkitError(f"{safe[:40]}…: the file's name is too long")
-        data = await _bytes(request, most=pages.LARGEST_UPLOAD)
+        data = await _read_bytes(request, most=pages.LARGEST_UPLOAD)
         folder.mkdir(parents=True, exist_ok=True)
         await run_in_threadpool(write_whole, folder / safe, data)
         return JSONResponse({"file": safe})
 
-    def _documents(self, name: str) -> Path:
+    def _find_documents(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
-            raise ToolkitError("the name of a bundle has letters, digits, dots, dashes and underscores alone")
+            raise ToolkitError("the name of a bundle may have only letters, digits, dots, dashes and underscores")
         return self.library.folders[0] / f"{name}-documents"
 
     async def draft(self, request: Request) -> Response:
-        """Start to draft questions on documents that were dropped, or on a folder below the first one."""
-        given = await _body(request)
+        """Start to draft questions on uploaded documents, or on a folder below the first one."""
+        given = await _read_body(request)
         name = pages.require(given.get("name"), "the bundle's name", most=60)
-        source = self._documents(name)
+        source = self._find_documents(name)
         if given.get("folder"):
             source = self.library.folders[0] / pages.require(given["folder"], "the folder", most=1000)
         if not source.is_dir() or not source.resolve().is_relative_to(self.library.folders[0]):
             raise ToolkitError(f"{source.name}: no folder of documents below {self.library.folders[0].name}")
-        out = _free(self.library.folders[0] / name)
+        out = _find_free(self.library.folders[0] / name)
         return self._start(f"Draft questions: {name}", ["draft", "--source", str(source), "--out", str(out)], out)
 
     async def evaluate(self, request: Request) -> Response:
         """Start an evaluation of the built-in pipeline or of a server on a bundle."""
-        given = await _body(request)
+        given = await _read_body(request)
         bundle = self.library.bundle(pages.require(given.get("bundle"), "the bundle"))
         name = given.get("run") or f"{bundle.root.name}-run"
         if not _NAME.fullmatch(name):
-            raise ToolkitError("the name of a run has letters, digits, dots, dashes and underscores alone")
-        out = _free(self.library.folders[-1] / name)
+            raise ToolkitError("the name of a run may have only letters, digits, dots, dashes and underscores")
+        out = _find_free(self.library.folders[-1] / name)
         words = ["evaluate", str(bundle.root), "--output-dir", str(out.parent), "--run-name", out.name]
         if given.get("url"):
             words += ["--target-url", pages.require(given["url"], "the address", most=2000)]
@@ -298,9 +298,9 @@ class Views:
 
     def _start(self, title: str, words: Sequence[str], out: Path) -> Response:
         job = self.jobs.start(title, words, cwd=self.library.folders[0].parent, out=out)
-        return JSONResponse({"open": self._address(f"job/{job.key}")})
+        return JSONResponse({"open": self._make_address(f"job/{job.key}")})
 
-    def _address(self, path: str) -> str:
+    def _make_address(self, path: str) -> str:
         return f"/{self._token}/{path}"
 
     async def job(self, request: Request) -> Response:
@@ -309,20 +309,20 @@ class Views:
         return HTMLResponse(pages.job_view(job, self.jobs.state(job), self.jobs.output(job), language=self.language))
 
     async def job_state(self, request: Request) -> Response:
-        """Return how a job stands: its output, and of an evaluation how many questions were answered."""
+        """Return the state of a job: its output and, for an evaluation, the number of answered questions."""
         job = self.jobs.get(request.path_params["key"])
         state, out = self.jobs.state(job), Path(job.out)
         told: dict[str, Any] = {"state": state, "output": self.jobs.output(job), "done": 0, "total": 0, "far": ""}
         told |= {"latest": [], "resumable": False, "open": ""}
         if job.words[0] == "evaluate" and out.is_dir():
-            told |= await run_in_threadpool(self._progress, job, out)
+            told |= await run_in_threadpool(self._measure_progress, job, out)
             told["resumable"] = state not in ("running", "finished")
         if state == "finished" and self.library.inside(out) and out.is_dir():
             kind = "bundle" if (out / TRAIN).is_file() else "run"
-            told["open"] = self._address(f"{kind}/{key_of(out.resolve())}")
+            told["open"] = self._make_address(f"{kind}/{key_of(out.resolve())}")
         return JSONResponse(told)
 
-    def _progress(self, job: Job, out: Path) -> dict[str, Any]:
+    def _measure_progress(self, job: Job, out: Path) -> dict[str, Any]:
         done = journal_lines(out)
         total = len(self.library.bundle(key_of(Path(job.words[1]))).questions)
         return {"done": done, "total": total, "far": f"{done} of {total}", "latest": pages.latest_replies(out)}
@@ -336,13 +336,13 @@ class Views:
         """Start an evaluation again where it stopped."""
         job = self.jobs.get(request.path_params["key"])
         if job.words[0] != "evaluate" or self.jobs.state(job) in ("running", "finished"):
-            raise ToolkitError("only an evaluation that stopped can go on")
+            raise ToolkitError("only an evaluation that was stopped can be resumed")
         words = [*(word for word in job.words if word != "--resume"), "--resume"]
         return self._start(job.title, words, Path(job.out))
 
 
 def handle_errors(work: Handler) -> Handler:
-    """Return a handler whose expected errors become one line, with status 400."""
+    """Return a handler that turns expected errors into one line with status 400."""
 
     async def handle(request: Request) -> Response:
         try:
@@ -353,28 +353,28 @@ def handle_errors(work: Handler) -> Handler:
     return handle
 
 
-async def _bytes(request: Request, most: int = _LONGEST_BODY) -> bytes:
+async def _read_bytes(request: Request, most: int = _LONGEST_BODY) -> bytes:
     data = bytearray()
     async for block in request.stream():
         data += block
         if len(data) > most:
-            raise ToolkitError(f"more than {most // 1_000_000} MB are not taken")
+            raise ToolkitError(f"the upload is larger than the limit of {most // 1_000_000} MB")
     return bytes(data)
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    value = json.loads(await _bytes(request))
+async def _read_body(request: Request) -> dict[str, Any]:
+    value = json.loads(await _read_bytes(request))
     if not isinstance(value, dict):
-        raise ToolkitError("a page of this server sends an object")
+        raise ToolkitError("the request must be a JSON object")
     return value
 
 
-def _to(request: Request, path: str) -> Response:
+def _redirect(request: Request, path: str) -> Response:
     """Return a redirection to another address below the token."""
     return Response(status_code=303, headers={"location": f"{request.scope['root_path']}/{path}"})
 
 
-def _free(path: Path) -> Path:
-    """Return a path that nothing has, with a number behind it where the name is taken."""
+def _find_free(path: Path) -> Path:
+    """Return a path that does not exist yet, with a number at its end where the name is taken."""
     taken = (path.with_name(f"{path.name}-{number}") for number in range(2, 10_000))
     return path if not os.path.lexists(path) else next(other for other in taken if not os.path.lexists(other))

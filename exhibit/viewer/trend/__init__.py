@@ -1,1 +1,1 @@
-"""Runs over time: what each stood on, how every metric moved, which run made it worse, and why."""
+"""Runs over time: the data and settings of each, how every metric changed, which run made it worse, and why."""

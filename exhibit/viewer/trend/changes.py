@@ -1,8 +1,8 @@
-"""Which run made a metric worse: each run against the one before it, and the newest against the first.
+"""Find the run that made a metric worse: each run against the one before it, and the newest against the first.
 
-Each is one paired comparison, as `diff` makes it: worse when the 95% interval of the change leaves out 0. Over many
-runs and metrics chance alone gives such changes, so with enough runs a change must also be larger than the series'
-usual step.
+Each is one paired comparison, as `diff` makes it: worse when the 95% interval of the change excludes 0. Over many runs
+and metrics chance alone gives such changes, so with enough runs a change must also be larger than the series' usual
+step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 
 
 def kind_of(run: RunResults, dataset: str) -> tuple[str, ...]:
-    """Return what runs must have in common for their figures to mean the same: one dataset, system and measure."""
+    """Return what runs must share for their figures to be comparable: dataset, system and measurement."""
     measured, groups = run.config.measured, run.config.datasets[dataset].groups
     return (dataset, run.system, measured.parity or "", measured.judge or "", groups or "")
 
@@ -31,7 +31,7 @@ class Series:
 
     dataset: str
     title: str
-    """The dataset, with whatever else tells it from the other series."""
+    """The dataset, with whatever distinguishes it from the other series."""
     runs: tuple[RunResults, ...]
 
     @property
@@ -45,7 +45,7 @@ class Series:
 
 
 def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None) -> tuple[list[RunResults], list[str]]:
-    """Return the runs that ended, oldest first, and a note for each that is passed over."""
+    """Return the finished runs, oldest first, and a note for each skipped one."""
     if not folder.is_dir():
         raise ToolkitError(f"{folder}: no such folder; evaluate_rag.py writes its runs to results/")
     folders = sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))
@@ -53,10 +53,10 @@ def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None)
     notes = []
     for place in track(folders, total=len(folders), label="runs", unit="run"):
         if not (place / SUMMARY).is_file():
-            notes.append(f"{place}: has not ended; go on with --resume --run-name {place.name}")
+            notes.append(f"{place}: has not ended; continue it with --resume --run-name {place.name}")
             continue
         try:
-            # all of it is read now: what is wrong with a run is told, and the others are read
+            # all files are read now, so that a damaged run is reported and the others are still shown
             run = RunResults(place)
             _ = run.settings, run.provenance, run.means, run.system_settings
             runs.append(run)
@@ -64,21 +64,21 @@ def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None)
             notes.append(f"{error}; passed over")
         except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             notes.append(f"{place}: damaged ({type(error).__name__}: {error}); passed over")
-    runs = [run for run in runs if _wanted(run, where or {})]
+    runs = [run for run in runs if _is_wanted(run, where or {})]
     if not runs:
         raise ToolkitError(
-            "\n".join([f"{folder}: no run that ended{' and has these settings' if where else ''}", *notes])
+            "\n".join([f"{folder}: no finished run{' with these settings' if where else ''}; evaluate first", *notes])
         )
     return sorted(runs, key=lambda run: (run.provenance.started, run.name)), notes
 
 
 def make_series(runs: Sequence[RunResults]) -> list[Series]:
-    """Return the runs by dataset and system, each series in the runs' order."""
+    """Return the runs by dataset and system, each series in the order of the runs."""
     kinds: dict[tuple[str, ...], list[RunResults]] = {}
     for run in runs:
         for dataset in run.tables:
             kinds.setdefault(kind_of(run, dataset), []).append(run)
-    # what all kinds of a dataset have in common need not be said
+    # properties that all kinds of a dataset share are not part of the title
     names = ("", "", "parity ", "judged by ", "means by ")
     titles = {}
     for kind in sorted(kinds):
@@ -90,15 +90,15 @@ def make_series(runs: Sequence[RunResults]) -> list[Series]:
     return [Series(kind[0], title, tuple(kinds[kind])) for kind, title in titles.items()]
 
 
-def _wanted(run: RunResults, where: Mapping[str, Sequence[str]]) -> bool:
+def _is_wanted(run: RunResults, where: Mapping[str, Sequence[str]]) -> bool:
     settings = run.settings
     return all((settings.get(name) or settings.get(f"config.{name}")) in values for name, values in where.items())
 
 
 _OTHERS = 3
-"""Other steps that a series must have for its usual step to be known: of two, the larger may be the odd one."""
+"""The usual step of a series needs at least this many other steps: of two, the larger may be the unusual one."""
 _LARGE = 4.5
-"""Usual steps that a change must be larger than: of a normal variable three standard deviations."""
+"""A change must be larger than this many usual steps: three standard deviations of a normal variable."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class Fall:
 
     metric: str
     step: Difference
-    """Against the run before."""
+    """The difference from the run before."""
     usual: float | None
-    """The median size of the other steps of the series; None where there are too few to tell."""
+    """The median size of the other steps of the series; None where there are too few."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ class Regression:
 
     series: Series = field(repr=False)
     at: int
-    """The run's place in the series."""
+    """The run's position in the series."""
     prior: int
-    """The place of the run that it is compared with: the last before it that was asked the same questions."""
+    """The position of the run that it is compared with: the last before it with the same questions."""
     falls: tuple[Fall, ...]
-    """The metrics that fell, the surest first."""
+    """The metrics that fell, the most significant first."""
     more_failed: int = 0
     """How many more questions failed than before."""
     stands: bool = True
@@ -140,7 +140,7 @@ class Regression:
 
 
 def watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = False) -> list[str]:
-    """Return the metrics that are followed: those asked for, or those that a short table shows and can get worse."""
+    """Return the metrics to follow: the requested ones, or those of a short table that can get worse."""
     names = dict.fromkeys(name for run in series.runs for name in run.means_of(series.dataset))
     if asked:
         return [name for name in names if {name, name.partition("@")[0]} & set(asked)]
@@ -149,15 +149,17 @@ def watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = 
 
 
 def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float = MAX_FALL) -> list[Regression]:
-    """Return the runs that made a metric worse, or failed more questions, oldest first.
+    """Return the runs that made a metric worse, or in which more questions failed, oldest first.
 
-    A decline too slow for any step is one of the newest run against the first. `max_fall` decides where documents are
-    too few for an interval.
+    A slow decline, without any single step, is found by comparing the newest run with the first. `max_fall` decides
+    where there are too few documents for an interval.
     """
-    tables = [_only(table, metrics) for table in series.tables]
+    tables = [_select_metrics(table, metrics) for table in series.tables]
     last = len(tables) - 1
-    # the last run before that was asked the same questions
-    alike = {at: [place for place in range(at) if _alike(tables[place], tables[at])] for at in range(1, len(tables))}
+    # the last earlier run with the same questions
+    alike = {
+        at: [place for place in range(at) if _are_alike(tables[place], tables[at])] for at in range(1, len(tables))
+    }
     priors = {at: places[-1] for at, places in alike.items() if places}
     steps = {at: {name: change_of(tables[prior], tables[at], name) for name in metrics} for at, prior in priors.items()}
 
@@ -165,39 +167,39 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
         shared = overlap([tables[prior]], [tables[at]])
         more = max(0, shared.failed_after - shared.failed_before)
         others = [one for place, one in steps.items() if place != at]
-        falls = [fall for name in metrics if (fall := _fall(name, tables[prior], tables[at], others, max_fall))]
+        falls = [fall for name in metrics if (fall := _find_fall(name, tables[prior], tables[at], others, max_fall))]
         if not falls and not more:
             return None
-        falls.sort(key=_sureness, reverse=True)
+        falls.sort(key=_rank_significance, reverse=True)
         stands = at == last or _stands(tables[prior], tables[-1], falls, more, max_fall)
         return Regression(series, at, prior, tuple(falls), more, stands)
 
     found = [one for at, prior in priors.items() if (one := regression(at, prior))]
     slow = len(priors) > 1 and priors.get(last) != 0 and not any(one.stands for one in found)
-    newest = regression(last, 0) if slow and _alike(tables[0], tables[last]) else None
+    newest = regression(last, 0) if slow and _are_alike(tables[0], tables[last]) else None
     return [*found, newest] if newest else found
 
 
-def _fall(
+def _find_fall(
     metric: str, before: Table, after: Table, others: Sequence[Mapping[str, float]], max_fall: float
 ) -> Fall | None:
-    """Return how a metric got worse; None where it did not, or no more than it usually does."""
+    """Return the fall of a metric; None where it did not fall, or no more than usual."""
     change = change_of(before, after, metric)
     usual = median(abs(one[metric]) for one in others) if len(others) >= _OTHERS else None
     if abs(change) <= max(EQUAL, _LARGE * (usual or 0.0)) or describe_metric(metric).improves(change) is not False:
         return None
-    step = compare([_only(before, [metric])], [after]).get(metric)
+    step = compare([_select_metrics(before, [metric])], [after]).get(metric)
     return Fall(metric, step, usual) if step and is_regression(metric, step, [metric], max_fall=max_fall) else None
 
 
-def _sureness(fall: Fall) -> tuple[float, float]:
-    """Return the change in widths of its interval; of changes that are the same in every document the larger counts."""
+def _rank_significance(fall: Fall) -> tuple[float, float]:
+    """Return the change divided by the width of its interval, and the size of the change."""
     change, (low, high) = abs(fall.step.mean or 0.0), fall.step.ci95 or (0.0, 0.0)
     return min(1e6, change / (high - low)) if high > low else 1e6, change
 
 
-def _alike(one: Table, other: Table) -> bool:
-    """Return whether two runs share at least half of the questions of the smaller of the two."""
+def _are_alike(one: Table, other: Table) -> bool:
+    """Return whether two runs share at least half of the questions of the smaller run."""
     return 2 * overlap([one], [other]).asked >= min(len(one.ids), len(other.ids)) > 0
 
 
@@ -207,9 +209,9 @@ def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int, max_
     if more and shared.failed_after > shared.failed_before:
         return True
     names = [fall.metric for fall in falls]
-    steps = compare([_only(before, names)], [newest])
+    steps = compare([_select_metrics(before, names)], [newest])
     return any(is_regression(name, step, names, max_fall=max_fall) for name, step in steps.items())
 
 
-def _only(table: Table, metrics: Sequence[str]) -> Table:
+def _select_metrics(table: Table, metrics: Sequence[str]) -> Table:
     return replace(table, values={name: table.values[name] for name in metrics if name in table.values}, repeats=())

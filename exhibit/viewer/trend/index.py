@@ -1,4 +1,4 @@
-"""The command `results index`: a page over all runs, checks for a CI, and what it is told."""
+"""The command `results index`: a page over all runs, and checks for a CI."""
 
 import argparse
 import math
@@ -21,13 +21,13 @@ from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone,
 from exhibit.viewer.trend import changes, summary
 
 GATE = 4
-"""The exit code when something that `--fail-on` names is so: 1 is an error, 3 too many failed questions."""
+"""The exit code when a condition of `--fail-on` is met; 1 is an error, 3 too many failed questions."""
 _SUMMARY = "GITHUB_STEP_SUMMARY"
-"""Where GitHub's CI, and those that follow it, take a summary from."""
+"""The variable with the summary file of GitHub's CI and compatible ones."""
 
 
 def index(options: argparse.Namespace) -> int:
-    """Write the page and what CI was promised; print what was found; return 4 where a gate is not passed."""
+    """Write the page and the files for the CI, print the regressions, and return 4 where a check fails."""
     where = parse_settings({"where": options.where}, where="--where").where
     runs, notes = changes.read_runs(options.folder, where=where)
     for note in notes:
@@ -81,15 +81,15 @@ def _append(path: Path, text: str) -> None:
 
 NAME = "index.html"
 _TELLING = ("target", "preset", "config.embedder", "config.splitter", "llm", "config.llm", "config.k", "limit")
-"""Settings that say at a glance what was run; the others unfold."""
+"""The most important settings; the others are shown on demand."""
 _TICKS = 10
-"""Numbers of runs below the line, at most: more would touch."""
+"""The most run numbers below the axis: more would overlap."""
 _NARROWEST = 0.2
-"""Of a share's axis: a change of one point must not look like a landslide."""
+"""The smallest range of a share's axis, so that a change of one point does not look large."""
 
 
 def write_trend(folder: Path, out: Path) -> Path:
-    """Write the page over all runs of a folder, with the metrics and bands that are usual."""
+    """Write the page over all runs of a folder, with the default metrics and bands."""
     runs, _ = changes.read_runs(folder, where={})
     series = changes.make_series(runs)
     metrics = {one.title: changes.watched_metrics(one, [], every=False) for one in series}
@@ -109,13 +109,13 @@ def write_index(
     numbers = {run.name: number for number, run in enumerate(runs, 1)}
     body = render(
         "index.html.j2",
-        runs=[(numbers[run.name], run, _telling(run)) for run in reversed(runs)],
+        runs=[(numbers[run.name], run, _select_settings(run)) for run in reversed(runs)],
         first=runs[0].provenance.started[:10],
         last=runs[-1].provenance.started[:10],
-        series=[_series(one, metrics[one.title], numbers, explained, scale) for one in series],
+        series=[_describe_series(one, metrics[one.title], numbers, explained, scale) for one in series],
         explained=sorted(explained, key=lambda one: (not one.regression.stands, -numbers[one.regression.run])),
         standing=sum(one.regression.stands for one in explained),
-        reports={run.name: address for run in runs if (address := _report(run, path.parent))},
+        reports={run.name: address for run in runs if (address := _find_report(run, path.parent))},
         value=summary.value,
         metric_title=summary.metric_title,
         headline=summary.headline,
@@ -129,12 +129,12 @@ def write_index(
     return path
 
 
-def _telling(run: RunResults) -> dict[str, str]:
+def _select_settings(run: RunResults) -> dict[str, str]:
     settings = run.system_settings
     return {name.removeprefix("config."): settings[name] for name in _TELLING if settings.get(name)}
 
 
-def _series(
+def _describe_series(
     series: changes.Series,
     metrics: Sequence[str],
     numbers: Mapping[str, int],
@@ -147,8 +147,8 @@ def _series(
     return {"series": series, "plots": [plot for plot in plots if plot], "rows": rows}
 
 
-def _report(run: RunResults, folder: Path) -> str:
-    """Return the address of a run's report from the page; nothing where there is none."""
+def _find_report(run: RunResults, folder: Path) -> str:
+    """Return the address of a run's report relative to the page; empty where there is none."""
     report = run.folder / REPORT
     if not report.is_file():
         return ""
@@ -168,12 +168,12 @@ def draw(
     regressions: Sequence[changes.Regression],
     bands: Bands | None,
 ) -> Plot | None:
-    """Return the picture of a metric: its line, the band of its interval, and what happened at which run."""
+    """Return the plot of a metric: its line, the band of its interval, and the events at each run."""
     means = series.means(metric)
     known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]
     if not known:
         return None
-    low, high = _range([mean for _, mean in known], describe_metric(metric).unit == "share")
+    low, high = _find_range([mean for _, mean in known], describe_metric(metric).unit == "share")
     worse = {one.at for one in regressions if any(fall.metric == metric for fall in one.falls)}
 
     def place(number: float) -> float:
@@ -185,7 +185,7 @@ def draw(
     points = [
         Point(x(at), place(mean.mean or 0.0), label, numbers[series.runs[at].name], at in worse)
         for at, mean in known
-        if (label := _label(series, metric, at, mean))
+        if (label := _describe_point(series, metric, at, mean))
     ]
     intervals = [(x(at), place(one.ci95[1]), place(one.ci95[0])) for at, one in known if one.ci95]
     low_note = ", lower is better" if describe_metric(metric).better == "less" else ""
@@ -195,16 +195,16 @@ def draw(
     return Plot(
         summary.metric_title(metric),
         f"{summary.value(metric, known[-1][1].mean)} in the newest run{low_note}",
-        lines=[PlotLine(summary.metric_title(metric), points, [outline(_wide(intervals))] if intervals else [])],
+        lines=[PlotLine(summary.metric_title(metric), points, [outline(_widen(intervals))] if intervals else [])],
         ticks=[Point(x(at), BOTTOM, str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
         sides=[Point(LEFT, place(end), summary.value(metric, end)) for end in (low, (low + high) / 2, high)],
-        zones=_zones(bands, low, high, place) if bands else [],
+        zones=_make_zones(bands, low, high, place) if bands else [],
         breaks=[Point(x(at), TOP, "the data changed here") for at in moved],
     )
 
 
-def _range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:
-    """Return the ends of the axis: tenths for a share, a little room around the values for the rest."""
+def _find_range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:
+    """Return the ends of the axis: tenths for a share, the values with a margin for any other unit."""
     ends = [end for mean in means for end in (mean.mean or 0.0, *(mean.ci95 or ()))]
     low, high = min(ends), max(ends)
     if share:
@@ -215,14 +215,14 @@ def _range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:
     return (max(0.0, low - space) if low >= 0 else low - space), high + space
 
 
-def _wide(sides: Sequence[tuple[float, float, float]]) -> Sequence[tuple[float, float, float]]:
+def _widen(sides: Sequence[tuple[float, float, float]]) -> Sequence[tuple[float, float, float]]:
     if len(sides) > 1:
         return sides
-    [(x, high, low)] = sides  # an interval needs some width to be seen
+    [(x, high, low)] = sides  # a single interval gets some width to be visible
     return [(x - 3, high, low), (x + 3, high, low)]
 
 
-def _zones(bands: Bands, low: float, high: float, place: Callable[[float], float]) -> list[Zone]:
+def _make_zones(bands: Bands, low: float, high: float, place: Callable[[float], float]) -> list[Zone]:
     zones = []
     for name, bound in (("good", bands.good), ("poor", bands.poor)):
         first, last = (bound.value, high) if bound.sign[0] == ">" else (low, bound.value)
@@ -232,6 +232,6 @@ def _zones(bands: Bands, low: float, high: float, place: Callable[[float], float
     return zones
 
 
-def _label(series: changes.Series, metric: str, at: int, mean: Estimate) -> str:
+def _describe_point(series: changes.Series, metric: str, at: int, mean: Estimate) -> str:
     ends = f" ({summary.value(metric, mean.ci95[0])} to {summary.value(metric, mean.ci95[1])})" if mean.ci95 else ""
     return f"{series.runs[at].name}: {summary.value(metric, mean.mean)}{ends}, n {mean.n}"

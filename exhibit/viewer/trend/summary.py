@@ -1,4 +1,4 @@
-"""What a CI shows of the trend: a summary in Markdown, and checks as JUnit XML."""
+"""The output for a CI: a summary in Markdown, and checks as JUnit XML."""
 
 import argparse
 import re
@@ -19,7 +19,7 @@ from exhibit.viewer.page import render
 from exhibit.viewer.trend.changes import Fall, Regression, Series
 
 LISTED = 40
-"""Questions, documents and labels that are listed; their number is told beside them."""
+"""The number of questions, documents and labels that are listed; the total is shown with them."""
 _SHORTEST = 8
 """Characters of a digest or a commit that are shown."""
 
@@ -38,7 +38,7 @@ class Fallen:
 
 
 class FallenValues(NamedTuple):
-    """The values of a question that got worse, and the id that it had in the earlier run."""
+    """The values of a question that got worse, and its id in the earlier run."""
 
     earlier: Id
     before: float | None
@@ -47,7 +47,7 @@ class FallenValues(NamedTuple):
 
 @dataclass(frozen=True)
 class FallenGroup:
-    """A document, or a label's value: how many of its questions fell."""
+    """A document or a label's value, with the number of its questions that fell."""
 
     name: str
     fell: int
@@ -56,7 +56,7 @@ class FallenGroup:
 
 @dataclass(frozen=True)
 class ChangedSetting:
-    """A setting, the commit, the data or the machine: what it was and what it is."""
+    """A setting, the commit, the data or the machine, with its old and new value."""
 
     name: str
     before: str
@@ -65,11 +65,11 @@ class ChangedSetting:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is known of a regression."""
+    """The causes and the extent of a regression."""
 
     regression: Regression
     metric: str
-    """The one by which questions are said to have fallen; empty where they only failed."""
+    """The metric by which the questions fell; empty where they only failed."""
     questions: list[Fallen]
     documents: list[FallenGroup]
     labels: list[FallenGroup]
@@ -77,22 +77,22 @@ class Explanation:
 
 
 def explain(regression: Regression) -> Explanation:
-    """Return which questions fell by the surest metric or failed, where they cluster, and what was changed."""
+    """Return the questions that fell by the most significant metric or failed, their clusters, and the changes."""
     series = regression.series
     before, after = series.runs[regression.prior], series.runs[regression.at]
     metric = regression.falls[0].metric if regression.falls else ""
     tables = before.tables[series.dataset], after.tables[series.dataset]
-    fallen = _fallen(*tables, metric)
+    fallen = _find_fallen(*tables, metric)
     earlier = {one.earlier for one in fallen.values()}
     old = {row.id: row for row in before.rows_of(series.dataset) if row.id in earlier}
     new = {row.id: row for row in after.rows_of(series.dataset) if row.id in fallen}
-    questions = [_question(one, old[one.earlier], new[id]) for id, one in fallen.items()]
-    where = _documents(tables[1], set(fallen)), _labels(tables[1], set(fallen))
+    questions = [_make_fallen(one, old[one.earlier], new[id]) for id, one in fallen.items()]
+    where = _count_documents(tables[1], set(fallen)), _count_labels(tables[1], set(fallen))
     return Explanation(regression, metric, questions, *where, list(changes_between(before, after, series.dataset)))
 
 
 def changes_between(before: RunResults, after: RunResults, dataset: str) -> Iterator[ChangedSetting]:
-    """Yield what differs between two runs in their settings and in what they stood on."""
+    """Yield the differences between two runs in their settings, commit, data and machine."""
     one, other = before.system_settings, after.system_settings
     for name in sorted(one.keys() | other.keys()):
         if one.get(name) != other.get(name):
@@ -113,13 +113,13 @@ def changes_between(before: RunResults, after: RunResults, dataset: str) -> Iter
 
 
 def shown_digest(text: str) -> str:
-    """Return a commit or a digest as short as it is still told apart, with its mark of changed files."""
+    """Return a commit or a digest shortened, with its mark of changed files."""
     mark = "+" if text.endswith("+") else ""
     plain = text.removesuffix("+")
     return f"{plain[:_SHORTEST]}{mark}" if len(plain) >= 40 else text
 
 
-def _fallen(before: Table, after: Table, metric: str) -> dict[Id, FallenValues]:
+def _find_fallen(before: Table, after: Table, metric: str) -> dict[Id, FallenValues]:
     """Return the questions whose value got worse or that failed, the worst first, with both values."""
     worse: dict[Id, tuple[float, FallenValues]] = {}
     old, new = (table.values.get(metric) or [None] * len(table.ids) for table in (before, after))
@@ -135,15 +135,15 @@ def _fallen(before: Table, after: Table, metric: str) -> dict[Id, FallenValues]:
     return {id: worse[id][1] for id in ranked}
 
 
-def _question(values: FallenValues, before: RunQuestion, after: RunQuestion) -> Fallen:
+def _make_fallen(values: FallenValues, before: RunQuestion, after: RunQuestion) -> Fallen:
     verdicts = (before.verdict, after.verdict)
     return Fallen(
         after.id, after.question, after.filename or "", values.before, values.after, verdicts, after.reply.error
     )
 
 
-def _shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[FallenGroup]:
-    """Return how many questions fell and were asked under each of the names that rows have."""
+def _count_shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[FallenGroup]:
+    """Return, for each name of the rows, how many questions fell and how many were asked."""
     fell: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     for row, id in enumerate(table.ids):
@@ -153,19 +153,19 @@ def _shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[st
     return [FallenGroup(name, fell[name], count) for name, count in asked.items()]
 
 
-def _documents(table: Table, fallen: set[Id]) -> list[FallenGroup]:
-    shares = _shares(table, fallen, lambda row: [table.documents[row]])
+def _count_documents(table: Table, fallen: set[Id]) -> list[FallenGroup]:
+    shares = _count_shares(table, fallen, lambda row: [table.documents[row]])
     named = [share for share in shares if share.fell and not share.name.startswith("\0")]
     return sorted(named, key=lambda share: (-share.fell, -share.fell / share.asked, share.name))
 
 
-def _labels(table: Table, fallen: set[Id]) -> list[FallenGroup]:
-    """Return the labels' values with which more questions fell than with others, the largest excess first."""
+def _count_labels(table: Table, fallen: set[Id]) -> list[FallenGroup]:
+    """Return the label values with more fallen questions than others, the largest excess first."""
     if not table.labels or not fallen:
         return []
     kinds, overall = kinds_of(table.labels), sum(id in fallen for id in table.ids) / len(table.ids)
     labelled = [{name: str(labels[name]) for name in kinds if labels.get(name) is not None} for labels in table.labels]
-    shares = _shares(table, fallen, lambda row: [f"{name}: {value}" for name, value in labelled[row].items()])
+    shares = _count_shares(table, fallen, lambda row: [f"{name}: {value}" for name, value in labelled[row].items()])
     above = [share for share in shares if share.fell / share.asked > overall]
     return sorted(above, key=lambda share: (overall * share.asked - share.fell, share.name))
 
@@ -177,7 +177,7 @@ def markdown(
     checks: "Sequence[Check]",
     scale: Scale,
 ) -> str:
-    """Return the summary: what stands, the newest figures with their bands, and each check."""
+    """Return the summary: the current regressions, the newest figures with their bands, and each check."""
     return render(
         "summary.md.j2",
         standing=[one for one in explanations if one.regression.stands],
@@ -191,12 +191,12 @@ def markdown(
 
 
 def junit(checks: "Sequence[Check]") -> str:
-    """Return the checks as JUnit XML, a suite a dataset."""
+    """Return the checks as JUnit XML, one suite per dataset."""
     return render("junit.xml.j2", checks=checks)
 
 
 def figures(series: Series, metrics: Sequence[str], scale: Scale) -> list[Record]:
-    """Return of each metric the newest mean, its band, the mean before, and the best."""
+    """Return the newest mean of each metric, its band, the mean before, and the best mean."""
     rows: list[Record] = []
     for metric in metrics:
         means = [mean for mean in series.means(metric) if mean and mean.mean is not None]
@@ -213,22 +213,22 @@ def figures(series: Series, metrics: Sequence[str], scale: Scale) -> list[Record
 
 
 _NAMED = 3
-"""Documents, labels and settings that a sentence names."""
+"""The number of documents, labels and settings that a sentence names."""
 
 
 def metric_title(metric: str) -> str:
-    """Return a metric's name in words, with the depth it is read at."""
+    """Return a metric's name in words, with its cutoff."""
     depth = metric.partition("@")[2]
     return describe_metric(metric).title + (f", k = {depth}" if depth else "")
 
 
 def value(metric: str, number: float | None) -> str:
-    """Return a value with its unit: shares in per cent."""
+    """Return a value with its unit; shares in per cent."""
     return "–" if number is None else f"{describe_metric(metric).in_words(number)}{describe_metric(metric).unit_behind}"
 
 
 def headline(explanation: Explanation) -> str:
-    """Return which run is worse than which, and on what."""
+    """Return the sentence that names the worse run, the run before it, and the dataset."""
     regression = explanation.regression
     what = f"{regression.run} is worse than {regression.before} on {regression.series.title}"
     if not regression.falls:
@@ -237,7 +237,7 @@ def headline(explanation: Explanation) -> str:
 
 
 def fall_in_words(fall: Fall) -> str:
-    """Return how a metric changed at the run."""
+    """Return the change of a metric at the run, in words."""
     step = fall.step
     way = "fell" if (step.mean or 0) < 0 else "rose"
     old, new = value(fall.metric, step.first), value(fall.metric, step.second)
@@ -247,50 +247,50 @@ def fall_in_words(fall: Fall) -> str:
 
 
 def sentences(explanation: Explanation) -> list[str]:
-    """Return what is known of a regression: how many questions, where they cluster, what was changed, how it stands."""
+    """Return sentences about a regression: how many questions fell, which ones, what changed, if it persists."""
     regression = explanation.regression
     asked = len(regression.series.tables[regression.at].ids)
-    lines = [f"{len(explanation.questions)} of {asked} questions got worse{_where(explanation)}."]
+    lines = [f"{len(explanation.questions)} of {asked} questions got worse{_describe_clusters(explanation)}."]
     if regression.falls and regression.more_failed:
         lines.append(f"{regression.more_failed} more questions failed than before.")
     others = [metric_title(fall.metric) for fall in regression.falls[1:]]
     if others:
         lines.append(f"Also worse: {'; '.join(others)}.")
-    lines.append(_changed(explanation.changed))
-    lines.append("It still stands in the newest run." if regression.stands else "It has been made good since.")
+    lines.append(_describe_changed(explanation.changed))
+    lines.append("It persists in the newest run." if regression.stands else "It was corrected since.")
     if regression.falls and all(fall.usual is None for fall in regression.falls):
-        lines.append("There are too few runs to know how much the figures move when nothing is changed.")
+        lines.append("There are too few runs to know how much the figures vary without any change.")
     return lines
 
 
-def _where(explanation: Explanation) -> str:
+def _describe_clusters(explanation: Explanation) -> str:
     first = [share for share in explanation.documents[:_NAMED] if share.fell > 1]
     parts = [f"{share.fell} of {share.asked} about {share.name}" for share in first]
     labels = [f"{share.fell} of {share.asked} with {share.name}" for share in explanation.labels[:1] if share.fell > 1]
     return f": {', '.join([*parts, *labels])}" if parts or labels else ""
 
 
-def _changed(changed: Sequence[ChangedSetting]) -> str:
+def _describe_changed(changed: Sequence[ChangedSetting]) -> str:
     if not changed:
-        return "Nothing that is recorded was changed: the same settings, commit, data and machine."
-    shown = [f"{one.name} from {_short(one.before)} to {_short(one.after)}" for one in changed[:_NAMED]]
+        return "No recorded property was changed: settings, commit, data and machine are the same."
+    shown = [f"{one.name} from {_shorten(one.before)} to {_shorten(one.after)}" for one in changed[:_NAMED]]
     more = f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
     return f"Changed since the run before: {', '.join(shown)}{more}."
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 REGRESSION, BAND = "regression", "band"
 _EXPRESSION = re.compile(r"(?:([^:<>=]++):\s*)?([\w.@-]++)\s*((?:>=|<=|>|<).*)")
 _FAILED = "failed"
-"""The name under which the share of failed questions is asked for."""
+"""The name of the share of failed questions in a gate."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: whether it holds, and what was seen."""
+    """One check: its result, and the observed values."""
 
     suite: str
     name: str
@@ -299,9 +299,9 @@ class Check:
 
 
 def parse_gate(text: str) -> str:
-    """Return what `--fail-on` was given; raise what a parser of flags reports where it is no gate."""
+    """Return a valid gate of `--fail-on`; raise the parser's error for an invalid one."""
     try:
-        return text if text in (REGRESSION, BAND) or _parts(text) else ""
+        return text if text in (REGRESSION, BAND) or _parse_parts(text) else ""
     except ToolkitError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -309,31 +309,33 @@ def parse_gate(text: str) -> str:
 def check_gates(
     gates: Sequence[str], series: Sequence[Series], regressions: Sequence[Regression], scale: Scale
 ) -> list[Check]:
-    """Return every check of every gate, on the newest run of each series; raise where a gate has nothing to look at."""
+    """Return every check of every gate, on the newest run of each series; raise an error for a gate without data."""
     checks = []
     for gate in gates:
         if gate == REGRESSION:
-            results = list(_regression_checks(series, regressions))
+            results = list(_check_regressions(series, regressions))
         elif gate == BAND:
-            results = list(_band_checks(series, scale))
+            results = list(_check_bands(series, scale))
         else:
-            results = list(_expression_checks(gate, series))
+            results = list(_check_expression(gate, series))
         if not results:
-            raise ToolkitError(f"--fail-on {gate!r}: no newest run has what it asks for, so it would never fail")
+            raise ToolkitError(
+                f"--fail-on {gate!r}: no newest run has these figures, so the check would never fail; name others"
+            )
         checks += results
     return checks
 
 
-def _regression_checks(series: Sequence[Series], regressions: Sequence[Regression]) -> Iterator[Check]:
+def _check_regressions(series: Sequence[Series], regressions: Sequence[Regression]) -> Iterator[Check]:
     for one in series:
         mine = [regression for regression in regressions if regression.series is one and regression.stands]
         listed = "; ".join(
-            f"{regression.run} is worse than {regression.before} and that still stands" for regression in mine
+            f"{regression.run} is worse than {regression.before}, and the newest run still is" for regression in mine
         )
         yield Check(one.title, "no regression", listed or "none stands", not mine)
 
 
-def _band_checks(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
+def _check_bands(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
     for one in series:
         newest = one.runs[-1]
         for metric, estimate in newest.means_of(one.dataset).items():
@@ -346,19 +348,19 @@ def _band_checks(series: Sequence[Series], scale: Scale) -> Iterator[Check]:
             yield Check(one.title, f"{metric} is not poor", finding, band != "Poor")
 
 
-def _expression_checks(gate: str, series: Sequence[Series]) -> Iterator[Check]:
-    dataset, metric, bound = _parts(gate)
+def _check_expression(gate: str, series: Sequence[Series]) -> Iterator[Check]:
+    dataset, metric, bound = _parse_parts(gate)
     for one in series:
         if dataset not in (None, one.dataset):
             continue
         newest = one.runs[-1]
-        value = _value(one, metric)
+        value = _find_value(one, metric)
         if value is not None:
             finding = f"{metric} is {value:.4g} in {newest.name}"
             yield Check(one.title, f"not {metric} {bound}", finding, not bound.holds(value))
 
 
-def _value(series: Series, metric: str) -> float | None:
+def _find_value(series: Series, metric: str) -> float | None:
     newest = series.runs[-1]
     if metric == _FAILED:
         table = newest.tables[series.dataset]
@@ -367,11 +369,11 @@ def _value(series: Series, metric: str) -> float | None:
     return estimate.mean if estimate else None
 
 
-def _parts(text: str) -> tuple[str | None, str, Bound]:
+def _parse_parts(text: str) -> tuple[str | None, str, Bound]:
     match = _EXPRESSION.fullmatch(text.strip())
     if not match:
         raise ToolkitError(
-            f"--fail-on {text!r}: give {REGRESSION}, {BAND}, or a bound such as 'answer_f1 < 0.5', "
+            f"--fail-on {text!r}: write {REGRESSION}, {BAND}, or a bound such as 'answer_f1 < 0.5', "
             f"'cuad:char_recall@8 < 0.6' or '{_FAILED} > 0.02'"
         )
     return match[1] and match[1].strip(), match[2].replace("-", "_"), Bound.parse(match[3], where=f"--fail-on {text!r}")

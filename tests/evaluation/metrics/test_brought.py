@@ -61,14 +61,18 @@ def test_a_sound_one_is_measured(tmp_path):
 @pytest.mark.parametrize(
     ("text", "asked", "told"),
     [
-        (metric("recall@10"), "recall@10", "error: the metric 'commas' yields 'recall', which is 'recall''s"),
-        (metric("recall"), "drm@8", "yields 'recall', which is 'recall''s; rename it in"),
-        (metric("commas", body="return {'recall@10': [1.0]}"), "commas", "it yields 'recall@10', which is not among"),
+        (
+            metric("recall@10"),
+            "recall@10",
+            "error: the metric 'commas' returns 'recall', which 'recall' returns already",
+        ),
+        (metric("recall"), "drm@8", "returns 'recall', which 'recall' returns already; rename it in"),
+        (metric("commas", body="return {'recall@10': [1.0]}"), "commas", "it returns 'recall@10', which is not in"),
         (metric("commas", body="raise KeyError('x')"), "commas", "commas.py failed: KeyError: 'x'"),
         (metric("commas", body="return {'commas': [0.5, 0.5]}"), "commas", "2 values for 1 cases"),
         (metric("commas", body="return {'commas': ['much']}"), "commas", "neither a number nor None"),
         (metric("commas", body="return None"), "commas", "failed: AttributeError"),
-        ("NAMES = 'commas'\n", "drm@8", "has no NAMES, the names that it yields"),
+        ("NAMES = 'commas'\n", "drm@8", "has no NAMES, the list of the figures that it returns"),
         ("", "drm@8", "has no NAMES"),
     ],
 )

@@ -84,7 +84,7 @@ def test_depths_are_the_run_s():
         "ndcg@5",
         "recall@5",
     ]
-    with pytest.raises(ToolkitError, match=r"no drm@65: the rankings of this run have 64 passages"):
+    with pytest.raises(ToolkitError, match=r"no drm@65: the rankings of this run have only 64 passages"):
         measure(CASES, names=["drm@65"])
 
 
@@ -92,8 +92,8 @@ def test_depths_are_the_run_s():
     ("asked", "complaint"),
     [
         ("ndcg(cutoff=0)", r"ndcg\(cutoff=0\): cutoff: Input should be greater than or equal to 1"),
-        ("ndcg(depth=3)", r"ndcg\(depth=3\): no parameter 'depth'; it has cutoff"),
-        ("latency@3", r"latency\(cutoff=3\): no parameter 'cutoff'; it has none"),
+        ("ndcg(depth=3)", r"ndcg\(depth=3\): no parameter 'depth'; the parameters are cutoff"),
+        ("latency@3", r"latency\(cutoff=3\): no parameter 'cutoff'; the parameters are none"),
         ("ndcg(3)", "'3' is not parameter=value, such as cutoff=20"),
         ("ndcg(cutoff=3", r"write NAME, NAME@K or NAME\(parameter=value\)"),
     ],
@@ -116,7 +116,9 @@ def test_every_metric_has_one_name_that_stands_for_it():
 
 
 def test_names_that_no_metric_has_are_named_together():
-    with pytest.raises(ToolkitError, match=r"no metric 'rouge', 'bleu@4'; there are abstention_accuracy, .*span_f1"):
+    with pytest.raises(
+        ToolkitError, match=r"no metric 'rouge', 'bleu@4'; the metrics are abstention_accuracy, .*span_f1"
+    ):
         check_names(["drm", "rouge", "bleu@4"])
 
 
