@@ -50,7 +50,7 @@ def test_the_bench_prints_both_tables(capsys):
     assert main(["--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert [row["metric"] for row in record["pairs"]] == ["answered_rightly", "answer_contained", "answer_f1"] * 2
-    assert [row["replies"] for row in record["refusals"]] == [200, 100]
+    assert [row["replies"] for row in record["refusals"]] == [320, 100]
     assert main([]) == 0 and "near misses called right" in capsys.readouterr().out
 
 
