@@ -2,9 +2,10 @@
 
     python -m bench.answer_pairs [--json] [--judge openai:MODEL]
 
-`tests/evaluation/answer_pairs.jsonl` has 150 questions on contracts, laws and policies with an expected answer, two
-right replies and two wrong ones each; `refusals.jsonl` beside it has 210 replies that refuse and 210 that use the same
-words and answer. A third of each was set aside before the rules were written. Containment calls a reply right at 1,
+`tests/evaluation/answer_pairs.jsonl` has 180 questions on contracts, laws and policies with an expected answer, and as
+many right replies as wrong ones; `refusals.jsonl` beside it has 210 replies that refuse and 210 that use the same
+words and answer. 200 pairs and 100 replies were set aside before
+the rules were written. Containment calls a reply right at 1,
 token F1 from 0.5 on, a judge from a mark of 4 on.
 """
 
