@@ -106,6 +106,8 @@ class RunPassage(_Part):
     """Other files that contain the same words: the passage may come from any of them."""
     more: tuple[tuple[int, int], ...] = ()
     """The locations of its other pieces; `span` is the longest."""
+    pages: tuple[int, ...] = ()
+    """The pages of all its pieces, where they are on several; `page` is that of the longest."""
     added: tuple[tuple[int, int], ...] = ()
     """The ranges of its text that no document contains."""
     misnamed: bool = False
