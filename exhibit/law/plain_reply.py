@@ -1,4 +1,4 @@
-"""The words of a reply without its form: JSON, code blocks, thoughts, the question, tags, hidden marks, courtesies."""
+"""Removes the form of a reply: JSON, code blocks, thoughts, the question, tags, invisible characters, polite phrases."""
 
 import json
 import re
@@ -21,11 +21,11 @@ _NO_ANSWER = "N/A"
 """The words for an answer that is null in a frame of JSON."""
 _DEEP = 3  # frames inside each other; an answer that is deeper is not looked for
 _ANSWERS = ("answer", "response", "result", "output", "text", "content")
-"""Names under which a frame of JSON has the answer, the likeliest first."""
+"""Names of the JSON field that contains the answer, the most likely first."""
 
 
 def plain_reply(text: str) -> str:
-    """Return what a reply says, without its form."""
+    """Return the answer in a reply, without its form."""
     text = _without_frame(_without_fence(_without_thoughts(text)))
     asked = _ASKED.match(text)
     text = text[asked.end() :] if asked else text
@@ -54,7 +54,7 @@ def _without_fence(text: str) -> str:
 
 
 def _without_frame(text: str) -> str:
-    """Return the answer in a frame of JSON; the text itself where there is no such frame."""
+    """Return the answer inside a JSON object; the text itself if it is not such an object."""
     if not text.lstrip().startswith("{"):
         return text
     try:
