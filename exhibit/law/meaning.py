@@ -228,7 +228,7 @@ def canonical(word: str) -> tuple[str, int]:
 
 def denies(token: str, known: set[str]) -> bool:
     """Return whether a word denies: "not", "unlimited", "non"; `known` are the stems that a prefix may deny."""
-    return token in DENIALS or _signed(token, known)[1] < 0
+    return token in DENIALS or _sign_word(token, known)[1] < 0
 
 
 def is_party(term: str) -> bool:

@@ -1,4 +1,4 @@
-"""Removes the form of a reply: JSON, code blocks, thoughts, the question, tags, invisible characters, polite phrases."""
+"""Removes the form of a reply: JSON, code blocks, thoughts, the question, tags, hidden characters, polite phrases."""
 
 import json
 import re
