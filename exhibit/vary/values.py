@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from exhibit.evidence import Span
 from exhibit.law.figures import MONTH
@@ -98,11 +98,18 @@ class ValueChanger:
     def __init__(self, document: TextDocument, rows: Sequence[TextRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
         self._text = document.text
-        self._values = _values_of(document.text)
-        self._taken = {value.same for value in self._values}
         sign = 1 if later else self._random("sign").choice((1, -1))  # an amendment puts a day off
         self._months = self._random("months").choice(_SHIFTS) * sign
         self._new: dict[Key, Decimal | str] = {}
+
+    @property
+    def _values(self) -> tuple[Value, ...]:
+        return _values_of(self._text)
+
+    @cached_property
+    def _taken(self) -> set[Key]:
+        """The values that the document has, and those that others became."""
+        return {value.same for value in self._values}
 
     def _random(self, *words: object) -> random.Random:
         return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))

@@ -207,7 +207,6 @@ class PdfPrinter:
         self._stack = ExitStack()
         self._worker: OneWorker[_Sheet, Printed] | None = None
         self._folder = Path()
-        self.printers: set[str] = set()
 
     def __enter__(self) -> PdfPrinter:
         return self
@@ -215,14 +214,8 @@ class PdfPrinter:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def print(self, raw: RawDocument, corpus: Path) -> tuple[str, ...]:
-        """Print a document, read from its original where it has one, into the corpus; return the reader's remarks."""
-        printed = self.print_one(raw, corpus)
-        self.printers.add(printed.printer)
-        return printed.notes
-
-    def print_one(self, raw: RawDocument, corpus: Path) -> Printed:
-        """Print a document into the corpus in its own process; return the printer and its remarks."""
+    def print(self, raw: RawDocument, corpus: Path) -> Printed:
+        """Print a document, read from its original where it has one, into the corpus, in its own process."""
         if self._worker is None:
             # what a browser leaves that had to be killed goes with the folder
             self._folder = self._stack.enter_context(scratch_folder())
