@@ -186,6 +186,10 @@ class ValueChanger:
             if not gold:
                 raise UnsureError(UNSURE_WORDING)
         chosen = sorted(gold | set(self._elsewhere(key, gold)), key=lambda value: value.span)
+        if (
+            len({value.unit for value in chosen}) > 1
+        ):  # "one year" and "twelve months" would become 4 years and 4 months
+            raise UnsureError(UNSURE_WORDING)
         new = self._another(chosen)
         self._new[key] = new
         return [Edit(*value.span, self._written(value, new)) for value in chosen]
