@@ -62,6 +62,14 @@ _LAW_AFTER = re.compile(r"\s+(?:state\s+)?(?:law|laws|courts?)\b", re.IGNORECASE
 _YEARLESS = re.compile(rf"\b(?:{MONTH} \d{{1,2}}|\d{{1,2}} {MONTH})\b")
 _STATUTE = re.compile(r"\b(?:general obligations|civil code|revised statutes|business (?:and|&))\b", re.IGNORECASE)
 """A statute of the place itself, which another place has not."""
+_OF_COUNTRY = {
+    "England": "English", "Scotland": "Scottish|Scots", "Ireland": "Irish", "France": "French", "Germany": "German",
+    "Netherlands": "Dutch", "Switzerland": "Swiss", "Spain": "Spanish", "Sweden": "Swedish", "Denmark": "Danish",
+    "Finland": "Finnish", "Poland": "Polish", "Portugal": "Portuguese", "China": "Chinese", "Japan": "Japanese",
+    "Taiwan": "Taiwanese", "Israel": "Israeli", "Norway": "Norwegian", "Canada": "Canadian", "Italy": "Italian",
+    "Belgium": "Belgian",
+}  # fmt: skip
+"""The adjectives of countries that are not the name and an n: they would have to change, too."""
 _JOINED = re.compile(r"\s+(?:and|or|&)\s+(?:the\s+)?[A-Z]")
 _GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
 
@@ -180,7 +188,7 @@ class ValueChanger:
             return [*self._dates(key)]
         gold = {value for row in rows for value in self._held(row) if value.same == key}
         if key[0] == "place":
-            if any(_STATUTE.search(self._text[span.start : span.end]) for row in rows for span in spans_of(row)):
+            if any(self._names_place_otherwise(row, key[1]) for row in rows):
                 raise UnsureError(UNSURE_WORDING)
             gold = {value for value in gold if self._is_law(value)}
             if not gold:
@@ -193,6 +201,16 @@ class ValueChanger:
         new = self._another(chosen)
         self._new[key] = new
         return [Edit(*value.span, self._written(value, new)) for value in chosen]
+
+    def _names_place_otherwise(self, row: TextRow, place: str) -> bool:
+        """Return whether the gold has more of a place than its name: a statute, an adjective, or the country around it.
+
+        "The laws of Ontario and the federal laws of Canada": another province or another country would not agree.
+        """
+        groups = {value.unit for value in self._held(row) if value.kind == "place"}
+        words = " ".join(self._text[slice(*span)] for span in spans_of(row))
+        adjective = re.compile(rf"\b(?:{_OF_COUNTRY.get(place, f'{place}n')})\b")
+        return bool({"province", "country"} <= groups or _STATUTE.search(words) or adjective.search(words))
 
     def _dates(self, key: Key) -> Iterator[Edit]:
         for value in self._values:

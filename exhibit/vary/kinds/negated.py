@@ -35,7 +35,9 @@ _OPEN = re.compile(
 )
 """Begins a clause of which no comma tells where it ends."""
 _PARTY = re.compile(r"(?:^|[\s,(“\"])(?:[A-Z][\w&.’'-]*|party|parties)\s+$")
-_EITHER = re.compile(r"\b(either|neither)\s+party\s+$", re.IGNORECASE)
+_EITHER = re.compile(r"\b(either|neither)\s+(party)\s+$", re.IGNORECASE)
+_ONE_OF_TWO = re.compile(r"\b(?:either|neither|both)\b", re.IGNORECASE)
+_EACH = re.compile(r"\b(each)\s+party\s+$", re.IGNORECASE)
 _VERB = re.compile(r"\s+(?P<verb>[a-z]{2,})(?P<more>\s+[a-z]+)?")
 _STATES = frozenset(
     "mean include commence continue expire begin remain survive become bind inure apply exceed constitute result run "
@@ -47,6 +49,13 @@ _ADJECTIVES = frozenset(
     "subject null void determined equal calculated based".split()
 )
 """Behind `be`: likewise."""
+_REFERS_BACK = re.compile(
+    r"\bso\s+(?:informed|notified|requested|required|elected|directed|agreed)\b|\bin\s+(?:which|such|that)\s+(?:event|case)\b"
+    r"|\b(?:which|such)\s+consent\b|\bwithout\s+prejudice\b|\bconsideration\b|^in\s+order\s+to\b|\bwho\s+(?:shall|may)\b",
+    re.IGNORECASE,
+)
+"""Words that speak of what is done as done, or of its price: beside its opposite they contradict it."""
+_CONDITION = re.compile(r"\bsubject\s+to\b", re.IGNORECASE)
 _EXCLUSIVE = re.compile(r"\b(?:(?:its|a|an|the)\s+)?(?:sole\s+and\s+)?(?<!non-)exclusive\b(?!ly)", re.IGNORECASE)
 _FLIPPED = {"yes": "No", "no": "Yes"}
 
@@ -114,7 +123,9 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
             return None
         if len(sentences(words)) != 1:
             return None
-        found = _exclusive(words, row) or _modals(words) or _present(words, row)
+        found = _exclusive(words, row)
+        if not found and not _REFERS_BACK.search(words):
+            found = _modals(words) or _present(words, row)
         if not found:
             return None
         edits += [Edit(start + at, start + to, new) for at, to, new in found]
@@ -151,7 +162,7 @@ def _modals(words: str) -> list[Edit]:
         either = _EITHER.search(before)
         if _BELOW.search(before) and not either:
             continue
-        if _OPEN.search(before) and not either:
+        if (_OPEN.search(before) or _ONE_OF_TWO.search(before)) and not either:
             return []
         following = _VERB.match(words, modal.end())
         new = _opposite(modal, following, before) if following else None
@@ -159,7 +170,7 @@ def _modals(words: str) -> list[Edit]:
             return []
         start, end = modal.start(), following.end("verb")
         if either:
-            changed = _of_either(either[1], modal, following["verb"])
+            changed = _of_either(either, modal, following["verb"])
             if changed is None:
                 return []
             start, new = either.start(), changed
@@ -167,20 +178,21 @@ def _modals(words: str) -> list[Edit]:
             new = f"shall not be required to {following['verb']}"  # the subject is the first verb's
         edits.append(Edit(start, end, new))
         rest = rest.replace(words[start:end], " ", 1)
+    if edits and _CONDITION.search(words, edits[0].end):
+        return []  # "may terminate, subject to payment of a fee"
     if len({bool(re.search(r"\bnot\b|\bneither\b", words[e.start : e.end], re.I)) for e in edits}) > 1:
         return []
     return [] if _NEGATIVE.search(rest) or _PRESENT.search(rest) else edits
 
 
-def _of_either(word: str, modal: re.Match[str], verb: str) -> str | None:
+def _of_either(either: re.Match[str], modal: re.Match[str], verb: str) -> str | None:
     """Return `neither party may` for `either party may`, and the other way round."""
+    word, party = either[1], either[2]
     if modal[2] or modal[1].lower() not in ("may", "shall"):
         return None
     if word.lower() == "neither":
-        return (
-            f"{_like(word, 'either')} party may {verb}" if verb != "be" else f"{_like(word, 'either')} party shall be"
-        )
-    return f"{_like(word, 'neither')} party may {verb}" if modal[1].lower() == "may" else None
+        return f"{_like(word, 'either')} {party} {'shall' if verb == 'be' else 'may'} {verb}"
+    return f"{_like(word, 'neither')} {party} may {verb}" if modal[1].lower() == "may" else None
 
 
 def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> str | None:
@@ -196,7 +208,7 @@ def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> st
     if modal[2]:
         return {"may": f"may {verb}", "shall": f"shall {verb}" if verb == "be" else f"may {verb}"}.get(word)
     if word == "may":
-        return f"may not {verb}"
+        return f"may not {verb}" if more != "one" else None  # "may not keep one copy" would be "any copy"
     if word not in ("shall", "must"):
         return None
     if verb in ("be", "have") or not _PARTY.search(before):
@@ -216,6 +228,9 @@ def _present(words: str, row: TextRow) -> list[Edit]:
         or match[1][:5] not in _asked(row)
     ):
         return []  # what is not granted is asked for only where the question asks for a grant
+    each = _EACH.search(words[: match.start()])
+    if each:
+        return [Edit(*each.span(1), _like(each[1], "neither"))] if match[0] == match[1] else []
     return [Edit(*match.span(), f"does not {match[1].removesuffix('s')}")]
 
 
