@@ -40,7 +40,7 @@ _ONE_OF_TWO = re.compile(r"\b(?:either|neither|both)\b", re.IGNORECASE)
 _EACH = re.compile(r"\b(each)\s+party\s+$", re.IGNORECASE)
 _VERB = re.compile(r"\s+(?P<verb>[a-z]{2,})(?P<more>\s+[a-z]+)?")
 _STATES = frozenset(
-    "mean include commence continue expire begin remain survive become bind inure apply exceed constitute result run "
+    "mean include consist commence continue expire begin remain survive become bind inure apply exceed constitute result run "
     "only also then thereafter at in to from upon not if when during on for".split()
 )
 """Verbs that define or set out facts, and words that are no verbs: their opposite is no clause of a contract."""
@@ -51,7 +51,7 @@ _ADJECTIVES = frozenset(
 """Behind `be`: likewise."""
 _REFERS_BACK = re.compile(
     r"\bso\s+(?:informed|notified|requested|required|elected|directed|agreed)\b|\bin\s+(?:which|such|that)\s+(?:event|case)\b"
-    r"|\b(?:which|such)\s+consent\b|\bwithout\s+prejudice\b|\bconsideration\b|^in\s+order\s+to\b|\bwho\s+(?:shall|may)\b",
+    r"|\b(?:which|such)\s+consent\b|\bconsent,\s+which\b|\bit\s+being\b|^(?:any|every|all|to|for\s+the\s+services)\b|^each\b(?!\s+party)|\bwithout\s+prejudice\b|\bconsideration\b|^in\s+order\s+to\b|\bwho\s+(?:shall|may)\b",
     re.IGNORECASE,
 )
 """Words that speak of what is done as done, or of its price: beside its opposite they contradict it."""
@@ -148,7 +148,7 @@ def _exclusive(words: str, row: TextRow) -> list[Edit]:
         return []
     article = re.match(r"(its|a|an|the)\s", match[0], re.IGNORECASE)
     new = "non-exclusive"
-    if article:
+    if article and not re.match(r"\s+(?:rights|licen[sc]es|distributors|agents)\b", after):
         new = f"{_like(article[1], 'a')} {new}"
     return [Edit(*match.span(), new)]
 
@@ -203,10 +203,14 @@ def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> st
         or verb in _STATES
         or re.search(r"\bwithout\b", before, re.IGNORECASE)
         or (verb == "be" and more in _ADJECTIVES)
+        or (verb == "have" and more not in ("the", "a", "an", "any", "access"))
     ):
         return None
     if modal[2]:
-        return {"may": f"may {verb}", "shall": f"shall {verb}" if verb == "be" else f"may {verb}"}.get(word)
+        is_state = verb == "be" and not more.endswith(
+            ("ed", "sold", "made", "given")
+        )  # "shall be liable", "may be sold"
+        return {"may": f"may {verb}", "shall": f"shall {verb}" if is_state else f"may {verb}"}.get(word)
     if word == "may":
         return f"may not {verb}" if more != "one" else None  # "may not keep one copy" would be "any copy"
     if word not in ("shall", "must"):
