@@ -40,8 +40,8 @@ _ONE_OF_TWO = re.compile(r"\b(?:either|neither|both)\b", re.IGNORECASE)
 _EACH = re.compile(r"\b(each)\s+party\s+$", re.IGNORECASE)
 _VERB = re.compile(r"\s+(?P<verb>[a-z]{2,})(?P<more>\s+[a-z]+)?")
 _STATES = frozenset(
-    "mean include consist commence continue expire begin remain survive become bind inure apply exceed constitute result run "
-    "only also then thereafter at in to from upon not if when during on for".split()
+    "mean include consist commence continue expire begin remain survive become bind inure apply exceed constitute "
+    "result run only also then thereafter at in to from upon not if when during on for".split()
 )
 """Verbs that define or set out facts, and words that are no verbs: their opposite is no clause of a contract."""
 _ADJECTIVES = frozenset(
