@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser, recipe: Any) -> None:
     """Add what a training takes, and a flag for each number of its recipe."""
     add_inputs(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="NAME", help="writes NAME.safetensors and NAME.json")
+    parser.add_argument("--start", type=Path, metavar="FILE", help="begin with these weights, which have the same rank")
     for field in dataclasses.fields(recipe):
         value = getattr(recipe, field.name)
         parser.add_argument(f"--{field.name}", type=type(value), default=value, help=f"(default: {value})")
@@ -87,6 +88,11 @@ def base_of(options: argparse.Namespace) -> Path:
     from exhibit.models.network import MODEL, find_file  # where training runs elsewhere it is not needed
 
     return find_file(MODEL)
+
+
+def start_of(options: argparse.Namespace) -> dict[str, Array]:
+    """Return the weights that a training begins with; none if it begins anew."""
+    return read_tensors(options.start) if options.start else {}
 
 
 # ---------------------------------------------------------------- figures
@@ -204,6 +210,7 @@ def about(pack: Pack, recipe: Any, ground: Ground, options: argparse.Namespace, 
         "base": {"model": "all-MiniLM-L6-v2", "sha256": digest(base_of(options))},
         "recipe": dataclasses.asdict(recipe),
         "torch": torch.__version__,
+        "start": digest(options.start) if options.start else None,
         "left_out": sorted(options.leave_out),
         "queries_kept_back": len(ground.kept_back),
         **more,

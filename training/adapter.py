@@ -22,7 +22,7 @@ from training.ground import Ground
 from training.library import library_loss
 from training.loop import Loop
 from training.mining import mine
-from training.network import Encoder, Texts, lowrank
+from training.network import Encoder, Texts, lowrank, start_from
 from training.pack import Ints
 from training.sampling import Examples, Random
 from training.scoring import embed_all
@@ -63,13 +63,19 @@ class Recipe:
 
 
 def train_adapter(
-    ground: Ground, weights: Mapping[str, Array], recipe: Recipe, *, say: Say = lambda _: None
+    ground: Ground,
+    weights: Mapping[str, Array],
+    recipe: Recipe,
+    *,
+    start: Mapping[str, Array] | None = None,
+    say: Say = lambda _: None,
 ) -> Encoder:
-    """Return the network with trained low-rank weights."""
+    """Return the network with trained low-rank weights; `start` has those of an earlier training."""
     pack, texts, examples = ground.pack, ground.texts, ground.examples
     library = ground.library if recipe.library else None
     random = np.random.default_rng(recipe.seed)
     encoder: Encoder = Encoder(weights, rank=recipe.rank, seed=recipe.seed).to(ground.device)
+    start_from(encoder, start or {})
     steps = max(1, len(examples.answerable) // recipe.batch)
     loop = Loop(encoder, recipe, steps=recipe.epochs * steps)
     original = embed_all(encoder, texts, pack)[0] if recipe.keep else None
@@ -228,7 +234,7 @@ def _main(options: argparse.Namespace) -> None:
     pack, weights, device = _cli.prepare(options)
     recipe: Recipe = _cli.recipe_of(options, Recipe())
     ground = _cli.ground_of(pack, device, options)
-    encoder = train_adapter(ground, weights, recipe, say=print)
+    encoder = train_adapter(ground, weights, recipe, start=_cli.start_of(options), say=print)
     _cli.report_embedder(encoder, pack, options, strength=options.strength, leave_out=ground.leave_out)
     _cli.report_library(encoder, pack, ground, strength=options.strength)
     about = _cli.about(pack, recipe, ground, options, strength=options.strength)

@@ -268,6 +268,17 @@ def load(encoder: Encoder, low: Mapping[str, Array]) -> None:
             encoder.up[_flat(name)].copy_(torch.from_numpy(low[f"{name}.up"]))
 
 
+def start_from(module: Encoder | Judge | Reader, arrays: Mapping[str, Array]) -> None:
+    """Put trained arrays, low-rank weights and heads, in place of those that a network has; none changes nothing."""
+    if not arrays:
+        return
+    load(module if isinstance(module, Encoder) else module.encoder, arrays)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if name in arrays:
+                parameter.copy_(torch.from_numpy(arrays[name]))
+
+
 def merge(weights: Mapping[str, Array], low: Mapping[str, Array], strength: float = 1.0) -> dict[str, Array]:
     """Return weights with low-rank ones added."""
     merged = dict(weights)

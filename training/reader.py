@@ -26,7 +26,7 @@ from training import _cli, reranker
 from training.ground import Ground
 from training.hints import learn
 from training.loop import Loop
-from training.network import Reader, lowrank
+from training.network import Reader, lowrank, start_from
 from training.pack import Pack
 from training.reading import Models, report_all, stacked, with_hints
 from training.reranker import Group, Groups, scores_loss
@@ -72,6 +72,7 @@ def train_reader(
     judged: Mapping[str, Array],
     recipe: Recipe,
     *,
+    start: Mapping[str, Array] | None = None,
     say: Say = lambda _: None,
 ) -> Reader:
     """Return the reader; `adapted` is the embedder that finds the passages, `judged` the reranker that it stands on."""
@@ -79,6 +80,7 @@ def train_reader(
     hints = Hints(ground.pack, groups.queries, recipe.hints)
     random = np.random.default_rng(recipe.seed + 10)
     reader: Reader = Reader(judged, rank=recipe.rank, seed=recipe.seed).to(ground.device)
+    start_from(reader, start or {})
     steps = max(1, groups.size // recipe.batch)
     loop = Loop(reader, recipe, steps=recipe.epochs * steps)
     for epoch in range(recipe.epochs):
@@ -166,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     recipe: Recipe = _cli.recipe_of(options, Recipe())
     adapted, judged = stacked(weights, options.adapter, options.reranker)
     ground = _cli.ground_of(pack, device, options)
-    reader = train_reader(ground, adapted, judged, recipe, say=print)
+    reader = train_reader(ground, adapted, judged, recipe, start=_cli.start_of(options), say=print)
     below = {"adapter": _cli.digest(options.adapter), "reranker": _cli.digest(options.reranker)}
     told = _cli.about(pack, recipe, ground, options, **below)
     asked = {str(pack.documents[document]["source"]) for document in pack.rows[:, 0].tolist()}

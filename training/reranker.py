@@ -24,7 +24,7 @@ from training.ground import Ground
 from training.library import Library
 from training.loop import Loop
 from training.mining import mine
-from training.network import Encoder, Judge, Texts, lowrank, merge
+from training.network import Encoder, Judge, Texts, lowrank, merge, start_from
 from training.pack import Ints
 from training.sampling import Row
 from training.scoring import embed_all
@@ -74,11 +74,19 @@ class Group:
     """Its place among the pack's rows; -1: it is none of them."""
 
 
-def train_reranker(ground: Ground, weights: Mapping[str, Array], recipe: Recipe, *, say: Say = lambda _: None) -> Judge:
+def train_reranker(
+    ground: Ground,
+    weights: Mapping[str, Array],
+    recipe: Recipe,
+    *,
+    start: Mapping[str, Array] | None = None,
+    say: Say = lambda _: None,
+) -> Judge:
     """Return the reranker; `weights` are those of the embedder whose first passages it will see."""
     texts = ground.texts
     groups = Groups(ground, weights, recipe)
     judge: Judge = Judge(weights, rank=recipe.rank, seed=recipe.seed).to(ground.device)
+    start_from(judge, start or {})
     steps = max(1, groups.size // recipe.batch)
     loop = Loop(judge, recipe, steps=recipe.epochs * steps)
     for epoch in range(recipe.epochs):
@@ -208,7 +216,7 @@ def _main(options: argparse.Namespace) -> None:
     recipe: Recipe = _cli.recipe_of(options, Recipe())
     adapted = merge(weights, read_tensors(options.adapter))
     ground = _cli.ground_of(pack, device, options)
-    judge = train_reranker(ground, adapted, recipe, say=print)
+    judge = train_reranker(ground, adapted, recipe, start=_cli.start_of(options), say=print)
     _cli.report_reranker(judge, adapted, pack, options, leave_out=ground.leave_out)
     arrays = lowrank(judge.encoder)
     arrays["head.weight"] = judge.head.weight.detach().cpu().numpy()
