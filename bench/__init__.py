@@ -1,1 +1,1 @@
-"""Measured comparisons, as ratios in one run: these are not tests."""
+"""Benchmarks of speed, memory and quality; they print measurements, and are not tests."""

@@ -1,4 +1,4 @@
-"""What an NVIDIA device says of itself while something runs: how busy it was, and the time of its kernels."""
+"""Measures an NVIDIA device while a program runs: its utilisation, and the time of its kernels."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from contextlib import contextmanager
 from statistics import fmean
 
 _SETTLE = 0.5
-"""Seconds of a phase that are left out: the device tells of a time shortly before it is asked."""
+"""The first seconds of a phase that are ignored: the device reports the utilisation of a moment ago."""
 _PATIENCE = 5.0
-"""Seconds that the tool has to end when it is asked to; then it is made to."""
+"""The seconds that nvidia-smi has to end after it is terminated; then it is killed."""
 
 
 class Watch:
-    """How busy the device was, in percent, with the time of each sample."""
+    """The utilisation of the device in percent, with the time of each sample."""
 
     def __init__(self) -> None:
         self.samples: list[tuple[float, float]] = []
 
     def between(self, start: float, end: float) -> float | None:
-        """Return the mean share between two times of `time.perf_counter`, None where nothing was told."""
+        """Return the mean utilisation between two times of `time.perf_counter`; None without samples."""
         if end - start > 2 * _SETTLE:
             start += _SETTLE
         told = [share for at, share in self.samples if start <= at <= end]
@@ -32,7 +32,10 @@ class Watch:
 
 @contextmanager
 def watched() -> Iterator[Watch]:
-    """Ask the device ten times a second how busy it is while the block runs; nothing is told where there is none."""
+    """Sample the device's utilisation ten times a second while the block runs.
+
+    Without a device there are no samples.
+    """
     watch = Watch()
     tool = shutil.which("nvidia-smi")
     if not tool:
@@ -54,15 +57,15 @@ def watched() -> Iterator[Watch]:
         process.terminate()
         try:
             process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:  # a tool that waits for its driver does not hear
+        except subprocess.TimeoutExpired:  # a tool that waits for its driver ignores the signal
             process.kill()
         reader.join(_PATIENCE)
 
 
 def kernel_seconds(work: Callable[[], object]) -> float | None:
-    """Run something on the device; return the seconds that its kernels took in all, None where none is told of.
+    """Run a function on the device; return the total seconds of its kernels, or None if the profile has none.
 
-    They run one after another on one stream, so the sum is the time that the device worked; copies are not counted.
+    Kernels run one after another on one stream, so the sum is the working time of the device; copies are not counted.
     """
     import torch
     from torch.autograd import DeviceType

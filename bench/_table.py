@@ -1,4 +1,4 @@
-"""Tables on stdout, where the data is, and how much memory was taken."""
+"""Prints tables, finds the data, and measures memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows under their heads, aligned."""
+    """Print rows under their headings, aligned."""
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [list(head), *cells]) for i in range(len(head))]
     print(f"\n{title}")
@@ -29,7 +29,7 @@ def data_folder() -> Path | None:
 
 
 def cuad_folder(given: Path | None) -> Path:
-    """Return CUAD's folder: the one given, the real one, or the samples, saying so."""
+    """Return CUAD's folder: the given one, the real one, or the samples with a note on stderr."""
     data = data_folder()
     if given is not None:
         return given
@@ -40,7 +40,7 @@ def cuad_folder(given: Path | None) -> Path:
 
 
 def corpus_folder(given: Path | None) -> Path:
-    """Return a folder of text files: the one given, LegalBench-RAG-mini, or the samples, saying so."""
+    """Return a folder of text files: the given one, LegalBench-RAG-mini, or the samples with a note on stderr."""
     data = data_folder()
     if given is not None:
         return given
@@ -56,7 +56,7 @@ def read_texts(folder: Path) -> list[str]:
 
 
 def peak_memory() -> float:
-    """Return the most memory this process had, in MB; Linux counts its parent's into `ru_maxrss`, so not from there."""
+    """Return the peak memory of this process in MB; not from `ru_maxrss`, which on Linux includes its parent's."""
     status = Path("/proc/self/status")
     if status.is_file():
         return int(status.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0]) / 1e3

@@ -1,11 +1,11 @@
-"""How often answers are called right that are, on pairs of our own: right in other words, and wrong by one word.
+"""Measures how often metrics call a right answer right, on pairs of right and wrong answers.
 
     python -m bench.answer_pairs [--json] [--judge openai:MODEL]
 
-`tests/evaluation/answer_pairs.jsonl` has 150 questions on contracts, laws and policies with an expected answer, two
-right replies and two wrong ones each; `refusals.jsonl` beside it has 150 replies that refuse and 150 that use the same
-words and answer. A third of each was set aside before the rules were written. Containment calls a reply right at 1,
-token F1 from 0.5 on, a judge from a mark of 4 on.
+`tests/evaluation/answer_pairs.jsonl` has 150 questions about contracts, laws and policies, each with an expected
+answer, two right replies in other words and two that are wrong by one word. `refusals.jsonl` beside it has 150
+refusals, and 150 answers that use the same words. A third of each was held out before the rules were written. A reply
+counts as right if containment is 1, if token F1 is 0.5 or more, or if a judge gives a mark of 4 or more.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from exhibit.storage.cache import cache_folder
 
 FOLDER = ROOT / "tests" / "evaluation"
 LEAST = {"answered_rightly": 1.0, "answer_contained": 1.0, "answer_f1": 0.5, "answer_correctness": 4.0}
-"""From which value on a metric calls a reply right."""
+"""The least value of each metric at which a reply counts as right."""
 
 
 class Pairs(NamedTuple):
-    """Replies of one part, and which of them are right."""
+    """The replies of one part of the data, and which of them are right."""
 
     cases: list[Case]
     right: list[bool]
 
 
 class Accuracy(NamedTuple):
-    """How a metric does on one part of the pairs."""
+    """The accuracy of a metric on one part of the pairs."""
 
     part: str
     metric: str
     pairs: int
     judged: float
-    """Share of the pairs that the metric has a value for."""
+    """The share of the pairs for which the metric has a value."""
     accuracy: float
-    """Share of those that it calls what they are."""
+    """The share of right decisions among these."""
     near_misses_called_right: float
-    """Share of all wrong replies that it calls right."""
+    """The share of wrong replies that the metric calls right."""
 
 
 class Recognised(NamedTuple):
-    """How the rule for refusals does on one part of the replies."""
+    """The accuracy of the rule for refusals on one part of the replies."""
 
     part: str
     replies: int
@@ -66,7 +66,7 @@ def _rows(name: str, *, held_out: bool) -> Iterator[dict[str, Any]]:
 
 
 def read_pairs(*, held_out: bool) -> Pairs:
-    """Return the pairs that rules may be written on, or those that were set aside."""
+    """Return the pairs that the rules were written on, or the held-out pairs."""
     cases: list[Case] = []
     right: list[bool] = []
     for row in _rows("answer_pairs.jsonl", held_out=held_out):
@@ -78,7 +78,7 @@ def read_pairs(*, held_out: bool) -> Pairs:
 
 
 def accuracies(part: str, pairs: Pairs, options: Options) -> list[Accuracy]:
-    """Return how each metric does; a judge's marks where there is a judge."""
+    """Return the accuracy of each metric, and of the judge if there is one."""
     names = [name for name in LEAST if name != "answer_correctness" or options.judge is not None]
     values = measure(pairs.cases, options, names=names)
     return [_accuracy(part, name, pairs.right, values[name]) for name in names]
@@ -93,7 +93,7 @@ def _accuracy(part: str, name: str, right: Sequence[bool], values: Values) -> Ac
 
 
 def recognised(part: str, *, held_out: bool) -> Recognised:
-    """Return how the rule for refusals does."""
+    """Return the accuracy of the rule for refusals."""
     rows = list(_rows("refusals.jsonl", held_out=held_out))
     read = [read_refusal(row["text"]) for row in rows]
     agreed = sum(one.refused == row["refusal"] for one, row in zip(read, rows, strict=True))
@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print both tables."""
     parser = build_parser("python -m bench.answer_pairs", __doc__)
     add_json(parser)
-    parser.add_argument("--judge", metavar="LLM", help="a language model whose marks are held against the pairs, too")
+    parser.add_argument("--judge", metavar="LLM", help="a language model whose marks are also compared with the pairs")
     options = parser.parse_args(argv)
     judge = None
     if options.judge:

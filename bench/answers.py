@@ -1,10 +1,10 @@
-"""Asking the built-in pipeline: questions a second, from a bundle's questions to replies in the journal's order.
+"""Measures the speed of the built-in pipeline in questions per second, from a bundle's questions to its replies.
 
     python -m bench.answers BUNDLE [--questions 1000] [--preset routed] [--rounds 3]
 
-The index is built first, or found, and every question is embedded before the clock starts: what is measured is
-retrieval and the extractive answer, in this process and its workers. The best of the rounds counts; CPU is that of all
-processes together, which a busy machine does not change as much. Compare two versions by running both, in turns.
+The index is built or found, and every question is embedded, before the clock starts: the time is that of retrieval and
+of the extractive answer, in this process and its workers. The best of the rounds counts. CPU time is that of all
+processes together, and depends less on other programs. To compare two versions, run both alternately.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> int:
     target = open_target("builtin", TargetOptions(config=Config.preset(options.preset), cache=cache_folder()))
     target.ingest(dataset)
     rows = []
-    for number in range(options.rounds + 1):  # the first brings workers and vectors
+    for number in range(options.rounds + 1):  # the first round starts workers and computes vectors
         before = Cost.until_now(began := time.perf_counter())
         failed = sum(bool(reply.error) for _, reply in target.ask(dataset, dataset.cases))
         cost = Cost.until_now(began)

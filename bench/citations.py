@@ -1,9 +1,10 @@
-"""Measures the resolving of citations on made ones: real headings and names of a folder's documents, then spoilt.
+"""Measures the resolution of citations, on citations made from the headings and names of a folder's documents.
 
     python -m bench.citations FOLDER
 
-The headings come from the PDFs' own bookmarks, the names from the exports, not from the index that is measured. They
-are written as answers write them: with a chapter before them, in capitals, cut off, misspelt, a page or two off.
+The headings come from the PDFs' own bookmarks and the names from the exports, not from the index that is measured. They
+are written as in answers: after a chapter, in capitals, truncated, misspelt, with a page number that is off by one or
+two.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ _STRANGERS = (
     "Admiralty Registry Guide, 4.2 Fees (p. 31)",
     "Ferry Act 2031, section 4",
 )
-"""Documents that no folder has."""
+"""Citations of documents that no folder has."""
 _EDITORIAL = ("date", "and Counterclaim", "sic", "the defendant", "emphasis added", "insert name", "…")
 
 
 @dataclass(frozen=True)
 class Made:
-    """A citation, what was done to it, and what it must mean; no file for one that must not resolve."""
+    """A citation, the change that was made to it, and the file that it means; no file if it must not be resolved."""
 
     text: str
     kind: str
@@ -51,7 +52,7 @@ class Made:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Print what share of the made citations is resolved, located, and resolved wrongly."""
+    """Print the shares of citations that are resolved, located, and resolved wrongly."""
     parser = argparse.ArgumentParser(prog="python -m bench.citations", description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="documents as converters.cpr reads them")
     parser.add_argument("--count", type=int, default=300, metavar="N", help="citations of each source (default: 300)")
@@ -69,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure(corpus: Corpus, made: Sequence[Made]) -> dict[str, Counter[str]]:
-    """Return, for each kind, how many citations there are, and what became of them."""
+    """Return, for each kind, the number of citations and of each outcome."""
     counts: dict[str, Counter[str]] = {}
     for one in made:
         of = counts.setdefault(one.kind, Counter())
@@ -92,14 +93,14 @@ def _outcomes(one: Made, resolution: Resolution) -> Iterator[str]:
 
 
 def make(sources: Sequence[RulesFile], *, count: int, chance: random.Random) -> Iterator[Made]:
-    """Yield citations of headings in PDFs, of exports, of documents that are not there, and editors' brackets."""
+    """Yield citations of headings in PDFs, of exports, of missing documents, and editors' brackets."""
     listed = [entry for source in sources if source.raw.path for entry in _bookmarks(source)]
     for source, title, above, page in chance.sample(listed, min(count, len(listed))):
-        kind, text, cited = _spoilt(title, above, page, chance)
+        kind, text, cited = _spoil(title, above, page, chance)
         yield Made(f"It is so. [{text} (p. {cited})]", kind, _row(source, chance), source.raw.filename, page)
     exports = [source for source in sources if source.raw.path is None and reference_of(source.raw.title)]
     for source in chance.sample(exports, min(count, len(exports))):
-        kind, text = _named(source, chance)
+        kind, text = _name_export(source, chance)
         yield Made(f"It is so. [{text}]", kind, RowEvidence(source.kind), source.raw.filename)
     yield from (Made(f"It is so. [{text}]", "not in the corpus", RowEvidence()) for text in _STRANGERS)
     yield from (
@@ -108,14 +109,14 @@ def make(sources: Sequence[RulesFile], *, count: int, chance: random.Random) -> 
 
 
 def _row(source: RulesFile, chance: random.Random) -> RowEvidence:
-    """Return what a row may say of the court: in one field, in another, or nothing."""
+    """Return the fields of a row that may name the court: one field, another, or none."""
     courts = guide_courts(source.names)
     name = f"{next(iter(courts)).title()} Court" if courts else ""
     return chance.choice([RowEvidence(name), RowEvidence("Court Guide", (name,)), RowEvidence()])
 
 
 def _bookmarks(source: RulesFile) -> Iterator[tuple[RulesFile, str, str, int]]:
-    """Yield a PDF's own headings with a number, the one above each, and its page in the file."""
+    """Yield a PDF's numbered bookmarks: the heading, the heading above it, and its page in the file."""
     reader = pypdf.PdfReader(source.raw.path or "")
 
     def walk(items: Sequence[object], above: str) -> Iterator[tuple[RulesFile, str, str, int]]:
@@ -132,7 +133,7 @@ def _bookmarks(source: RulesFile) -> Iterator[tuple[RulesFile, str, str, int]]:
     yield from walk(reader.outline, "")
 
 
-def _spoilt(title: str, above: str, page: int, chance: random.Random) -> tuple[str, str, int]:
+def _spoil(title: str, above: str, page: int, chance: random.Random) -> tuple[str, str, int]:
     whole = f"{above}, {title}" if above and not read_name(title).kind else title
     words = title.split()
     kinds = {
@@ -153,7 +154,7 @@ def _slip(text: str, chance: random.Random) -> str:
     return text[:at] + text[at + 1 :] if at else text
 
 
-def _named(source: RulesFile, chance: random.Random) -> tuple[str, str]:
+def _name_export(source: RulesFile, chance: random.Random) -> tuple[str, str]:
     number = reference_of(source.raw.title)
     rules = re.findall(r"\n\n([A-Z][^\n.;:]{8,90})\n\n(\d+[A-Z]?\.\d+[A-Z]?)(?=[\s(])", source.raw.text or "")
     ways = [("document's name", source.raw.title), ("document's number", number)]

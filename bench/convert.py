@@ -1,9 +1,9 @@
-"""Whole conversions: how long, how much memory, how much gold, for each benchmark that is at hand.
+"""Measures whole conversions: time, memory and located gold, for each benchmark that is available.
 
     python -m bench.convert [cuad maud …]
 
-The first rows compare CUAD's conversion with the straightforward pipeline (pypdf, one regular expression per quote)
-in the same run; `bench.locate` takes that comparison apart.
+The first rows compare CUAD's conversion with a simple pipeline (pypdf, one regular expression per quote) in the same
+run; `bench.locate` analyses that comparison.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ SOURCES = {
     "legalbenchrag": "legalbenchrag",
     "acord": "acord",
 }
-"""Where real data has each benchmark; samples/NAME stands in where it is not."""
+"""The place of each benchmark in the real data; without it, samples/NAME is used."""
 SAMPLES_ONLY = ("table", "web")
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """One conversion, measured from outside."""
+    """The measurements of one conversion, taken from outside its process."""
 
     seconds: float
     peak: int
@@ -52,7 +52,7 @@ class Conversion:
 
 
 def convert(name: str, source: Path, jobs: int, *flags: str) -> Conversion | str:
-    """Run a converter in a process of its own; return what it took, or its error."""
+    """Run a converter in a separate process; return its measurements, or its error."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         out = Path(folder) / "out" / name
         command = [sys.executable, "-m", f"converters.{name}", "--source", str(source), "--out", str(out)]
@@ -72,7 +72,7 @@ def convert(name: str, source: Path, jobs: int, *flags: str) -> Conversion | str
 
 
 def _watch(process: subprocess.Popen[str]) -> Callable[[], int]:
-    """Sample the memory of a process and all its children until it ends; return how to ask for the peak."""
+    """Sample the memory of a process and all its children until it ends; return a function that returns the peak."""
     highest = [0]
 
     def sample() -> None:
@@ -86,7 +86,7 @@ def _watch(process: subprocess.Popen[str]) -> Callable[[], int]:
 
 
 def tree_memory(root: int) -> int:
-    """Return the bytes that a process and its descendants hold, shared pages counted once (Linux: PSS)."""
+    """Return the bytes that a process and its descendants hold; shared pages count once (Linux: PSS)."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -107,7 +107,7 @@ def tree_memory(root: int) -> int:
 
 
 def source_of(name: str) -> tuple[Path, str]:
-    """Return a benchmark's source and which it is."""
+    """Return a benchmark's source, and whether it is the real data or the sample."""
     data = data_folder()
     if data is not None and name in SOURCES and (data / SOURCES[name]).exists():
         return data / SOURCES[name], "real"
@@ -130,7 +130,7 @@ def served(folder: Path) -> Iterator[Path]:
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
-        """Say nothing."""
+        """Write no log."""
 
 
 def row(name: str, jobs: int) -> list[object]:
@@ -154,7 +154,7 @@ def row(name: str, jobs: int) -> list[object]:
 
 
 def straightforward(root: Path, limit: int) -> tuple[int, int, float]:
-    """Return quotes found, quotes, and seconds of the pipeline one would write first."""
+    """Return the located quotes, all quotes, and the seconds of a simple pipeline."""
     contracts = load(root, limit)
 
     def work() -> int:
@@ -169,7 +169,7 @@ def straightforward(root: Path, limit: int) -> tuple[int, int, float]:
 
 
 def compare_cuad(jobs: int, limit: int) -> None:
-    """Print CUAD's conversion, with copying, card and validation, beside the straightforward search alone."""
+    """Print the time of CUAD's conversion, with copying, card and validation, and that of the simple search alone."""
     source, _ = source_of("cuad")
     root = source if (source / "master_clauses.csv").is_file() else source / "CUAD_v1"
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
@@ -197,7 +197,7 @@ def compare_cuad(jobs: int, limit: int) -> None:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Measure the converters named, or all."""
+    """Measure the named converters, or all."""
     parser = argparse.ArgumentParser(prog="python -m bench.convert", description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*SOURCES, *SAMPLES_ONLY])}")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")

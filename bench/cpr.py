@@ -1,9 +1,10 @@
-"""Court rules: how the answers cite, metric by metric, by our definitions and as the seed counts.
+"""Measures the citations in answers about court rules, by this project's metrics and by those of the original system.
 
     python -m bench.cpr BUNDLE [--preset routed] [--set answerer=reader]
 
-The seed gives a question whose truth refers to nothing a full mark; ours is no figure there. Beside both stands what
-the seed reports of its own system, which had a language model write the answers.
+The original system, the seed of this project, gives full marks to a question whose expected answer cites nothing; here
+such a question has no value. A third column has the figures that the seed reports for itself, with answers by a
+language model.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ REPORTED = {
     "legal_terminology_accuracy": 1.000,
     "citation_format_compliance": 0.968,
 }
-"""What the seed says of its own system, 62 questions."""
+"""The figures that the seed reports for its own system, on 62 questions."""
 ALSO = (
     "case_law_citation_accuracy",
     "references_exist",
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.cpr", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--preset", default="routed")
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings over the preset's")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings that replace the preset's")
     options = parser.parse_args(arguments)
     [dataset], _ = load_datasets([options.bundle], Selection())
     config = Config.preset(options.preset, **dict(pair.split("=", 1) for pair in options.set))

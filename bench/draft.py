@@ -1,12 +1,12 @@
-"""Compares drafted gold with the experts' on a bundle whose rows say which clause they are about.
+"""Compares drafted gold with the experts' gold on a bundle whose rows name their clause.
 
 python -m bench.draft datasets_out/cuad --names NOT_FOR_TRAINING.tsv --limit 20
 python -m bench.draft datasets_out/cuad datasets_out/contractnli --names NOT_FOR_TRAINING.tsv --tuning \
     --weights FOLDER --fit models/weights/confidence.json
 
-A drafted passage is right where it shares at least half of its characters, or half of the gold's, with a passage that
-the experts marked for the same clause; an absence where they marked none. --tuning and --weights are those of
-`bench.reading`; with --fit every question is read, and the confidence of drafts is fitted to what was seen.
+A drafted passage is right if it shares at least half of its characters, or half of the gold's, with a passage that the
+experts marked for the same clause; an absence is right if they marked none. --tuning and --weights are those of
+`bench.reading`. With --fit every question is read, and the confidence of drafts is fitted to the outcomes.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from training.exclusion import Excluded, read_names
 from training.gather import DEV, draw_dev
 
 LABELS = {"contract": "clause", "nda": "hypothesis", "merger": "deal_point"}
-"""The label of the bundle's gold that names what a playbook's question asks for."""
+"""The label in the bundle's gold that corresponds to the name of a playbook's question."""
 PLAYBOOKS = {"cuad": "contract", "contractnli": "nda", "maud": "merger"}
-"""The playbook that asks what a benchmark's experts were asked."""
+"""The playbook whose questions correspond to a benchmark's."""
 HYPOTHESES = {
     "nda-1": "marking of confidential information", "nda-2": "technical information only",
     "nda-3": "spoken information",
@@ -55,14 +55,14 @@ HYPOTHESES = {
     "nda-16": "return or destruction", "nda-17": "copies", "nda-18": "no solicitation of staff",
     "nda-19": "survival of obligations", "nda-20": "retained copies",
 }  # fmt: skip
-"""ContractNLI's hypotheses by the playbook's names."""
+"""The names of the playbook's questions for ContractNLI's hypotheses."""
 WHAT = "playbooks' questions on documents for tuning of CUAD and ContractNLI, by weights that were trained without them"
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 ABSENT = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 
 
 class By(NamedTuple):
-    """The reader's score of each chunk, in the order of reading, and what the vectors of all chunks say."""
+    """The reader's score of each chunk, in the order of reading, and the log-odds from the vectors of all chunks."""
 
     scores: tuple[float, ...]
     spot: float | None
@@ -70,7 +70,7 @@ class By(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """A draft beside what the experts say: whether a passage of theirs is hit, and whether there is one."""
+    """A draft compared with the experts' gold: whether it hits one of their passages, and whether there is one."""
 
     draft: Draft
     right: bool
@@ -79,12 +79,12 @@ class Judged:
 
     @property
     def likely(self) -> float:
-        """How likely the models say that the document answers."""
+        """The models' probability that the document answers."""
         return self.draft.confidence if self.draft.spans else 1 - self.draft.confidence
 
 
 class Noted:
-    """The reader, which notes what each question was judged by."""
+    """A wrapper of the reader that records the scores for each question."""
 
     def __init__(self, reader: SpanReader) -> None:
         self.name, self.threads, self._reader = reader.name, reader.threads, reader
@@ -92,18 +92,18 @@ class Noted:
         self._spots: dict[tuple[float, ...], float | None] = {}
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Read as the reader does, and note the scores."""
+        """Read with the reader, and record the scores."""
         readings = self._reader.read(question, passages, hint)
         self._scores[question] = (*self._scores.get(question, ()), *(one.score for one in readings))
         return readings
 
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
-        """Note what the vectors say beside some scores."""
+        """Return the reader's confidence, and record the log-odds from the vectors."""
         self._spots[tuple(scores)] = spot
         return self._reader.confidence(scores, spot=spot)
 
     def taken(self, questions: Sequence[str]) -> list[By]:
-        """Return what a document's questions were judged by."""
+        """Return the recorded scores of a document's questions, and clear the record."""
         scores = [self._scores.pop(question, ()) for question in questions]
         taken = [By(some, self._spots.get(some) if some else None) for some in scores]
         self._spots.clear()
@@ -112,16 +112,18 @@ class Noted:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print how often sure drafts are right, at each confidence."""
+    """Print the precision of certain drafts, at each confidence."""
     parser = argparse.ArgumentParser(prog="python -m bench.draft", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("bundles", type=Path, nargs="+")
-    parser.add_argument("--names", type=Path, help="only documents whose names stand in this file")
-    parser.add_argument("--tuning", action="store_true", help="the documents for tuning instead")
-    parser.add_argument("--weights", type=Path, metavar="FOLDER", help="other weights than those that are shipped")
-    parser.add_argument("--limit", type=int, help="only so many documents")
-    parser.add_argument("--skip", type=int, default=0, help="leave out the first documents: those for tuning")
-    parser.add_argument("--out", type=Path, help="write every draft with its verdict, a JSON object a line")
-    parser.add_argument("--fit", type=Path, metavar="FILE", help="fit the confidence to these drafts and write it")
+    parser.add_argument("--names", type=Path, help="only documents whose names are in this file")
+    parser.add_argument("--tuning", action="store_true", help="use the documents for tuning instead")
+    parser.add_argument("--weights", type=Path, metavar="FOLDER", help="weights to use instead of the shipped ones")
+    parser.add_argument("--limit", type=int, help="the most documents")
+    parser.add_argument(
+        "--skip", type=int, default=0, help="leave out this many documents at the start, which are for tuning"
+    )
+    parser.add_argument("--out", type=Path, help="write every draft with its verdict as a line of JSON")
+    parser.add_argument("--fit", type=Path, metavar="FILE", help="fit the confidence to these drafts, and write it")
     options = parser.parse_args(argv)
     if options.weights:
         use_weights(options.weights)
@@ -146,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: Asker, noted: Noted) -> Iterable[Judged]:
-    """Yield every question of the playbook on every document, with its verdict."""
+    """Yield the verdict on every question of the playbook for every document."""
     bundle = open_bundle(root)
     gold: dict[tuple[str, str], list[Span]] = defaultdict(list)
     label = LABELS[playbook.name]
@@ -155,7 +157,7 @@ def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: As
         for spans in (line.spans, *line.alternatives):
             gold[line.filename or "", name] += [Span(*span) for span in spans]
     names = chosen_files(root, options)
-    known = {name for _, name in gold}  # of what a release has no gold for nothing can be said
+    known = {name for _, name in gold}  # a clause without any gold in the release cannot be judged
     work = PreparationWork(Preparation(Config.preset("routed")))
     paths = [bundle.root / "corpus" / name for name in names]
     outcomes = open_engine("serial").map(work, paths)
@@ -179,7 +181,7 @@ def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: As
 
 
 def chosen_files(root: Path, options: argparse.Namespace) -> list[str]:
-    """Return the files that stand in `--names`, or those for tuning, but for the first, and as many as are wanted."""
+    """Return the files in `--names`, or those for tuning, from `--skip` on, at most `--limit`."""
     material, excluded = read_material(root), Excluded(read_names(options.names) if options.names else ())
     if options.tuning:
         names = sorted(draw_dev(material, excluded, DEV))
@@ -189,7 +191,7 @@ def chosen_files(root: Path, options: argparse.Namespace) -> list[str]:
 
 
 def fit(judged: Sequence[Judged], path: Path) -> None:
-    """Fit how likely a document answers to what its vectors say and to as many chunks as were read, and write it."""
+    """Fit the probability that a document answers, from the log-odds of vectors and the chunks' scores; write it."""
     known = [one for one in judged if one.by.spot is not None and len(one.by.scores) == READ]
     wanted = np.array([float(one.answerable) for one in known])
     spots = np.array([one.by.spot for one in known])
@@ -205,7 +207,7 @@ def fit(judged: Sequence[Judged], path: Path) -> None:
 
 
 def asked_for(label: str) -> str:
-    """Return what a label or a playbook's question asks for, in the same words."""
+    """Return the topic of a label or of a playbook's question, in the same words for both."""
     return re.sub(r"[^a-z0-9 -]", "", HYPOTHESES.get(label, label).lower().replace("&", "and"))
 
 
@@ -220,12 +222,12 @@ def hits(spans: Sequence[Span], gold: Sequence[Span]) -> bool:
 
 
 def share(part: int, whole: int) -> str:
-    """Return a share as a table shows it."""
+    """Return a share in percent, for a table."""
     return f"{part / whole:.3f}" if whole else "–"
 
 
 def print_sure(judged: Sequence[Judged]) -> None:
-    """Print, for each level, how many answers are sure and how many of these are right."""
+    """Print, for each threshold, the number of certain answers and the share of right ones."""
     answerable = sum(one.answerable for one in judged)
     rows = []
     for level in LEVELS:
@@ -238,7 +240,7 @@ def print_sure(judged: Sequence[Judged]) -> None:
 
 
 def print_absent(judged: Sequence[Judged]) -> None:
-    """Print, for each level, how many absences are sure and how many of these are absent."""
+    """Print, for each threshold, the number of certain absences and the share of right ones."""
     absent = sum(not one.answerable for one in judged)
     rows = []
     for level in ABSENT:

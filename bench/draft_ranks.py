@@ -1,9 +1,9 @@
-"""Whether systems rank alike on questions that were drafted and on the experts' own, over the same documents.
+"""Measures whether systems rank alike on drafted questions and on the experts' questions, about the same documents.
 
     python -m bench.draft_ranks datasets_out/cuad --names NOT_FOR_TRAINING.tsv --skip 6 --limit 14 --work scratch
 
-Prints each system's means on both bundles with the difference, drawn by document, and Kendall's tau for each metric.
-The drafts are made as `exhibit draft` makes them, without a person.
+Prints each system's means on both bundles, their difference with an interval by a bootstrap over documents, and
+Kendall's tau for each metric. The drafts are those of `exhibit draft`, without a review.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ METRICS = ("char_recall@8", "char_precision@8", "document_hit@1", "mrr@10", "ans
 DRAWS = 2000
 
 ByDocument = Mapping[str, Sequence[float]]
-"""A metric's values by the document that is asked about."""
+"""A metric's values, by the document of the question."""
 
 
 @guarded()
@@ -41,11 +41,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.draft_ranks", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("bundle", type=Path, help="the experts'")
-    parser.add_argument("--names", type=Path, help="only documents whose names stand in this file")
-    parser.add_argument("--limit", type=int, help="only so many documents")
-    parser.add_argument("--skip", type=int, default=0, help="leave out the first documents: those for tuning")
+    parser.add_argument("--names", type=Path, help="only documents whose names are in this file")
+    parser.add_argument("--limit", type=int, help="the most documents")
     parser.add_argument(
-        "--work", type=Path, required=True, help="a folder for the drafted bundle; made where it is not"
+        "--skip", type=int, default=0, help="leave out this many documents at the start, which are for tuning"
+    )
+    parser.add_argument(
+        "--work", type=Path, required=True, help="the folder of the drafted bundle; created if it is missing"
     )
     parser.add_argument("--systems", default=SYSTEMS, help=f"presets, each with one setting (default: {SYSTEMS})")
     parser.set_defaults(tuning=False)
@@ -53,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     [experts], _ = load_datasets([options.bundle], Selection())
     names = chosen_files(options.bundle, options)
     experts = only(experts, names)
-    drafted = drafted_on(experts, options.work)
+    drafted = draft_questions(experts, options.work)
     print(f"{len(names)} documents, {len(experts.cases)} questions of experts, {len(drafted.cases)} drafted")
     systems = options.systems.split(",")
     replies = {system: (replied(system, experts), replied(system, drafted)) for system in systems}
@@ -71,13 +73,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def only(dataset: Dataset, names: Sequence[str]) -> Dataset:
-    """Return a dataset with some of its documents and the questions about them."""
+    """Return a dataset with some of its documents, and the questions about them."""
     cases = tuple(case for case in dataset.cases if case.document in names)
     return replace(dataset, cases=cases, files={name: dataset.files[name] for name in names})
 
 
-def drafted_on(experts: Dataset, work: Path) -> Dataset:
-    """Return what is drafted on the documents of a dataset."""
+def draft_questions(experts: Dataset, work: Path) -> Dataset:
+    """Return a dataset of drafted questions about the documents of another dataset."""
     folder, bundle = work / "documents", work / "drafted"
     if not bundle.is_dir():
         folder.mkdir(parents=True)
@@ -90,10 +92,12 @@ def drafted_on(experts: Dataset, work: Path) -> Dataset:
 
 
 def replied(system: str, dataset: Dataset) -> list[Case]:
-    """Return the questions with a system's replies."""
+    """Return the cases of a dataset with a system's replies."""
     preset, _, setting = system.partition(":")
     settings = dict([setting.split("=", 1)]) if setting else {}
-    config = Config.preset(preset, answerer="extractive", **settings)  # what is found is compared, not one reader
+    config = Config.preset(
+        preset, answerer="extractive", **settings
+    )  # the extractive answerer, since retrieval is compared, and not a reader
     target = open_target("builtin", TargetOptions(config=config, cache=cache_folder()))
     target.ingest(dataset)
     asked = target.ask(dataset, dataset.cases)
@@ -112,7 +116,7 @@ def scored(cases: Sequence[Case]) -> dict[str, ByDocument]:
 
 
 def kendall(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return Kendall's tau-b of two rankings: 1 where every pair stands in the same order, -1 where none does."""
+    """Return Kendall's tau-b of two rankings: 1 if every pair is in the same order, -1 if no pair is."""
     one, other = (np.sign(np.subtract.outer(values, values)) for values in (first, second))
     return float((one * other).sum() / max(1.0, np.sqrt((one**2).sum() * (other**2).sum())))
 
@@ -123,7 +127,7 @@ def mean(values: ByDocument) -> float:
 
 
 def difference(first: ByDocument, second: ByDocument) -> list[str]:
-    """Return both means and by how much the second is higher, with an interval drawn by document."""
+    """Return both means, and their difference with an interval by a bootstrap over documents."""
     documents = sorted(first.keys() | second.keys())
     drawn = np.random.default_rng(0).integers(len(documents), size=(DRAWS, len(documents)))
     sums = [np.array([[sum(v.get(d, ())), len(v.get(d, ()))] for d in documents], dtype=float) for v in (first, second)]

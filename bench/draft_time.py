@@ -1,4 +1,4 @@
-"""What drafts take beside the index of the same documents, in one run, each from an empty cache.
+"""Compares the time of drafting with the time of indexing the same documents, in one run, each with an empty cache.
 
 python -m bench.draft_time contracts
 """
@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print both times and their ratio."""
     parser = argparse.ArgumentParser(prog="python -m bench.draft_time", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--playbook", default="contract", metavar="NAME", help="what is asked of every document")
+    parser.add_argument("--playbook", default="contract", metavar="NAME", help="the playbook for every document")
     options = parser.parse_args(argv)
     with scratch_folder() as scratch:
         folder, asked = str(options.folder), ["--playbook", options.playbook]
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         (scratch / "one").mkdir()
         text = "SUPPLY AGREEMENT\n\nThis Agreement is made between Alder Ltd and Birch Ltd under the laws of Ohio.\n"
         (scratch / "one" / "one.txt").write_text(text, encoding="utf-8")
-        for name in commands:  # the networks are built before: once on a machine, not once a folder
+        for name in commands:  # the graphs are built before: they are built once per machine, not once per folder
             timed(["draft", str(scratch / "one"), "--out", str(scratch / f"{name}-one"), *asked], scratch / name)
         took = {name: timed(command, scratch / name) for name, command in commands.items()}
     rows = [[name, *(f"{seconds:.0f}" for seconds in took[name])] for name in commands]

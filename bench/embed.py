@@ -1,9 +1,11 @@
-"""Embedding: ours against sentence-transformers on torch, and against bare onnxruntime on the same tokens.
+"""Compares the embedder's speed with sentence-transformers, fastembed, and onnxruntime alone on the same tokens.
 
-    python -m bench.embed [--source FOLDER] [--texts 400] [--peer-python /path/to/python]
+    python -m bench.embed [--source FOLDER] [--texts 400] [--threads 1] [--peer-python /path/to/python]
 
-All in one run on the same chunks, in turn, so that the ratios hold on any machine. The peer runs in an interpreter of
-its own, which has sentence-transformers and torch; without one it is left out.
+All run alternately on the same chunks, with the same number of threads, so that the ratios hold on any machine; on a
+busy machine compare the processor time. The peers run in another interpreter, which has sentence-transformers, torch,
+and for fastembed also fastembed and onnx. fastembed runs the same weights in single precision, exported by torch. Both
+peers get batches of 32 texts: fastembed, which pads a batch to its longest text, is slower with its default of 256.
 """
 
 from __future__ import annotations
@@ -19,65 +21,105 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from bench._table import corpus_folder, print_table, read_texts
+from bench._table import corpus_folder, peak_memory, print_table, read_texts
 from exhibit.models.embedders.minilm import Ids, MiniLM
-from exhibit.models.network import MODEL, find_file
+from exhibit.models.network import MODEL, find_file, processors
 from exhibit.models.protocols import Vectors
 from exhibit.rag.splitters import rcts
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
-_PEER = """
-import json, sys, time
-import numpy as np
+_PEERS = """
+import importlib.util, json, pathlib, shutil, sys, time
+import numpy as np, torch, transformers
 from sentence_transformers import SentenceTransformer
-model = SentenceTransformer(sys.argv[1], device="cpu")
+
+source, work, threads = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
 texts = json.load(sys.stdin)
-model.encode(texts[:8])
-started = time.perf_counter()
-vectors = model.encode(texts, batch_size=32, normalize_embeddings=True)
-seconds = time.perf_counter() - started
-np.save(sys.argv[2], vectors)
-print(seconds)
+torch.set_num_threads(threads)
+model = SentenceTransformer(str(source), device="cpu")
+peers = {"sentence-transformers": lambda texts: model.encode(texts, batch_size=32, normalize_embeddings=True)}
+
+if importlib.util.find_spec("fastembed"):
+    from fastembed import TextEmbedding
+    from fastembed.common.model_description import ModelSource, PoolingType
+    folder = work / "fastembed"
+    if not folder.exists():
+        shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+        inputs = ["input_ids", "attention_mask", "token_type_ids"]
+        class States(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.network = transformers.AutoModel.from_pretrained(str(source), attn_implementation="eager").eval()
+            def forward(self, *given):
+                return self.network(**dict(zip(inputs, given)))[0]
+        ones = torch.ones((2, 7), dtype=torch.long)
+        torch.onnx.export(
+            States(), (ones, ones, ones), str(folder / "model.onnx"), opset_version=17, dynamo=False,
+            input_names=inputs, output_names=["last_hidden_state"],
+            dynamic_axes={name: {0: "texts", 1: "tokens"} for name in [*inputs, "last_hidden_state"]},
+        )
+    TextEmbedding.add_custom_model(
+        model="local/minilm", pooling=PoolingType.MEAN, normalization=True, sources=ModelSource(hf="local/minilm"),
+        dim=384, model_file="model.onnx",
+    )
+    fast = TextEmbedding("local/minilm", specific_model_path=str(folder), threads=threads)
+    peers["fastembed"] = lambda texts: np.array(list(fast.embed(texts, batch_size=32)))
+
+for number, (name, embed) in enumerate(peers.items()):
+    embed(texts[:8])
+    started = time.perf_counter(), time.process_time()
+    vectors = embed(texts)
+    times = time.perf_counter() - started[0], time.process_time() - started[1]
+    np.save(work / f"{name}.npy", vectors)
+    print(json.dumps([name, *times]))
 """
+_OURS = "ours, int8"
+
+
+class Spent(NamedTuple):
+    """The time of one way to embed the texts."""
+
+    seconds: float
+    processor: float
 
 
 def sample(folder: Path, count: int) -> list[str]:
-    """Return some chunks of 500 characters, the same ones in every run, and no two with the same words."""
+    """Return some chunks of 500 characters, the same in every run, all different."""
     chunks = [text[start:end] for text in read_texts(folder) for start, end in rcts.split(text)]
     different = list({" ".join(chunk.split()): chunk for chunk in chunks}.values())
     return random.Random(7).sample(different, min(count, len(different)))
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Return the seconds it takes."""
-    started = time.perf_counter()
+def timed(work: Callable[[], object]) -> Spent:
+    """Return the time that a function takes."""
+    started = Spent(time.perf_counter(), time.process_time())
     work()
-    return time.perf_counter() - started
+    return Spent(time.perf_counter() - started.seconds, time.process_time() - started.processor)
 
 
-def run_peer(python: Path, texts: Sequence[str]) -> tuple[float, Vectors]:
-    """Return the seconds and the vectors of sentence-transformers, once."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "vectors.npy"
-        command = [str(python), "-c", _PEER, str(find_file(MODEL).parent), str(out)]
-        done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise ToolkitError(f"{python}: {done.stderr.strip().splitlines()[-1]}")
-        return float(done.stdout.split()[-1]), np.load(out)
+def run_peers(python: Path, texts: Sequence[str], threads: int, work: Path) -> dict[str, tuple[Spent, Vectors]]:
+    """Return the time and the vectors of each peer that the interpreter has; one run."""
+    command = [str(python), "-c", _PEERS, str(find_file(MODEL).parent), str(work), str(threads)]
+    done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ToolkitError(f"{python}: {done.stderr.strip().splitlines()[-1]}")
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('["')]
+    return {name: (Spent(*times), np.load(work / f"{name}.npy")) for name, *times in lines}
 
 
 def run_bare(model: MiniLM, batches: Sequence[Ids], threads: int) -> None:
-    """Run the graph on tokens that are there already, side by side as our embedder does."""
+    """Run the graph on existing tokens, with as many threads as the embedder."""
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(model.run, batches))
 
 
 def equal_batches(tokens: Sequence[Ids], size: int) -> list[Ids]:
-    """Return batches of texts that have the same number of tokens."""
+    """Return batches of texts with the same number of tokens."""
     groups: dict[int, list[Ids]] = defaultdict(list)
     for ids in tokens:
         groups[ids.shape[1]].append(ids)
@@ -85,43 +127,51 @@ def equal_batches(tokens: Sequence[Ids], size: int) -> list[Ids]:
 
 
 def top_ten(vectors: Vectors) -> list[set[int]]:
-    """Return each text's ten nearest others."""
+    """Return the ten nearest other texts of each text."""
     scores = vectors @ vectors.T
     np.fill_diagonal(scores, -1)
     return [set(map(int, row)) for row in np.argsort(-scores, axis=1)[:, :10]]
 
 
 def agreement(ours: Vectors, exact: Vectors) -> list[str]:
-    """Return the cosine on average and at worst, and the share of nearest neighbours that stay."""
+    """Return the mean and the lowest cosine, and the share of nearest neighbours that are the same."""
     cosines = (ours * exact).sum(axis=1)
     kept = np.mean([len(a & b) / 10 for a, b in zip(top_ten(ours), top_ten(exact), strict=True)])
     return [f"{cosines.mean():.4f}", f"{cosines.min():.4f}", f"{kept:.1%}"]
 
 
-def measure(texts: list[str], rounds: int, peer: Path | None) -> None:
-    """Run each way in turn and print the two tables."""
-    default, full = MiniLM(), MiniLM("fp32")
+def measure(texts: list[str], rounds: int, threads: int, peer: Path | None) -> None:
+    """Time all embedders alternately, and print the two tables."""
+    default, full = MiniLM(threads=threads), MiniLM("fp32", threads=threads)
     tokens = sorted(default.tokenise(texts), key=lambda ids: -ids.shape[1])
     batches = equal_batches(tokens, 16)
-    seconds: dict[str, list[float]] = defaultdict(list)
-    exact = None
-    for _ in range(rounds):
-        seconds["ours, int8"].append(timed(lambda: default.embed(texts, role="passage")))
-        seconds["onnxruntime on the tokens"].append(timed(lambda: run_bare(default, tokens, default.threads)))
-        seconds["the same in batches of 16"].append(timed(lambda: run_bare(default, batches, default.threads)))
-        seconds["ours, fp32"].append(timed(lambda: full.embed(texts, role="passage")))
-        if peer is not None:
-            once, exact = run_peer(peer, texts)
-            seconds["sentence-transformers"].append(once)
-    best = {name: min(times) for name, times in seconds.items()}
-    rows = [[name, f"{len(texts) / s:.1f}", f"{s / best['ours, int8']:.2f}"] for name, s in best.items()]
+    spent: dict[str, list[Spent]] = defaultdict(list)
+    exact: dict[str, Vectors] = {}
+    with tempfile.TemporaryDirectory() as work:
+        for _ in range(rounds):
+            spent[_OURS].append(timed(lambda: default.embed(texts, role="passage")))
+            spent["onnxruntime on the tokens"].append(timed(lambda: run_bare(default, tokens, threads)))
+            spent["the same in batches of 16"].append(timed(lambda: run_bare(default, batches, threads)))
+            spent["ours, fp32"].append(timed(lambda: full.embed(texts, role="passage")))
+            for name, (once, exact[name]) in (run_peers(peer, texts, threads, Path(work)) if peer else {}).items():
+                spent[name].append(once)
+    best = {name: Spent(*map(min, zip(*times, strict=True))) for name, times in spent.items()}
+    ours = best[_OURS]
+    rows = [
+        [name, f"{len(texts) / once.seconds:.1f}", f"{once.processor / len(texts) * 1000:.1f}"]
+        + [f"{mine / other:.2f}" for mine, other in zip(ours, once, strict=True)]
+        for name, once in best.items()
+    ]
     mean = np.mean([ids.shape[1] for ids in tokens])
-    print_table(f"{len(texts)} chunks, {mean:.0f} tokens on average", ["", "chunks/s", "seconds, as times ours"], rows)
-    ours, fp32 = default.embed(texts, role="passage"), full.embed(texts, role="passage")
-    rows = [["int8 and fp32", *agreement(ours, fp32)]]
-    if exact is not None:
-        rows += [["int8 and torch", *agreement(ours, exact)], ["fp32 and torch", *agreement(fp32, exact)]]
+    title = f"{len(texts)} chunks, {mean:.0f} tokens on average, {threads} threads, the least of {rounds} rounds"
+    head = ["", "chunks/s", "processor ms a chunk", "ours as a share: time", "processor time"]
+    print_table(title, head, rows)
+    int8, fp32 = default.embed(texts, role="passage"), full.embed(texts, role="passage")
+    rows = [["int8 and fp32", *agreement(int8, fp32)]]
+    for name, vectors in exact.items():
+        rows += [[f"int8 and {name}", *agreement(int8, vectors)], [f"fp32 and {name}", *agreement(fp32, vectors)]]
     print_table("Agreement", ["", "cosine, mean", "worst", "top ten kept"], rows)
+    print(f"\nmost memory of this process, with the graph in int8 and in fp32: {peak_memory():.0f} MB")
 
 
 @guarded()
@@ -129,13 +179,15 @@ def main() -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
-    parser.add_argument("--texts", type=int, default=400, help="how many chunks (default: 400)")
+    parser.add_argument("--texts", type=int, default=400, help="the number of chunks (default: 400)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the fastest counts (default: 3)")
-    parser.add_argument("--peer-python", type=Path, help="an interpreter that has sentence-transformers")
+    parser.add_argument("--threads", type=int, default=processors(), help="threads of each (default: all processors)")
+    parser.add_argument("--peer-python", type=Path, help="an interpreter with sentence-transformers and fastembed")
     options = parser.parse_args()
-    measure(sample(corpus_folder(options.source), options.texts), options.rounds, options.peer_python)
+    texts = sample(corpus_folder(options.source), options.texts)
+    measure(texts, options.rounds, options.threads, options.peer_python)
     if options.peer_python is None:
-        print("\nwithout --peer-python there is no comparison with sentence-transformers", file=sys.stderr)
+        print("\nwithout --peer-python nothing is compared with sentence-transformers and fastembed", file=sys.stderr)
     return 0
 
 

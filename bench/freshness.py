@@ -1,6 +1,7 @@
 """Lists pages whose figures are older than the code that gave them: `python -m bench.freshness [--mark|--renew PAGE]`.
 
-A page names that code in a comment, `<!-- measured-with: exhibit/law exhibit/rag sha256:… -->`, with a digest of it.
+A page names that code in a comment, `<!-- measured-with: exhibit/law exhibit/rag sha256:… -->`, with a digest of the
+code.
 """
 
 import argparse
@@ -23,7 +24,7 @@ def digest_of(root: Path, places: str) -> str:
     for place in sorted(places.split()):
         folder = root / place
         if not folder.exists():
-            raise ToolkitError(f"{place}: no such file or folder in {root}; mend the page's measured-with comment")
+            raise ToolkitError(f"{place}: no such file or folder in {root}; correct the page's measured-with comment")
         files = [folder] if folder.is_file() else [one for one in folder.rglob("*") if one.suffix in (".py", ".toml")]
         for path in sorted(files):
             content = path.read_bytes().replace(b"\r\n", b"\n")
@@ -39,13 +40,13 @@ def stale_pages(root: Path) -> dict[Path, str]:
 
 
 def mark_page(page: Path) -> None:
-    """Write the warning below the page's comment, once."""
+    """Write the warning below the page's comment, if it is not there yet."""
     text = page.read_text(encoding="utf-8").replace(f"\n{WARNING}\n", "")
     page.write_text(_MARK.sub(lambda mark: f"{mark[0]}\n{WARNING}\n", text, count=1), encoding="utf-8")
 
 
 def renew_page(root: Path, page: Path) -> None:
-    """Write today's digest into a page that was just measured, and take the warning out."""
+    """Write the present digest into a page that was just measured, and remove the warning."""
     text = page.read_text(encoding="utf-8").replace(f"\n{WARNING}\n", "")
     if not _MARK.search(text):
         raise ToolkitError(f"{page}: no measured-with comment; add <!-- measured-with: exhibit/FOLDER sha256: -->")
@@ -55,10 +56,12 @@ def renew_page(root: Path, page: Path) -> None:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """List stale pages; with --mark write a line into each; with --renew say that a page was measured today."""
+    """List stale pages; with --mark write a warning into each; with --renew record that a page was measured today."""
     parser = argparse.ArgumentParser(prog="python -m bench.freshness", description=__doc__)
     parser.add_argument("--mark", action="store_true", help="write a visible line into each stale page")
-    parser.add_argument("--renew", type=Path, metavar="PAGE", help="this page was measured with the code of today")
+    parser.add_argument(
+        "--renew", type=Path, metavar="PAGE", help="record that this page was measured with the present code"
+    )
     parser.add_argument("--root", type=Path, default=ROOT, help="the project (default: this one)")
     options = parser.parse_args(argv)
     if options.renew:

@@ -1,17 +1,17 @@
-"""Embedding on an accelerator: chunks a second, and the share of the time that the device was busy.
+"""Measures embedding on an accelerator: chunks per second, and the device's utilisation.
 
     python -m bench.gpu --source FOLDER [--embedder minilm:fp16] [--repeat 4]
     python -m bench.gpu --source FOLDER --embedder cuda [--weights model.safetensors] --repeat 300 [--json FILE]
 
-The folder's documents are read and split first; then their chunks are embedded, the same ones `--repeat` times under
-other words, so that there is enough work to measure. Each phase works for `--seconds` and says so when it starts and
-when it ends; one that does not end within `--stall` seconds more is stopped, and where it stood is printed. An NVIDIA
-device is asked ten times a second how busy it is, and the time of its kernels is taken from a profile of some chunks.
+The folder's documents are read and split first. Then their chunks are embedded `--repeat` times with changed words, so
+that there is enough work to measure. Each phase works for `--seconds`, and prints a line at its start and end. A phase
+that does not end within `--stall` seconds more is stopped, and its stack is printed. An NVIDIA device is sampled ten
+times a second, and the time of its kernels is taken from a profile of some chunks.
 
-For the embedder `cuda` each part is measured alone and with the others: tokens by one process and by workers, the
-device with texts of one length together and padded as they come, copies behind the work and one after another.
-`--weights` names the official weights where they are neither installed nor in the cache. `--device cpu` runs all of it
-without a device, to see that it runs: its figures are those of a processor.
+For the embedder `cuda` each part is measured alone and with the others: tokens by one process and by workers; the
+device with texts of one length together and with padded texts; copies during the work and after it. `--weights` names
+the official weights if they are neither installed nor in the cache. `--device cpu` runs everything without a device, as
+a test of this program; its figures are those of the CPU.
 """
 
 from __future__ import annotations
@@ -44,55 +44,55 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import write_whole
 
 _WARM = 1 << 10
-"""Chunks that are embedded before the clock starts, so that libraries are loaded and kernels chosen."""
+"""The number of chunks that are embedded before the clock starts, to load libraries and to choose kernels."""
 _PIECE = 1 << 12
-"""Chunks that an embedder without a feed is given at a time."""
+"""The number of chunks per call, for an embedder without a feed."""
 _PADDED = 1 << 10
-"""Texts that are padded to the longest of them where lengths are not looked at."""
+"""The number of texts that are padded to the longest of them, if texts are not sorted by length."""
 
 Work = Callable[[], Iterator[int]]
-"""Does one piece after another, and tells how many chunks were in each."""
+"""A function that does one piece of work after another, and yields the number of chunks in each."""
 
 
 @runtime_checkable
 class Fed(Protocol):
-    """An embedder whose tokens come from workers, and whose device can be given tokens alone."""
+    """An embedder whose workers make tokens, and whose device can run tokens alone."""
 
     many: int
     feed: Feed
 
     def start(self, tokens: Tokens) -> Callable[[], Vectors]:
-        """Start on the vectors of some tokens; return what waits for them."""
+        """Start to compute the vectors of some tokens; return a function that waits for them."""
 
     def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """Yield where a slab of texts starts, and its vectors."""
+        """Yield the start of each slab of texts, and its vectors."""
 
 
 def chunks_of(folder: Path, repeat: int) -> list[str]:
-    """Return a folder's chunks of 500 characters, each once for every repetition, never the same string twice."""
+    """Return a folder's chunks of 500 characters, once for each repetition, with no string twice."""
     chunks = [text[start:end] for text in read_texts(folder) for start, end in rcts.split(text)]
     chunks = [chunk for chunk in chunks if chunk.strip()]
     return [chunk if not turn else f"{turn} {chunk}" for turn in range(repeat) for chunk in chunks]
 
 
 class Timing(NamedTuple):
-    """How many chunks, in how many seconds, and the share of them that the device was busy, as it told itself."""
+    """The number of chunks, the seconds, and the share of them that the device was busy, as it reports."""
 
     name: str
     chunks: int
     seconds: float
     busy: float | None
     kernels: float | None = None
-    """The share of the time that its kernels take, by their time for a chunk in a profile."""
+    """The share of the time that the kernels take, computed from their time per chunk in a profile."""
 
     def row(self) -> list[str]:
-        """Return it as a table has it."""
+        """Return the timing as a row of the table."""
         shares = ["" if share is None else f"{share:.0%}" for share in (self.busy, self.kernels)]
         return [self.name, f"{self.chunks:,}", f"{self.seconds:.1f}", f"{self.chunks / self.seconds:,.0f}", *shares]
 
 
 class Clock:
-    """Times one phase after another, says so as it goes, and keeps what was measured in a file."""
+    """Times one phase after another, prints its progress, and writes the measurements to a file."""
 
     def __init__(self, watch: Watch, *, seconds: float, stall: float, into: Path | None, about: dict[str, Any]) -> None:
         self._watch, self._seconds, self._stall = watch, seconds, stall
@@ -101,7 +101,7 @@ class Clock:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Say that something starts and how long it took; stop the program where it does not end."""
+        """Print the start of a step and its duration; stop the program if the step does not end."""
         print(f"{name} …", flush=True)
         started = time.perf_counter()
         guard = threading.Timer(self._seconds + self._stall, _give_up, [name])
@@ -114,7 +114,7 @@ class Clock:
         print(f"{name}: {time.perf_counter() - started:.1f} s", flush=True)
 
     def time(self, name: str, work: Work) -> None:
-        """Let something work until its time is over, or it is done."""
+        """Run a function until its time is over or it is done."""
         chunks, ended = 0, 0.0
         with self.step(name):
             pieces = work()
@@ -131,7 +131,7 @@ class Clock:
         self._keep()
 
     def add_kernels(self, each: float, phases: Sequence[str]) -> None:
-        """Tell of some phases which share of the time is that of the kernels, of which a chunk takes some seconds."""
+        """Add the kernels' share of the time to some phases; `each` is the kernels' seconds per chunk."""
         for place, timing in enumerate(self.timings):
             if timing.name in phases:
                 self.timings[place] = timing._replace(kernels=each * timing.chunks / timing.seconds)
@@ -144,8 +144,8 @@ class Clock:
 
 
 def _give_up(name: str) -> None:
-    """End the program where it hangs, and tell where that is."""
-    print(f"{name}: no end in sight; where it stands:", file=sys.stderr, flush=True)
+    """End the program if it hangs, and print its stack."""
+    print(f"{name}: does not end; its stack:", file=sys.stderr, flush=True)
     faulthandler.dump_traceback(all_threads=True)
     for child in multiprocessing.active_children():
         child.kill()
@@ -153,17 +153,17 @@ def _give_up(name: str) -> None:
 
 
 def open_embedder(wanted: str, **options: Any) -> Embedder:
-    """Return the embedder; `cuda` on some weights and a device, in slabs of some size, where they are named."""
+    """Return the embedder; `weights`, `device` and `slab` are for `cuda` alone."""
     module, argument = load_plugin("exhibit.models.embedders", wanted)
     named = {name: value for name, value in options.items() if value is not None}
     if named and wanted.partition(":")[0] != "cuda":
-        raise ToolkitError(f"--{' and --'.join(named)}: for the embedder cuda alone; {wanted} finds its own")
+        raise ToolkitError(f"--{' and --'.join(named)}: only for the embedder cuda; remove it for {wanted}")
     embedder: Embedder = module.open(argument, **named)
     return embedder
 
 
 def time_whole(clock: Clock, embedder: Embedder, chunks: Sequence[str]) -> None:
-    """Time an embedder that is given one piece after another."""
+    """Time an embedder that gets one piece after another."""
 
     def work() -> Iterator[int]:
         for start in range(0, len(chunks), _PIECE):
@@ -173,7 +173,7 @@ def time_whole(clock: Clock, embedder: Embedder, chunks: Sequence[str]) -> None:
 
 
 def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
-    """Time the parts of an embedder that has a feed, each alone, then together."""
+    """Time the parts of an embedder with a feed: each alone, then together."""
     alone, many = Feed(workers=0, slab=embedder.many), embedder.many
     slabs: list[Tokens] = []
     with clock.step("workers, until the first tokens are there"):
@@ -199,7 +199,7 @@ def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
 
 
 def overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
-    """Run slabs whose tokens are there, the next while the last is copied."""
+    """Run slabs of existing tokens; each runs while the vectors of the one before are copied."""
     waiting: list[Callable[[], Vectors]] = []
     for tokens in slabs:
         waiting.append(embedder.start(tokens))
@@ -210,13 +210,13 @@ def overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
 
 
 def waited(embedder: Fed, feed: Feed, chunks: Sequence[str]) -> Iterator[int]:
-    """Tokenise, run and copy one slab after another."""
+    """Tokenise, run and copy one slab after another, without overlap."""
     for _, tokens in feed.slabs(chunks):
         yield len(embedder.start(tokens)())
 
 
 def padded(tokens: Tokens) -> Tokens:
-    """Return as many tokens as padding would make of texts in the order they come; only their number means anything."""
+    """Return as many tokens as padding would give for texts in their order; only their number is meaningful."""
     edges = range(0, len(tokens.lengths), _PADDED)
     lengths = [np.full_like(part := tokens.lengths[at : at + _PADDED], part.max()) for at in edges]
     total = int(sum(map(np.sum, lengths)))
@@ -224,14 +224,14 @@ def padded(tokens: Tokens) -> Tokens:
 
 
 def checked(vectors: Vectors) -> Vectors:
-    """Return vectors that are all finite."""
+    """Return the vectors; raise an error if one is not finite."""
     if not np.isfinite(vectors).all():
         raise ToolkitError("a vector is not finite")
     return vectors
 
 
 def describe_machine(device: str) -> dict[str, Any]:
-    """Return what the figures were taken on."""
+    """Return a description of the machine."""
     about: dict[str, Any] = {"processors": os.cpu_count(), "load": [round(load, 2) for load in os.getloadavg()]}
     if find_spec("onnxruntime"):
         about["onnxruntime"] = import_module("onnxruntime").get_available_providers()
@@ -243,26 +243,36 @@ def describe_machine(device: str) -> dict[str, Any]:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options."""
+    """Return the options of the command line."""
     what, _, rest = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.gpu", description=what, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--source", type=Path, help="a folder of text files (default: the samples)")
-    parser.add_argument("--embedder", default="minilm", help="NAME[:ARGUMENT] (default: minilm, on whatever there is)")
+    parser.add_argument("--embedder", default="minilm", help="NAME[:ARGUMENT] (default: minilm, on any device)")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="the official weights, for the embedder cuda")
-    parser.add_argument("--device", help="where the embedder cuda runs (default: cuda; cpu to see that it runs)")
-    parser.add_argument("--slab", type=int, metavar="N", help="texts on its device at a time (default: its own)")
-    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="embed everything so many times")
-    parser.add_argument("--seconds", type=float, default=8, metavar="S", help="how long a phase works (default: 8)")
-    parser.add_argument("--stall", type=float, default=60, metavar="S", help="what it has beyond that (default: 60)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured, after each phase")
+    parser.add_argument(
+        "--device", help="the device of the embedder cuda (default: cuda; cpu as a test of this program)"
+    )
+    parser.add_argument("--slab", type=int, metavar="N", help="texts on the device at a time (default: the embedder's)")
+    parser.add_argument(
+        "--repeat", type=int, default=1, metavar="N", help="the number of times that everything is embedded"
+    )
+    parser.add_argument("--seconds", type=float, default=8, metavar="S", help="the seconds of a phase (default: 8)")
+    parser.add_argument(
+        "--stall",
+        type=float,
+        default=60,
+        metavar="S",
+        help="the seconds beyond that after which a phase is stopped (default: 60)",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements after each phase")
     return parser.parse_args(arguments)
 
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Embed, and print how fast it went."""
+    """Embed, and print the speed."""
     options = parse(arguments)
     with watched() as watch:
         clock = Clock(watch, seconds=options.seconds, stall=options.stall, into=options.json, about={})

@@ -1,9 +1,9 @@
-"""Headings by the rules of words, and by the size of type as well, against outlines that are known.
+"""Compares detected headings with the bookmarks of PDFs, for detection by words alone and by font size as well.
 
 python -m bench.headings FOLDER [FOLDER ...]      PDFs with bookmarks below these folders
 
-A bookmark counts as found where a heading has its letters; a heading counts as right where a bookmark has its letters.
-Guides do not bookmark every heading, so that precision is a lower bound.
+A bookmark is found if a heading has the same letters; a heading is right if a bookmark has the same letters. Guides do
+not bookmark every heading, so that precision is a lower bound.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from exhibit.law.structure.lines import NO_OUTLINE, Outline, typed_outline
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import DocumentError
 
-_FEWEST = 5  # bookmarks that make an outline
-_SHORTEST = 3  # letters
+_FEWEST = 5  # bookmarks that make an outline, at least
+_SHORTEST = 3  # letters of a bookmark, at least
 
 
 @guarded()
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"|{'---|' * 6}")
     totals = [[0, 0, 0], [0, 0, 0]]
     for path in sorted(path for folder in options.folders for path in folder.rglob("*.[pP][dD][fF]")):
-        rows = _measured(path)
+        rows = _measure(path)
         if not rows:
             continue
         for total, row in zip(totals, rows, strict=True):
@@ -45,8 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _measured(path: Path) -> list[list[int]]:
-    """Return bookmarks, headings and those that agree, by words and with type; nothing where there are no bookmarks."""
+def _measure(path: Path) -> list[list[int]]:
+    """Return the numbers of bookmarks, headings and matches, by words and with font size; empty without bookmarks."""
     try:
         titles = {key for title, _ in outline(path) if len(key := letters(title)) >= _SHORTEST}
         document = read_document(path)
@@ -56,12 +56,12 @@ def _measured(path: Path) -> list[list[int]]:
         return []
     counts = []
     for known in (NO_OUTLINE, typed_outline(document)):
-        headings = _titled(document.text, known, path)
+        headings = _find_titles(document.text, known, path)
         counts.append([len(titles), len(headings), len(titles & headings)])
     return counts
 
 
-def _titled(text: str, known: Outline, path: Path) -> set[str]:
+def _find_titles(text: str, known: Outline, path: Path) -> set[str]:
     document = read_document(path)
     words = (text[one.start : one.end] for one in find_headings(document, known) if one.title and one.kind != "clause")
     return {letters(FOOTNOTE.sub("", " ".join(one.split()))) for one in words}

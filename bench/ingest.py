@@ -1,11 +1,11 @@
-"""Ingest: this checkout against another one, by processor time, in turn on the same documents.
+"""Compares the ingestion of this checkout with that of another one, by processor time, on the same documents.
 
     python -m bench.ingest --source FOLDER --before ../exhibit-of-last-week [--presets routed] [--every 8]
-    python -m bench.ingest --parts --before ../exhibit-of-last-week --rounds 3    what is not embedding, part by part
+    python -m bench.ingest --parts --before ../exhibit-of-last-week --rounds 3    all parts except embedding
 
-The other checkout is asked for the default preset, this one for each of `--presets`. Every run has a process of its own
-and an empty cache of vectors; graphs and tables are made before the clock starts. Processor time counts all processes,
-and hardly depends on what else the machine does; `--every` takes only each so manieth document.
+The other checkout runs the default preset, this one each of `--presets`, alternately. Every run has its own process and
+an empty cache of vectors; graphs and tables are made before the clock starts. Processor time counts all processes, and
+hardly depends on other programs. `--every N` takes every Nth document.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ if __name__ == "__main__":
 
 
 class Ingested(NamedTuple):
-    """What an ingest was of, and what it took."""
+    """The size of an ingestion, and its time."""
 
     documents: int
     chunks: int
@@ -87,21 +87,21 @@ class Ingested(NamedTuple):
 
 
 def run(checkout: Path, source: Path, preset: str, *, every: int) -> Ingested:
-    """Index a folder's documents by the code of a checkout, in a process of its own."""
-    return Ingested(*_told_by(_CHILD, checkout, source, preset, every=every))
+    """Index a folder's documents by the code of a checkout, in a separate process."""
+    return Ingested(*_run_code(_CHILD, checkout, source, preset, every=every))
 
 
 def run_parts(checkout: Path, source: Path, preset: str, *, every: int) -> dict[str, float]:
-    """Return the processor seconds that a checkout's code takes for each part of a document but its vectors."""
-    seconds: dict[str, float] = _told_by(_PARTS, checkout, source, preset, every=every)
+    """Return the processor seconds that a checkout's code takes for each part of ingestion except embedding."""
+    seconds: dict[str, float] = _run_code(_PARTS, checkout, source, preset, every=every)
     return seconds | {"all three": sum(seconds.values())}
 
 
-def _told_by(code: str, checkout: Path, source: Path, preset: str, *, every: int) -> Any:
-    if not (checkout / "exhibit").is_dir():  # else the code that is installed would be measured
-        raise ToolkitError(f"{checkout}: {preset} failed: there is no folder exhibit/ in it; name a checkout")
+def _run_code(code: str, checkout: Path, source: Path, preset: str, *, every: int) -> Any:
+    if not (checkout / "exhibit").is_dir():  # otherwise the installed code would be measured
+        raise ToolkitError(f"{checkout}: {preset} failed: no folder exhibit/ here; name a checkout")
     with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "child.py"  # workers import it again, which a string could not be
+        script = Path(folder) / "child.py"  # a file, since workers import it again
         script.write_text(code, encoding="utf-8")
         command = [sys.executable, str(script), str(source.resolve()), str(every), preset, folder]
         done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
@@ -121,13 +121,13 @@ def compare_parts(before: Path, source: Path, *, every: int, rounds: int) -> lis
 
 
 def best(runs: Sequence[Ingested]) -> Ingested:
-    """Return the run that took least processor time: what is over it is the machine's doing."""
+    """Return the run with the least processor time; other programs caused the rest."""
     return min(runs, key=lambda one: one.processor)
 
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run each in turn and print the table."""
+    """Run all alternately, and print the table."""
     what, _, rest = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.ingest",
@@ -137,10 +137,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--source", type=Path, help="a folder of documents (default: LegalBench-RAG-mini)")
     parser.add_argument("--before", type=Path, default=ROOT, metavar="DIR", help="another checkout (default: this one)")
-    parser.add_argument("--presets", default=DEFAULT, help=f"of this checkout (default: {DEFAULT})")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each Nth document (default: 1)")
+    parser.add_argument("--presets", default=DEFAULT, help=f"presets of this checkout (default: {DEFAULT})")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="take every Nth document (default: 1)")
     parser.add_argument("--rounds", type=int, default=1, help="runs of each, of which the best counts (default: 1)")
-    parser.add_argument("--parts", action="store_true", help="structure, profile and words alone, both checkouts")
+    parser.add_argument(
+        "--parts", action="store_true", help="measure structure, profile and words alone, in both checkouts"
+    )
     options = parser.parse_args(arguments)
     source = corpus_folder(options.source)
     if options.parts:

@@ -1,7 +1,7 @@
-"""What an installation takes on disk: `python -m bench.install [EXTRA …]`.
+"""Measures the size of an installation on disk: `python -m bench.install [EXTRA …]`.
 
-Counted are the files of every distribution that the project's requirements, and those of each extra that is named, come
-to in the environment that runs this, without what Python compiles and without pip.
+It counts the files of every distribution that the project and the named extras require, directly or indirectly, in the
+environment that runs this; without compiled Python files and without pip.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from exhibit.doctor import requirements
 from exhibit.runtime.command import Parser, guarded
 from exhibit.schemas.errors import ToolkitError
 
-LARGEST = 8  # packages that are listed
+LARGEST = 8  # packages in the list
 
 
 def closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
-    """Return the distributions that some requirements come to, by name; raise where one is not installed."""
+    """Return the distributions that some requirements need, directly or indirectly, by name.
+
+    Raise if one is missing.
+    """
     found: dict[str, metadata.Distribution] = {}
     left = [(one, extra) for one in wanted for extra in ("", *one.extras)]
     while left:
@@ -33,7 +36,9 @@ def closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
         try:
             distribution = found.setdefault(name, metadata.distribution(name))
         except metadata.PackageNotFoundError as error:
-            raise ToolkitError(f"{name} is not installed here; run this where all of it is") from error
+            raise ToolkitError(
+                f"{name} is not installed here; run this in an environment with all requirements"
+            ) from error
         inner = [Requirement(line) for line in distribution.requires or ()]
         for one in inner:
             for asked in ("", *requirement.extras):
@@ -44,7 +49,7 @@ def closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
 
 
 def size_of(distribution: metadata.Distribution) -> int:
-    """Return the bytes of a distribution's files as they came."""
+    """Return the bytes of a distribution's files, without files that Python compiled."""
     files = [file for file in distribution.files or () if "__pycache__" not in file.parts]
     paths = [Path(str(distribution.locate_file(file))) for file in files]
     return sum(path.stat().st_size for path in paths if path.is_file())

@@ -1,8 +1,8 @@
-"""Finding gold: ours against pypdf's text, a regular expression per quote, and the rule that drops what is not unique.
+"""Compares the location of gold with simpler ways: pypdf's text, a regular expression per quote, unique matches only.
 
     python -m bench.locate [--source CUAD_v1] [--contracts 40]
 
-All in one run on the same contracts, so that the ratios hold on any machine.
+All run on the same contracts, so that the ratios hold on any machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from exhibit.runtime.command import guarded
 
 @dataclass(frozen=True)
 class Contract:
-    """A contract with the quotes of each clause that has any."""
+    """A contract with the quotes of each of its clauses."""
 
     pdf: Path
     text: Path
@@ -57,23 +57,23 @@ Result = TypeVar("Result")
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, float]:
-    """Return what the work gives and the seconds it takes."""
+    """Return the result of a function, and the seconds that it takes."""
     started = time.perf_counter()
     return work(), time.perf_counter() - started
 
 
 def by_expression(quote: str, text: str) -> bool:
-    """Return whether a quote is found with any white space between its words: the usual hand-made search."""
+    """Return whether a quote is found with any white space between its words, by a regular expression."""
     return re.search(r"\s+".join(map(re.escape, quote.split())), text) is not None
 
 
 def unique_verbatim(clause: list[str], text: str) -> bool:
-    """Return whether every quote of a question occurs exactly once, as it stands: else the question is dropped."""
+    """Return whether every quote of a question occurs exactly once verbatim; other questions are dropped."""
     return all(text.count(quote) == 1 for quote in clause)
 
 
 def compare_extraction(contracts: list[Contract]) -> list[Document]:
-    """Print how long reading the PDFs takes, and what share of the quotes stands in each text as it is."""
+    """Print the time of reading the PDFs, and the share of the quotes that each text contains verbatim."""
     ours, our_time = timed(lambda: [read_document(contract.pdf) for contract in contracts])
     theirs, their_time = timed(
         lambda: ["\n".join(page.extract_text() for page in PdfReader(contract.pdf).pages) for contract in contracts]
@@ -99,10 +99,10 @@ def compare_extraction(contracts: list[Contract]) -> list[Document]:
 
 
 def compare_search(contracts: list[Contract], documents: list[Document]) -> None:
-    """Print what locating costs against one regular expression per quote, on the same extracted text."""
+    """Print the time of locating and that of one regular expression per quote, on the same extracted text."""
     pairs = list(zip(contracts, documents, strict=True))
     total = sum(len(contract.quotes) for contract in contracts)
-    fresh = [Document(d.filename, d.text, d.pages, d.path) for d in documents]  # nothing folded yet
+    fresh = [Document(d.filename, d.text, d.pages, d.path) for d in documents]  # copies without a cached folded text
     ours, our_time = timed(
         lambda: sum(bool(locate(q, d)) for c, d in zip(contracts, fresh, strict=True) for q in c.quotes)
     )
@@ -118,7 +118,7 @@ def compare_search(contracts: list[Contract], documents: list[Document]) -> None
 
 
 def compare_rule(contracts: list[Contract], documents: list[Document]) -> None:
-    """Print how many questions survive where one quote that is not unique and verbatim drops the question."""
+    """Print the number of questions that remain if a question needs unique, verbatim quotes."""
     texts = [read_document(contract.text) for contract in contracts]
     questions = sum(len(contract.clauses) for contract in contracts)
     kept, rule_time = timed(
@@ -160,7 +160,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--source", type=Path, metavar="DIR", help="a CUAD_v1 folder (default: real data, else samples)"
     )
-    parser.add_argument("--contracts", type=int, default=40, metavar="N", help="how many contracts (default: 40)")
+    parser.add_argument("--contracts", type=int, default=40, metavar="N", help="the number of contracts (default: 40)")
     options = parser.parse_args(argv)
     contracts = load(cuad_folder(options.source), options.contracts)
     documents = compare_extraction(contracts)

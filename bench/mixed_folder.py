@@ -1,9 +1,9 @@
-"""Makes a folder of twenty mixed documents from our own samples, and times the three commands of docs/draft.md on it.
+"""Makes a folder of twenty mixed documents from the samples, and times the three commands of docs/draft.md on it.
 
 python -m bench.mixed_folder contracts --time
 
-The documents are PDFs, Word files, scans and text. The commands start from an empty cache; what takes a person's time,
-the judging, is left out, and so is applying what was judged.
+The documents are PDFs, Word files, scans and text. The commands start with an empty cache. The review by a person, and
+the application of its judgments, are not timed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Write the folder."""
     parser = argparse.ArgumentParser(prog="python -m bench.mixed_folder", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--time", action="store_true", help="run draft, review and evaluate on it, each timed")
+    parser.add_argument("--time", action="store_true", help="run draft, review and evaluate on it, and time each")
     options = parser.parse_args(argv)
     out: Path = options.folder
     make_folder(out)
@@ -79,7 +79,7 @@ def make_folder(out: Path) -> None:
 
 
 def time_commands(folder: Path) -> None:
-    """Run the three commands in an empty cache, and print what each takes."""
+    """Run the three commands with an empty cache, and print the time of each."""
     bundle, run = (folder.with_name(f"{folder.name}-{what}") for what in ("bundle", "run"))
     commands = [
         ["draft", str(folder), "--out", str(bundle), "--ocr"],
@@ -94,7 +94,7 @@ def time_commands(folder: Path) -> None:
 
 
 def timed(command: Sequence[str], cache: Path) -> tuple[float, float]:
-    """Run one of our commands with a cache of its own; return its seconds by the clock and of the processor."""
+    """Run a command with its own cache; return its seconds of wall-clock time and of processor time."""
     began, used = time.monotonic(), os.times()
     environment = {**os.environ, "EXHIBIT_CACHE": str(cache)}
     subprocess.run([sys.executable, "-m", "exhibit", *command], check=True, env=environment)
@@ -104,7 +104,7 @@ def timed(command: Sequence[str], cache: Path) -> tuple[float, float]:
 
 
 def write_word(text: str, path: Path) -> None:
-    """Write a text as a Word file, a paragraph a line."""
+    """Write a text as a Word file with one paragraph per line."""
     lines = (f"<w:p><w:r><w:t>{escape(line)}</w:t></w:r></w:p>" for line in text.splitlines())
     body = f'<w:document xmlns:w="{_WORD}"><w:body>{"".join(lines)}</w:body></w:document>'
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
@@ -113,7 +113,7 @@ def write_word(text: str, path: Path) -> None:
 
 
 def write_scan(text: str, path: Path) -> None:
-    """Write a text as pages that are pictures, a little askew, as a scanner makes them."""
+    """Write a text as pages that are pictures, slightly rotated, like those of a scanner."""
     font = ImageFont.load_default(24)
     lines = [part for line in text.splitlines() for part in (textwrap.wrap(line, 84) or [""])]
     most = (_PAGE[1] - 2 * _MARGIN) // _LINE

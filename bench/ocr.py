@@ -1,9 +1,9 @@
-"""How well scans are read: pages of our own, printed, drawn at 200 dpi, set askew by two degrees and made dirty.
+"""Measures OCR on simulated scans: printed samples at 200 dpi, rotated by two degrees, with noise.
 
     python -m bench.ocr [--pages 6] [--engine rapidocr tesseract]
 
-For each engine that is installed and each group of texts: the share of characters that are right (1 - edit distance /
-length, white space left out), the share of sentences that are located on the scan, and seconds a page.
+For each installed engine and each group of texts: the share of right characters (1 - edit distance / length, without
+white space), the share of sentences that are located on the scan, and seconds per page.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from exhibit.schemas.errors import ToolkitError
 
 DPI = 200
 SKEW = 2.0
-"""Degrees, to the left and to the right in turn."""
+"""The rotation in degrees, alternately to the left and to the right."""
 _SAMPLES = Path(__file__).parent.parent / "samples"
 _TEXTS = {
     "cs": ("cs", "scans", "*.txt"),
     "en": ("en", "cuad", "**/*.txt"),
-    # written when everything was settled, and never used to choose anything
+    # held out: these texts were written last, and no choice was made with them
     "en-held-out": ("en", "scans/held-out", "*.txt"),
 }
-"""By name: the language, the folder of samples, and its files."""
+"""The language, the folder of samples, and the files, by the name of the group."""
 _SENTENCE = re.compile(r"[^.;:]{60,240}[.;:]")
 _SPACE = re.compile(r"\s+")
 
 
 class Result(NamedTuple):
-    """What one engine made of some pages."""
+    """The result of one engine on some pages."""
 
     pages: int
     right: float
@@ -55,14 +55,14 @@ class Result(NamedTuple):
 
 
 def texts(name: str) -> Iterator[str]:
-    """Yield the project's own documents of that name."""
+    """Yield the texts of a group."""
     _, folder, pattern = _TEXTS[name]
     for path in sorted((_SAMPLES / folder).glob(pattern)):
         yield path.read_text(encoding="utf-8")
 
 
 def scan_page(picture: Image.Image, *, seed: int, skew: float = SKEW) -> Image.Image:
-    """Return a page as a worn scanner would give it: askew, grey, grainy, with specks and a little blur."""
+    """Return a page as from a worn scanner: rotated, grey, grainy, with specks and a little blur."""
     chance = np.random.default_rng(seed)
     turned = picture.convert("L").rotate(skew, Image.Resampling.BICUBIC, fillcolor=255)
     pixels = 25 + 0.85 * np.asarray(turned, dtype=float)
@@ -75,7 +75,7 @@ def scan_page(picture: Image.Image, *, seed: int, skew: float = SKEW) -> Image.I
 
 
 def make_scan(printed: Document, target: Path, *, pages: int, skew: float = SKEW) -> Path:
-    """Write a PDF of pictures of a document's first pages."""
+    """Write a PDF with pictures of a document's first pages."""
     assert printed.path is not None
     pictures = [
         scan_page(render(printed.path, page.number, scale=DPI / 72), seed=page.number, skew=skew * (-1) ** page.number)
@@ -86,7 +86,7 @@ def make_scan(printed: Document, target: Path, *, pages: int, skew: float = SKEW
 
 
 def compare(printed: Document, scanned: Document) -> tuple[int, int, int, int]:
-    """Return the characters, those that differ, the sentences and those that are located."""
+    """Return the numbers of characters, of wrong characters, of sentences, and of located sentences."""
     characters = wrong = sentences = located = 0
     for truth, page in zip(printed.pages, scanned.pages, strict=False):
         text = printed.text[truth.span.start : truth.span.end]
@@ -101,7 +101,7 @@ def compare(printed: Document, scanned: Document) -> tuple[int, int, int, int]:
 
 
 def measure(how: Ocr, name: str, *, pages: int, folder: Path) -> Result:
-    """Print, scan and read documents until there are so many pages."""
+    """Print, scan and read documents up to this number of pages."""
     totals = np.zeros(4, dtype=int)
     left, seconds = pages, 0.0
     with Printer() as printer:
@@ -125,7 +125,7 @@ def measure(how: Ocr, name: str, *, pages: int, folder: Path) -> Result:
 def main() -> int:
     """Print a line for each engine and group of texts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", type=int, default=6, metavar="N", help="pages of each (default: 6)")
+    parser.add_argument("--pages", type=int, default=6, metavar="N", help="pages of each group (default: 6)")
     parser.add_argument("--engine", nargs="+", default=engine_names(), choices=engine_names())
     parser.add_argument("--texts", nargs="+", default=sorted(_TEXTS), choices=sorted(_TEXTS))
     options = parser.parse_args()

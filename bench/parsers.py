@@ -1,9 +1,9 @@
-"""Words in a parser's markup found on the page: OHR-Bench's quotes, and chunks of MinerU's Markdown.
+"""Measures the location of parsers' output on the page: OHR-Bench's quotes, and chunks of MinerU's Markdown.
 
     python -m bench.parsers [--data FOLDER]
 
-The quotes state their page; the chunks are cut from MinerU's pages at line ends. A chunk is located when its document
-has four fifths of its letters. The folder holds `ohr/` and `cuad/` (default: EXHIBIT_DATA, else ../shared/data).
+The quotes state their page; the chunks are cut from MinerU's pages at line ends. A chunk is located if its document
+contains four fifths of its letters. The folder has `ohr/` and `cuad/` (default: EXHIBIT_DATA, else ../shared/data).
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from exhibit.evidence.place import place_text
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import SourceError
 
-_SIZE = 1000  # characters of a chunk, as splitters usually have it
-_MOST = 0.8  # of a chunk's letters: the rest may be a formula that the parser made up
-_FEWEST = 20  # letters of a chunk: fewer are a page's number or a rule
+_SIZE = 1000  # characters of a chunk, a usual size of splitters
+_MOST = 0.8  # the share of a chunk's letters: the rest may be a formula that the parser invented
+_FEWEST = 20  # letters of a chunk, at least: fewer are a page number or a rule
 
 
 def read_corpus(root: Path) -> dict[str, Document]:
-    """Return the contracts that OHR-Bench asks about, by the stem of their file."""
+    """Return the contracts that OHR-Bench's questions are about, by the stem of their file."""
     files = {path.stem.strip(): path for path in (root / "cuad").rglob("*") if path.suffix.lower() == ".pdf"}
     stems = sorted(path.stem.strip() for path in (root / "ohr" / "MinerU").iterdir())
     return {stem: read_document(files[stem]) for stem in stems}
 
 
 def chunks_of(text: str) -> Iterator[str]:
-    """Yield the lines of a page, about a thousand characters at a time."""
+    """Yield the lines of a page in chunks of about a thousand characters."""
     chunk = ""
     for line in text.splitlines(keepends=True):
         if chunk and len(chunk) + len(line) > _SIZE:
@@ -47,7 +47,7 @@ def chunks_of(text: str) -> Iterator[str]:
 
 
 def measure_quotes(root: Path, documents: dict[str, Document]) -> list[list[object]]:
-    """Return how many quotes are located, and how many of those on the page that is stated."""
+    """Return the number of located quotes, and of those on the stated page."""
     lines = (root / "ohr" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if Path(row["document"]).stem.strip() in documents]
     located = on_page = unaided = 0
@@ -69,7 +69,7 @@ def measure_quotes(root: Path, documents: dict[str, Document]) -> list[list[obje
 
 
 def measure_chunks(root: Path, documents: dict[str, Document]) -> list[list[object]]:
-    """Return how many chunks are located, and how many of those with a table."""
+    """Return the number of located chunks, and of those with a table."""
     counts = {"chunks": [0, 0], "chunks with a table": [0, 0]}
     started = time.perf_counter()
     for path in sorted((root / "ohr" / "MinerU").iterdir()):
@@ -98,7 +98,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=default, metavar="FOLDER", help="the folder with ohr/ and cuad/")
     root = parser.parse_args(argv).data
     if not (root / "ohr" / "questions.jsonl").is_file():
-        raise SourceError(f"{root}: no ohr/questions.jsonl; name the folder with --data")
+        raise SourceError(f"{root}: no ohr/questions.jsonl; give the folder with --data")
     documents = read_corpus(root)
     rows = [*measure_quotes(root, documents), *measure_chunks(root, documents)]
     print_table("Words in a parser's markup", ["", "found", "of", "share", "seconds"], rows)

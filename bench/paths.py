@@ -1,9 +1,9 @@
-"""Measures the paths of paragraphs: the tree of a law's printed words against the marks of its Markdown.
+"""Measures the paths of paragraphs: the section tree of a law's printed text against the headings of its Markdown.
 
 python -m bench.paths FOLDER [--json FILE] [--show N]
 
-FOLDER holds LAW/DATE.md, or LAW.md, at any depth. A path is right when the labels of all parts above a § are those
-that the Markdown's headings give, in order: ČÁST PRVNÍ > HLAVA I > Díl 1.
+FOLDER has LAW/DATE.md, or LAW.md, at any depth. A path is right if the labels of all parts above a § are those of the
+Markdown's headings, in order: ČÁST PRVNÍ > HLAVA I > Díl 1.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from exhibit.storage.atomic import write_whole
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print how many paragraphs have the right path, by language."""
+    """Print the number of paragraphs with the right path, by language."""
     parser = argparse.ArgumentParser(prog="python -m bench.paths", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--json", type=Path, help="write the table there, too")
+    parser.add_argument("--json", type=Path, help="also write the table to this file")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N wrong paths of each law")
     options = parser.parse_args(argv)
     right: Counter[str] = Counter()
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def compare(law: Law) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...] | None]]:
-    """Yield each paragraph's label, the path by its Markdown, and that by its printed words, None if not found."""
+    """Yield each paragraph's label, its path in the Markdown, and its path in the printed text, None if not found."""
     tree = read_structure(Document("law.txt", law.text))
     paths = dict(_paths(tree, ()))
     for paragraph in law.paragraphs:
@@ -70,7 +70,7 @@ def compare(law: Law) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...] | 
 
 
 def _paths(section: Section, above: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield where each labelled part's own heading begins, and the labels down to it."""
+    """Yield the start of the heading of each labelled part, and the labels down to it."""
     path = (*above, section.label) if section.label else above
     if section.label:
         yield section.title.start, path

@@ -1,9 +1,9 @@
-"""Plain Ray tasks, which `--engine ray` uses, against Ray Data: the same work in the workers, by processor time.
+"""Compares plain Ray tasks, which `--engine ray` uses, with Ray Data: the same work, by processor time.
 
-    python -m bench.ray_data                        the sample of CUAD is converted by both; then a worker is killed
-    python -m bench.ray_data --patience 60          how long either may try an item whose worker is killed each time
+    python -m bench.ray_data                        both convert the sample of CUAD; then a worker is killed
+    python -m bench.ray_data --patience 60          the seconds for an item that kills its worker each time
 
-Each runs in a process of its own, with a cluster of two workers. It needs the extra `ray`.
+Each runs in a separate process, with a cluster of two workers. It needs the extra `ray`.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def kill_worker(number: int) -> int:
-    """Return a square; one item kills the Ray worker that its process belongs to, as the system does without memory."""
+    """Return a square; one item kills the Ray worker of its process, as the system does when memory is exhausted."""
     if number == _KILLER:
         os.kill(os.getppid(), signal.SIGKILL)
     return number * number
 
 
 def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome[Any]]:
-    """Yield outcomes by Ray Data, which wants all items at once."""
+    """Yield outcomes by Ray Data, which needs all items at once."""
     import ray.data
     from ray import cloudpickle
 
@@ -59,7 +59,7 @@ def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) ->
 
 
 def prepare(way: str) -> Any:
-    """Return Ray's runner, by tasks or by Ray Data, on a cluster that has started."""
+    """Return Ray's runner, with tasks or with Ray Data, on a running cluster."""
     from exhibit.engine.runners import ray as runner
 
     if way == _WAYS[1]:
@@ -69,7 +69,7 @@ def prepare(way: str) -> Any:
 
 
 def convert(way: str, out: Path) -> tuple[float, float, str]:
-    """Convert the sample; return seconds of the processor and of the clock, and a digest of the bundle."""
+    """Convert the sample; return the processor seconds, the wall-clock seconds, and a digest of the bundle."""
     os.chdir(ROOT)
     prepare(way)
     started, before = time.perf_counter(), processor_seconds(os.getpid())
@@ -82,7 +82,7 @@ def convert(way: str, out: Path) -> tuple[float, float, str]:
 
 
 def survive(way: str, patience: float) -> str:
-    """Return what became of items one of which kills its Ray worker each time."""
+    """Return the outcome of items of which one kills its Ray worker each time."""
     runner = prepare(way)
     told: list[str | BaseException] = []
 
@@ -105,14 +105,14 @@ def survive(way: str, patience: float) -> str:
 
 
 def processor_seconds(root: int) -> float:
-    """Return what a process and all that descend from it have used, those included that have ended."""
+    """Return the processor seconds of a process and all its descendants, including those that have ended."""
     parents: dict[int, int] = {}
     used: dict[int, float] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just ended
         parents[int(path.parent.name)] = int(fields[1])
         used[int(path.parent.name)] = sum(map(int, fields[11:15])) / _TICKS
     family, children = {root}, {root}
@@ -124,7 +124,7 @@ def processor_seconds(root: int) -> float:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run both, and print what they took."""
+    """Run both, and print their times."""
     what, _, rest = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.ray_data",
@@ -145,5 +145,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    # by its name: Ray's workers can import no function of a script
+    # passed by name: Ray's workers cannot import a function of a script
     sys.exit(import_module("bench.ray_data").main())

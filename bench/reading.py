@@ -1,15 +1,15 @@
-"""Answers in the documents' own words, measured through the whole pipeline: which words, and whether to answer at all.
+"""Measures answers in the documents' own words through the whole pipeline: the words, and the decision to refuse.
 
     python -m bench.reading datasets_out/cuad --list NOT_FOR_TRAINING.tsv [--words test] [--preset careful]
     python -m bench.reading datasets_out/cuad --list NOT_FOR_TRAINING.tsv --tuning --fit models/weights/confidence.json
-    python -m bench.reading                plain questions on the short documents of bench/short.jsonl
+    python -m bench.reading                plain questions about the short documents of bench/short.jsonl
 
-Only documents that are listed are searched and asked about, which no weights were trained on; with --tuning those that
-`training.gather` keeps for tuning, for weights that were trained without them (--weights FOLDER has such ones:
-`adapter`, `reranker`, `reader` and `kinds`). Questions come in the benchmark's words, or with --words test in those
-that nothing was trained on. Span F1: the words that an answer shares with a gold quote, or with all of them together,
-whichever is best; a refusal shares none. With --fit the confidence is fitted to what was seen, and no figure is one of
-quality.
+Only listed documents are searched, since no weights were trained on them. With --tuning the documents are those that
+`training.gather` keeps for tuning, for weights that were trained without them; --weights names their folder, with
+`adapter`, `reranker`, `reader` and `kinds`. Questions are in the benchmark's words, or with --words test in words
+outside the training data. Span F1 compares the words of an answer with a gold quote, or with all of them together,
+whichever is better; it is 0 for a refusal. With --fit the confidence is fitted to the outcomes, so that the figures do
+not measure quality.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from training.gather import DEV, draw_dev
 from training.questions import LABELS, read_wordings
 
 SHORT = Path(__file__).with_name("short.jsonl")
-"""Short documents with plain questions, written by hand; none of them was trained on."""
+"""Short documents with plain questions, written by hand; no model was trained on them."""
 FITTED = 4
-"""So many of them the confidence on short documents was fitted to."""
+"""The number of these documents that the confidence on short documents was fitted to."""
 _CUTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
-"""Confidences below which refusing is looked at."""
+"""The thresholds of the confidence at which refusals are reported."""
 _STEPS = 50
-"""Newton's steps: three numbers settle in ten."""
+"""The number of Newton steps: three parameters converge in ten."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a document, and the quotes that answer it: none where nothing does."""
+    """A question about a document, and the quotes that answer it; no quotes if nothing does."""
 
     text: str
     document: str
@@ -64,11 +64,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Seen:
-    """A question that was asked: how sure the pipeline is that there is an answer, and how well it answered."""
+    """An asked question: the pipeline's confidence that there is an answer, and the quality of its answer."""
 
     question: Question
     found: float | None
-    """The reranker's confidence, where there is one."""
+    """The reranker's confidence, if there is a reranker."""
     sure: float
     f1: float
 
@@ -78,15 +78,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the figures of each bundle."""
     parser = argparse.ArgumentParser(prog="python -m bench.reading", description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="*", type=Path)
-    parser.add_argument("--list", type=Path, metavar="TSV", help="the documents that nothing was trained on")
-    parser.add_argument("--tuning", action="store_true", help="the documents for tuning instead")
-    parser.add_argument("--words", nargs="+", choices=("own", "test"), default=["own"], help="whose (default: own)")
+    parser.add_argument("--list", type=Path, metavar="TSV", help="the list of documents that no model was trained on")
+    parser.add_argument("--tuning", action="store_true", help="use the documents for tuning instead")
+    parser.add_argument(
+        "--words", nargs="+", choices=("own", "test"), default=["own"], help="the role of the wordings (default: own)"
+    )
     parser.add_argument("--preset", default="routed")
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings over the preset's")
-    parser.add_argument("--weights", type=Path, metavar="FOLDER", help="other weights than those that are shipped")
-    parser.add_argument("--limit", type=int, metavar="N", help="only so many documents of each bundle")
-    parser.add_argument("--fit", type=Path, metavar="FILE", help="fit the confidence to these questions and write it")
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="print so many of the worst answers")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings that replace the preset's")
+    parser.add_argument("--weights", type=Path, metavar="FOLDER", help="weights to use instead of the shipped ones")
+    parser.add_argument("--limit", type=int, metavar="N", help="the most documents of each bundle")
+    parser.add_argument("--fit", type=Path, metavar="FILE", help="fit the confidence to these questions, and write it")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print this many of the worst answers")
     options = parser.parse_args(arguments)
     if options.weights:
         use_weights(options.weights)
@@ -128,7 +130,7 @@ def _short(config: Config) -> None:
 
 
 def use_weights(folder: Path) -> None:
-    """Take weights from a folder in the place of those that come with the package."""
+    """Use the weights in a folder instead of those of the package."""
     network.ADAPTER, legal.WEIGHTS, reader.WEIGHTS, reader.KINDS = (
         folder / f"{name}.safetensors" for name in ("adapter", "reranker", "reader", "kinds")
     )
@@ -147,7 +149,7 @@ def _documents(root: Path, options: argparse.Namespace) -> dict[str, Location]:
 
 
 def _questions(root: Path, documents: set[str], words: str) -> Iterator[Question]:
-    """Yield the questions on some documents, in the words that are wanted; where there are none but its own, those."""
+    """Yield the questions about some documents in the wanted words; in the benchmark's words if there are no others."""
     bundle = read_material(root).bundle
     name = bundle.info.name if bundle.info else root.name
     wordings = read_wordings(name) if words == "test" and name in LABELS else {}
@@ -168,19 +170,21 @@ def _questions(root: Path, documents: set[str], words: str) -> Iterator[Question
 
 
 def _ask(questions: Iterable[Question], pipeline: Pipeline) -> Iterator[Seen]:
-    """Yield what each question is answered; nothing is refused, so that every cut can be looked at."""
+    """Yield the outcome of each question; nothing is refused, so that every threshold can be reported."""
     for question in questions:
         [answered] = pipeline.answer([question.text])
         answer = answered.answer
         said = " ".join(answer.quotes) or without_citations(answer.text)
         golds = [*question.gold, " ".join(question.gold)]
         f1 = max(multiset_f1(said, gold) for gold in golds) if question.gold and not answer.refused else 0.0
-        sure = 1.0 if answer.confidence is None else answer.confidence  # answered by rules, which refuse nothing
+        sure = (
+            1.0 if answer.confidence is None else answer.confidence
+        )  # answered by the extractive answerer, which does not refuse
         yield Seen(question, answered.retrieved.confidence, sure, f1)
 
 
 def _report(title: str, seen: Sequence[Seen]) -> None:
-    """Print span F1, right abstentions and false refusals at each confidence."""
+    """Print span F1, right abstentions and false refusals at each threshold."""
     yes, no = ([one for one in seen if bool(one.question.gold) == kind] for kind in (True, False))
     rows = []
     for cut in _CUTS:
@@ -197,12 +201,12 @@ def _report(title: str, seen: Sequence[Seen]) -> None:
 
 
 def _fit(seen: Sequence[Seen], path: Path) -> None:
-    """Fit the confidence anew, alone or together with the reranker's, and write it over what it was."""
+    """Fit the confidence again, alone or together with the reranker's, and overwrite its file."""
     seen = [one for one in seen if 0.0 < one.sure < 1.0]
     told = json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
     together = seen[0].found is not None
     before = told["together" if together else "alone"]
-    # what the reader said itself, whatever it was taken for
+    # the reader's own score, before calibration
     odds = [[_odds(one.sure) - before["offset"], 0.0 if one.found is None else _odds(one.found)] for one in seen]
     table = np.array([[(sure - before.get("reranker", 0) * found) / before["reader"], found] for sure, found in odds])
     answerable = np.array([float(bool(one.question.gold)) for one in seen])
@@ -222,10 +226,12 @@ def _odds(share: float) -> float:
 
 
 def logistic(table: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> list[float]:
-    """Return the slopes and the offset that make what is known likeliest."""
+    """Return the slopes and the offset of the logistic curve with the greatest likelihood."""
     table = np.concatenate([table, np.ones((len(table), 1))], axis=1)
     curve = np.zeros(table.shape[1])
-    ridge = 1e-3 * np.eye(len(curve))  # against a curve that never ends where the two kinds do not overlap
+    ridge = 1e-3 * np.eye(
+        len(curve)
+    )  # a small penalty, without which the fit does not converge if the two groups do not overlap
     for _ in range(_STEPS):
         likely = 1 / (1 + np.exp(-np.clip(table @ curve, -60, 60)))
         slope = table.T @ (wanted - likely) - ridge @ curve

@@ -1,9 +1,9 @@
-"""The report of a large run: time and memory to draw it, its size on disk, first paint, and opening any case.
+"""Measures the report of a large run: the time and memory of writing it, its size, its first paint, and opening a case.
 
     python -m bench.report [--cases 20000] [--open 7000] [--keep FOLDER]
 
-Documents are cut from the texts of LegalBench-RAG where they are there, else from the samples; questions, rankings,
-answers and scores are made up. Times are a browser's own, on a page opened from disk without a server.
+Documents are cut from the texts of LegalBench-RAG if they are available, else from the samples; questions, rankings,
+answers and scores are invented. Times are the browser's own, on a page opened from disk without a server.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from exhibit.runtime.command import guarded
 from exhibit.viewer.drawing import Sheets, draw_sheets
 
 DOCUMENTS, CHARACTERS = 510, 50_000
-"""As many documents as CUAD has, and as long."""
+"""The number of documents and the characters of each, as in CUAD."""
 ASKED = 41
-"""Questions about each document, as in CUAD."""
+"""The number of questions about each document, as in CUAD."""
 CHUNK, DEPTH, QUOTED = 500, 64, 10
 VERDICTS = ("answered",) * 6 + (
     "wrong document", "right document, wrong passage", "retrieved but not used", "failed",
@@ -42,7 +42,7 @@ KS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def make_run(folder: Path, texts: Sequence[str], *, cases: int, seed: int = 1) -> Path:
-    """Write the results of a made-up run, a row at a time; the same each time."""
+    """Write the results of an invented run, row by row; deterministic."""
     chance = random.Random(seed)
     path = folder / "contracts" / "eval_results.jsonl"
     path.parent.mkdir(parents=True)
@@ -58,7 +58,7 @@ def make_run(folder: Path, texts: Sequence[str], *, cases: int, seed: int = 1) -
 
 
 def documents(texts: Sequence[str]) -> list[str]:
-    """Return as many documents as CUAD has, cut from some texts one after the other."""
+    """Return as many documents as CUAD has, cut from some texts one after another."""
     whole = "\n".join(texts)
     starts = [number * CHARACTERS % max(1, len(whole) - CHARACTERS) for number in range(DOCUMENTS)]
     return [whole[start : start + CHARACTERS] for start in starts]
@@ -104,7 +104,7 @@ def _row(number: int, texts: Sequence[str], chance: random.Random) -> dict[str, 
 
 def _passages(document: int, start: int, texts: Sequence[str], chance: random.Random) -> Iterator[dict[str, Any]]:
     for rank in range(DEPTH):
-        # seven of ten from the right document, as a good retriever has them
+        # seven of ten passages are from the right document, as with a good retriever
         other = document if rank == 0 or chance.random() < 0.7 else chance.randrange(len(texts))
         text = texts[other]
         first = (start if rank == 0 else chance.randrange(0, len(text) - CHUNK)) // CHUNK * CHUNK
@@ -121,14 +121,14 @@ def _passages(document: int, start: int, texts: Sequence[str], chance: random.Ra
 
 
 class Took(NamedTuple):
-    """Milliseconds by the clock, and those that the page's own thread worked: the second knows no other programs."""
+    """Milliseconds of wall-clock time, and of the page's own thread, which do not depend on other programs."""
 
     clock: float
     work: float
 
 
 def first_paint(browser: Browser, report: Path) -> Took:
-    """Return the time from the address to the first contentful paint, with lines of the list in it."""
+    """Return the time from navigation to the first contentful paint, with lines of the list."""
     page, work = _new_page(browser)
     page.goto(report.resolve().as_uri(), wait_until="commit")
     page.wait_for_selector(".line .question", state="attached")
@@ -139,7 +139,7 @@ def first_paint(browser: Browser, report: Path) -> Took:
 
 
 def open_times(browser: Browser, report: Path, keys: Sequence[str]) -> dict[str, list[Took]]:
-    """Return the time until cases are there: by a link into a page just opened, and in an open page."""
+    """Return the times until a case is shown: by a link into a new page, and in an open page."""
     fresh, then = [], []
     for key in keys:
         page, work = _new_page(browser)
@@ -159,7 +159,7 @@ def open_times(browser: Browser, report: Path, keys: Sequence[str]) -> dict[str,
 
 
 def _new_page(browser: Browser) -> tuple[Page, Callable[[], float]]:
-    """Return a page, and what tells how many milliseconds its thread has worked."""
+    """Return a page, and a function that returns the milliseconds of its thread."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -201,7 +201,7 @@ print(peak_memory())
 
 
 class Drawing(NamedTuple):
-    """What drawing took: seconds by the clock, seconds of work, and megabytes."""
+    """The cost of writing a report: wall-clock seconds, processor seconds, and megabytes."""
 
     clock: float
     work: float
@@ -209,7 +209,7 @@ class Drawing(NamedTuple):
 
 
 def draw_apart(folder: Path) -> tuple[Path, Drawing]:
-    """Draw a report in a process of its own; return its path and what that took."""
+    """Write a report in a separate process; return its path and its cost."""
     done = subprocess.run(
         [sys.executable, "-c", _DRAW, str(folder)], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     )
@@ -217,7 +217,7 @@ def draw_apart(folder: Path) -> tuple[Path, Drawing]:
 
 
 def page_cost(folder: Path, scratch: Path, *, documents: int = 10, pages: int = 10) -> tuple[int, float, float]:
-    """Return how many pages of a folder's PDFs were drawn, the milliseconds of work and the kilobytes of each."""
+    """Return the number of rendered pages of a folder's PDFs, and the milliseconds and kilobytes of each."""
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".pdf")
     started, drawn = time.process_time(), 0
     for number, path in enumerate(paths[:: max(1, len(paths) // documents)][:documents]):
@@ -231,7 +231,7 @@ def page_cost(folder: Path, scratch: Path, *, documents: int = 10, pages: int = 
 
 
 def size_of(folder: Path) -> tuple[int, int]:
-    """Return the bytes of a folder and how many files it has."""
+    """Return the bytes of a folder and the number of its files."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return sum(path.stat().st_size for path in files), len(files)
 
@@ -243,8 +243,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m bench.report", description=__doc__.split("\n")[0] if __doc__ else ""
     )
     parser.add_argument("--cases", type=int, default=20_000, metavar="N")
-    parser.add_argument("--open", type=int, default=7000, metavar="ID", help="the case that a link leads to")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the run there and leave it")
+    parser.add_argument("--open", type=int, default=7000, metavar="ID", help="the case that the link opens")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the run to this folder, and keep it")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or Path(scratch) / "run"

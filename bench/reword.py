@@ -1,13 +1,13 @@
-"""The same questions in other words, by rule or by hand: to see whether retrieval lives off one form of asking.
+"""Rewords questions, by rule or by hand, to test whether retrieval depends on one form of question.
 
     python -m bench.reword datasets_out/legalbenchrag --out datasets_out/legalbenchrag-reworded
     python -m bench.reword datasets_out/legalbenchrag --out datasets_out/legalbenchrag-unnamed --unnamed
     python -m bench.reword datasets_out/legalbenchrag --out datasets_out/legalbenchrag-free --free
 
-LegalBench-RAG asks "Consider the X; Y". Here the name stands in front, in the middle or at the end, with and without
-its quotation marks, in one of twelve frames that a hash of the question chooses: the same question is always reworded
-alike. No word of the name or of the question is lost. With --unnamed the name is left out and only Y is asked. With
---free 200 questions are asked in words that were written by hand, and the others are left out.
+LegalBench-RAG asks "Consider the X; Y". Here the name is at the start, in the middle or at the end, with and without
+its quotation marks, in one of twelve frames that a hash of the question chooses, so that a question is always reworded
+in the same way. No word of the name or of the question is lost. With --unnamed the name is left out and only Y is
+asked. With --free 200 questions are asked in words that were written by hand, and the others are left out.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _SAFE = frozenset(
     "had has have how if in information is list must of on shall should state summarise summarize tell that the there "
     "these this those to under was were what when where whether which who whom whose why will with would".split()
 )
-"""First words that are no name and no acronym: these lose their capital inside a sentence."""
+"""First words that are neither names nor acronyms: they lose their capital inside a sentence."""
 _ASKING = frozenset(
     "am are can could did do does had has have how is must shall should was were what when where which who whom whose "
     "why will would".split()
 )
 _DOCUMENT = re.compile(r"\b(?:the|this) (?:document|agreement|contract|policy|nda)\b(?!['’])", re.IGNORECASE)
-"""How a question speaks of its document: the name can stand behind that, between commas."""
+"""Matches the words for the document in a question: its name can follow them, between commas."""
 _QUOTED = re.compile(r"(?<!\w)['‘]([^'’]*\w[^'’]*)['’](?!\w)|[\"“”]")
 _MARKS = (".", "?", "!")
 FREE = Path(__file__).parent / "legalbenchrag" / "free.json"
@@ -46,31 +46,31 @@ Place = Literal["front", "middle", "end"]
 
 
 class NamedQuestion(NamedTuple):
-    """A question in its two parts."""
+    """A question, divided into name and question proper."""
 
     name: str
-    """The document, with its article or its possessive."""
+    """The document's name, with its article or its possessive."""
     ask: str
 
 
 class Frame(NamedTuple):
-    """A way of asking."""
+    """A form of question."""
 
     place: Place
-    """Where the name stands."""
+    """The position of the name."""
     quotes: bool
     """Whether the name keeps its quotation marks."""
     write: Callable[[NamedQuestion], str]
 
 
 def split(question: str) -> NamedQuestion | None:
-    """Return the name and the question of "Consider the X; Y", None where it has another form."""
+    """Return the name and the question of "Consider the X; Y"; None if it has another form."""
     match = _FORM.fullmatch(question.strip())
     return NamedQuestion(match["name"].strip(), match["ask"].strip()) if match else None
 
 
 def reword(question: str) -> str:
-    """Return the question in another form; one that names its document in no form we know is asked politely."""
+    """Return the question in another form; a question of unknown form gets a polite introduction."""
     query = split(question)
     if query is None:
         return f"Please tell me: {_low(question.strip())}"
@@ -78,11 +78,11 @@ def reword(question: str) -> str:
 
 
 def free(question: str) -> str | None:
-    """Return the question as another person would put it, written by hand; None where nobody wrote it.
+    """Return the question in another person's words, written by hand; None if there are none.
 
-    There are 200, fifty of each benchmark of LegalBench-RAG-mini, by the sha256 of the question as published: as
-    lawyers, laymen, students and people in a hurry ask, the document named as one speaks of it. Nothing was trained on
-    them; the weights of words and names were looked at with them in view.
+    There are 200, fifty of each benchmark of LegalBench-RAG-mini, by the sha256 of the published question. They are in
+    the words of lawyers, laymen, students and people in a hurry, and name the document informally. No model was trained
+    on them, but the weights of words and names were chosen with a look at them.
     """
     digest = hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()
     return _free_words().get(digest)
@@ -95,24 +95,24 @@ def _free_words() -> dict[str, str]:
 
 
 def unname(question: str) -> str:
-    """Return the question without its document's name, as it is where none is recognised."""
+    """Return the question without its document's name; unchanged if none is recognised."""
     query = split(question)
     return question if query is None else _high(query.ask)
 
 
 def frame_of(question: str) -> Frame:
-    """Return the frame that a question is put in: chosen by its words alone, so the same in any order and set."""
+    """Return the frame of a question, chosen by its words alone, so that it does not depend on the other questions."""
     digest = hashlib.sha256(question.encode("utf-8", "surrogatepass")).digest()
     return FRAMES[int.from_bytes(digest[:8]) % len(FRAMES)]
 
 
 def write(frame: Frame, query: NamedQuestion) -> str:
     """Return the question in a frame."""
-    return frame.write(query if frame.quotes else NamedQuestion(_unquoted(query.name), query.ask))
+    return frame.write(query if frame.quotes else NamedQuestion(_unquote(query.name), query.ask))
 
 
 def _inside(query: NamedQuestion) -> str:
-    """Return the question with the name where it speaks of "the document"; else it is announced."""
+    """Return the question with the name after its words for "the document"; else the name introduces it."""
     match = _DOCUMENT.search(query.ask)
     if not match:
         return f"My question is about {query.name}: {_low(query.ask)}"
@@ -130,40 +130,40 @@ FRAMES: tuple[Frame, ...] = (
     Frame("middle", True, lambda q: f"I have {q.name} in front of me and would like to know: {_low(q.ask)}"),
     Frame("middle", False, lambda q: f"Could you look into {q.name} for me? {_high(q.ask)}"),
     Frame("middle", True, _inside),
-    Frame("end", False, lambda q: f"{_closed(q.ask)} This concerns {_stopped(q.name)}"),
+    Frame("end", False, lambda q: f"{_close(q.ask)} This concerns {_stop(q.name)}"),
     Frame("end", True, lambda q: f"{_high(q.ask)} ({q.name})"),
-    Frame("end", False, lambda q: f"{_closed(q.ask)} Please answer from {_stopped(q.name)}"),
-    Frame("end", True, lambda q: f"{_high(q.ask)} – I mean {_stopped(q.name)}"),
+    Frame("end", False, lambda q: f"{_close(q.ask)} Please answer from {_stop(q.name)}"),
+    Frame("end", True, lambda q: f"{_high(q.ask)} – I mean {_stop(q.name)}"),
 )
-"""Every way of asking, of three places four each."""
+"""All frames: four for each of the three positions."""
 
 
 # ---------------------------------------------------------------- words
 
 
 def _low(text: str) -> str:
-    """Return a text without its first capital, where that is no name's."""
+    """Return a text without its first capital, unless the capital is part of a name."""
     first = re.match(r"[A-Za-z]+(?![\w'’-])", text)
     return text[0].lower() + text[1:] if first and first[0].lower() in _SAFE and not text[1:2].isupper() else text
 
 
 def _high(text: str) -> str:
-    # not of "iPhone" or "deltathree.com": only a word that may lose its capital may get one
+    # only a word that may lose its capital may get one, unlike "iPhone" or "deltathree.com"
     first = re.match(r"[a-z]+(?![\w'’.-])", text)
     return text[0].upper() + text[1:] if first and first[0] in _SAFE else text
 
 
-def _closed(ask: str) -> str:
-    """Return a question with a mark at its end; "Information about …" is none and gets a full stop."""
+def _close(ask: str) -> str:
+    """Return a question with a mark at its end; "Information about …" is no question and gets a full stop."""
     mark = "?" if ask.split()[0].lower() in _ASKING else "."
     return _high(ask) if ask.endswith(_MARKS) else f"{_high(ask)}{mark}"
 
 
-def _stopped(name: str) -> str:
+def _stop(name: str) -> str:
     return name if name.endswith(".") else f"{name}."
 
 
-def _unquoted(name: str) -> str:
+def _unquote(name: str) -> str:
     """Return a name without quotation marks; a possessive keeps its apostrophe."""
     return _QUOTED.sub(lambda match: match[1] or "", name)
 
@@ -182,10 +182,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("bundle", type=Path, metavar="DIR", help="the bundle whose questions are reworded")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the new bundle goes")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the new bundle")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--unnamed", action="store_true", help="leave the document's name out")
-    how.add_argument("--free", action="store_true", help="200 of LegalBench-RAG-mini's questions, by hand")
+    how.add_argument("--unnamed", action="store_true", help="leave out the document's name")
+    how.add_argument("--free", action="store_true", help="200 of LegalBench-RAG-mini's questions, reworded by hand")
     parser.add_argument("--force", action="store_true", help="replace an existing bundle")
     options = parser.parse_args(argv)
     word = unname if options.unnamed else free if options.free else reword

@@ -1,4 +1,4 @@
-"""Scoring spans: ours against the straightforward double loop over models that reads a file for each snippet.
+"""Compares the scoring of spans with a simple double loop that reads a file for each snippet.
 
     python -m bench.score [--queries 6000] [--depth 64]
 
@@ -26,12 +26,12 @@ from exhibit.runtime.command import guarded
 
 FILES = 72
 CHARACTERS = 120_000
-"""As many files, and as long, as LegalBench-RAG-mini has."""
+"""The number and length of files, as in LegalBench-RAG-mini."""
 CHUNK = 500
 
 
 class Snippet(BaseModel):
-    """A span of a file; its words are read when they are asked for."""
+    """A span of a file; its text is read on demand."""
 
     path: Path
     start: int
@@ -40,12 +40,12 @@ class Snippet(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def answer(self) -> str:
-        """The words of the span."""
+        """The text of the span."""
         return self.path.read_text(encoding="utf-8")[self.start : self.end]
 
 
 class ScoredQuestion(BaseModel):
-    """A question's gold and what was retrieved for it."""
+    """A question's gold and its retrieved spans."""
 
     gold: list[Snippet]
     retrieved: list[Snippet]
@@ -68,13 +68,13 @@ Row = tuple[float, ...]
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, float]:
-    """Return what the work gives and the seconds it takes."""
+    """Return the result of a function, and the seconds that it takes."""
     started = time.perf_counter()
     return work(), time.perf_counter() - started
 
 
 def median(work: Callable[[], Result]) -> tuple[Result, float]:
-    """Return what the work gives and the middle time of three: one alone is at the mercy of the machine."""
+    """Return the result of a function, and the median of three times."""
     runs = sorted((timed(work) for _ in range(3)), key=lambda run: run[1])
     return runs[1]
 
@@ -91,7 +91,7 @@ def write_corpus(folder: Path) -> list[Path]:
 
 
 def make_cases(files: list[Path], queries: int, depth: int) -> list[Case]:
-    """Return questions on one file each, half of whose passages come from it."""
+    """Return questions about one file each; half of their passages come from it."""
     chance = random.Random(7)
 
     def passage(file: Path) -> Passage:
@@ -111,7 +111,7 @@ def make_cases(files: list[Path], queries: int, depth: int) -> list[Case]:
 
 
 def straightforward(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> list[Row]:
-    """Return each query's figures by the double loop; where it reads, each snippet's words are there to be written."""
+    """Return each query's figures by the double loop; with `read`, each snippet's text is read."""
     rows = []
     for case in cases:
         query = ScoredQuestion(
@@ -134,16 +134,18 @@ def straightforward(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> li
 
 
 def ours(cases: list[Case], options: Options) -> list[Row]:
-    """Return each query's figures by the metric as it is run."""
+    """Return each query's figures by this project's metric."""
     columns = characters.measure(cases, options).values()
     return [tuple(value or 0.0 for value in row) for row in zip(*columns, strict=True)]
 
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Score the same rankings all ways."""
+    """Score the same rankings in all ways."""
     parser = argparse.ArgumentParser(prog="python -m bench.score", description=__doc__.partition("\n")[0])
-    parser.add_argument("--queries", type=int, default=6000, metavar="N", help="how many questions (default: 6,000)")
+    parser.add_argument(
+        "--queries", type=int, default=6000, metavar="N", help="the number of questions (default: 6,000)"
+    )
     parser.add_argument("--depth", type=int, default=64, metavar="N", help="spans retrieved for each (default: 64)")
     options = parser.parse_args(argv)
     published = Options(parity="legalbenchrag")

@@ -1,4 +1,4 @@
-"""Batch search through our store against FAISS called by hand, on the same vectors in one run.
+"""Compares batch search through the store `faiss` with direct calls of FAISS, on the same vectors in one run.
 
 python -m bench.search [--rows 100000] [--queries 256]
 """
@@ -24,7 +24,7 @@ _REPEATS = 5
 
 
 def best_of(*works: Callable[[], object]) -> list[float]:
-    """Return the shortest of a few runs of each, taken in turn: what disturbs one disturbs the others too."""
+    """Return the shortest of a few runs of each function; they alternate, so that other programs disturb all alike."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(_REPEATS):
         for kept, work in zip(times, works, strict=True):

@@ -24,7 +24,7 @@ USERS = (
     "law/systems", "rag/presets", "draft/playbooks", "viewer/languages", "evaluation/targets/systems",
     "converters/raw/columns.toml",
 )  # fmt: skip
-"""What a user may vary: data, which is counted apart from the product."""
+"""Folders of data that a user may vary, which are counted separately from the product."""
 _NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
     tokenize.ENDMARKER,
@@ -42,7 +42,7 @@ class Size(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """All three together."""
+        """The sum of the three languages."""
         return self.python + self.toml + self.javascript
 
 
@@ -89,12 +89,12 @@ def rooms() -> dict[str, Size]:
 
 
 def is_data(path: Path) -> bool:
-    """Return whether a file of the product is what a user may vary."""
+    """Return whether a file of the product is data that a user may vary."""
     return path.suffix == ".toml" and path.relative_to(PRODUCT).as_posix().startswith(USERS)
 
 
 def measure(paths: Iterable[Path]) -> Size:
-    """Return how much code some files have together; files of other languages are passed over."""
+    """Return the lines of code of some files together; files in other languages are skipped."""
     lines, files = dict.fromkeys((".py", ".toml", ".js"), 0), 0
     for path in paths:
         if path.suffix in lines and path.is_file():
@@ -105,13 +105,13 @@ def measure(paths: Iterable[Path]) -> Size:
 
 
 def plain_lines(text: str, suffix: str) -> int:
-    """Return how many lines of a TOML or JavaScript file are neither blank nor a comment."""
+    """Return the number of lines of a TOML or JavaScript file that are neither blank nor a comment."""
     stripped = (line.strip() for line in text.splitlines())
     return sum(bool(line) and not line.startswith(_COMMENTS[suffix]) for line in stripped)
 
 
 def code_of(text: str) -> dict[int, int]:
-    """Return the lines of a file that hold code, each with its number of characters of code."""
+    """Return the lines of a file that contain code, each with its number of characters of code."""
     documented = set(_docstrings(ast.parse(text)))
     lines: dict[int, int] = {}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -123,7 +123,7 @@ def code_of(text: str) -> dict[int, int]:
 
 
 def _docstrings(tree: ast.Module) -> Iterator[int]:
-    """Yield the lines of strings that stand alone: docstrings, and what explains a constant below it."""
+    """Yield the lines of string statements: docstrings, and strings below constants."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)

@@ -1,8 +1,8 @@
-"""Splitting: ours against langchain-text-splitters, the same separators on the same texts, chunk by chunk.
+"""Compares the splitter with langchain-text-splitters: the same separators on the same texts, chunk by chunk.
 
     python -m bench.split [--source FOLDER] [--rounds 7]
 
-All in one run, in turn, so that the ratios hold on any machine. Needs the extra `bench`.
+Both run alternately, so that the ratios hold on any machine. Needs the extra `bench`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _SIZE = 500
 
 
 def best_of(rounds: int, *ways: Callable[[], object]) -> list[float]:
-    """Return each way's fastest run in processor seconds; they take turns, so a busy machine is unfair to none."""
+    """Return each function's fastest run in processor seconds.
+
+    They alternate, so that other programs disturb all alike.
+    """
     best = [float("inf")] * len(ways)
     for _ in range(rounds):
         for number, way in enumerate(ways):
@@ -35,12 +38,12 @@ def best_of(rounds: int, *ways: Callable[[], object]) -> list[float]:
 
 
 def same_share(texts: Sequence[str], ours: Sequence[Sequence[Span]], theirs: Sequence[Sequence[str]]) -> float:
-    """Return the share of their chunks that are ours too, at the same place."""
+    """Return the share of langchain's chunks that are also chunks of this project's splitter, at the same offsets."""
     same = total = 0
     for text, spans, chunks in zip(texts, ours, theirs, strict=True):
         cuts, start = set(spans), 0
         for chunk in chunks:
-            span = Span(start, start + len(chunk))  # they tile the text, too
+            span = Span(start, start + len(chunk))  # langchain's chunks tile the text as well
             same += span in cuts and text[span.start : span.end] == chunk
             start = span.end
         total += len(chunks)
@@ -48,7 +51,7 @@ def same_share(texts: Sequence[str], ours: Sequence[Sequence[Span]], theirs: Seq
 
 
 def compare(name: str, texts: Sequence[str], separators: Sequence[str], rounds: int) -> list[object]:
-    """Return a row: chunks, seconds of both, ratios, and how many chunks are the same."""
+    """Return a row: chunks, seconds of both, ratios, and the share of equal chunks."""
     theirs = RecursiveCharacterTextSplitter(
         separators=list(separators), chunk_size=_SIZE, chunk_overlap=0, strip_whitespace=False
     )

@@ -1,9 +1,9 @@
-"""What the stages of the gold cost: a run is scored again, in turn with the stages and without them.
+"""Measures the cost of the stages of gold: a run is scored again, alternately with and without them.
 
     python -m bench.stage_cost RUN [--times 3]
 
 RUN is a run of the built-in pipeline, such as that of `exhibit demo`; its replies are read from its journal, its index
-from the cache. Processor time is measured, and the ratio is that of the least times.
+from the cache. The times are processor times, and the ratio is that of the least times.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from exhibit.schemas.run_folder import RunFolder
 
 @contextmanager
 def without_stages() -> Iterator[None]:
-    """Score as if there were no stages."""
+    """Score without stages."""
     with patch.object(scoring, "stages_of", lambda *_: []), patch.object(scoring, "ceilings_of", lambda _: {}):
         yield
 
@@ -40,7 +40,7 @@ def without_stages() -> Iterator[None]:
 def score_once(place: Path, dataset: Dataset, target: Builtin, prepared: PreparedDocuments | None) -> float:
     """Return the processor time of scoring a dataset's replies and of writing its files."""
     with tempfile.TemporaryDirectory() as scratch:
-        # a copy of the journal would be read as well: the journal is only read where nothing is left to ask
+        # the original journal is used, not a copy: it is only read, since no question is left to ask
         replies = scoring.ask(place, dataset, target)
         options = Options(ks=(1, 2, 4, 8, 16, 32, 64))
         started = time.process_time()
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the times and their ratio."""
     parser = argparse.ArgumentParser(prog="python -m bench.stage_cost", description=__doc__.partition("\n")[0])
     parser.add_argument("run", type=Path, help="a finished run of the built-in pipeline")
-    parser.add_argument("--times", type=int, default=3, help="how often each is measured (default: 3)")
+    parser.add_argument("--times", type=int, default=3, help="the number of measurements of each (default: 3)")
     options = parser.parse_args(argv)
     run = RunFolder(options.run)
     paths = [entry.path for entry in run.config.datasets.values()]

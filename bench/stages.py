@@ -1,9 +1,9 @@
-"""Where the gold is lost: by preset of the built-in pipeline, and by parser and chunker.
+"""Measures the stages at which gold is lost: by preset of the built-in pipeline, and by parser and chunker.
 
     python -m bench.stages [--data FOLDER] [--work FOLDER] [--questions N] [--page FILE]
 
 The samples, and the first documents of the shared benchmarks (`DOCUMENTS`), are converted once into the work folder and
-asked with each preset; a run that is there is not repeated. With --page the tables are written as a page.
+asked with each preset; an existing run is not repeated. With --page the tables are written as a page.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ from exhibit.viewer.ceiling import measure_dataset
 PRESETS = ("naive", "sac", "routed", "careful")
 SAMPLES = ("cuad", "maud", "privacyqa", "cpr", "statutes")
 DOCUMENTS = {"cuad": 8, "contractnli": 12, "maud": 2, "privacyqa": 3, "legalbenchrag": 8}
-"""Documents of each shared benchmark whose questions are asked: some 5,000 chunks, ten minutes of one core a preset."""
+"""The documents of each shared benchmark whose questions are asked: some 5,000 chunks, ten minutes per preset on one
+core.
+"""
 PARSED = {"cuad": 12, "contractnli": 20, "maud": 2}
-"""Documents of each shared benchmark that are given to the parsers."""
+"""The documents of each shared benchmark that are given to the parsers."""
 PARSERS = ("pypdfium2", "pypdf", "pdfplumber")
 SPLITTERS = ("naive:500", "rcts:500", "sections:500", "rcts:1000", "sections:1000")
 
@@ -41,7 +43,7 @@ Rows = list[list[object]]
 
 
 def convert_one(name: str, source: Path, out: Path, documents: int | None) -> Path:
-    """Return a bundle, converted where it is not there yet."""
+    """Return a bundle; it is converted if it is missing."""
     if not (out / "bundle.json").is_file():
         print_note(f"converting {name} from {source}")
         convert(name, source=source, out=out, max_documents=documents, force=True)
@@ -49,7 +51,7 @@ def convert_one(name: str, source: Path, out: Path, documents: int | None) -> Pa
 
 
 def bundles_of(work: Path, data: Path | None) -> dict[str, Path]:
-    """Return the bundles that are asked, by their name in the table."""
+    """Return the bundles with the questions, by their name in the table."""
     found = {
         f"sample: {name}": convert_one(name, ROOT / "samples" / name, work / f"sample-{name}", None) for name in SAMPLES
     }
@@ -60,12 +62,12 @@ def bundles_of(work: Path, data: Path | None) -> dict[str, Path]:
 
 def _source(data: Path | None, name: str) -> Path:
     if data is None:
-        raise ToolkitError(f"no folder with {name}; set EXHIBIT_DATA")
+        raise ToolkitError(f"no folder with {name}; set EXHIBIT_DATA to the folder of the benchmarks")
     return data / name
 
 
 def run_preset(preset: str, name: str, bundle: Path, work: Path, questions: int) -> RunResults:
-    """Return a run of a preset on a bundle, made where it has not ended yet."""
+    """Return a run of a preset on a bundle; an unfinished run is continued."""
     folder = work / "results" / f"{preset}-{bundle.name}"
     if not (folder / SUMMARY).is_file():
         print_note(f"{preset}: {name}")
@@ -79,7 +81,7 @@ def run_preset(preset: str, name: str, bundle: Path, work: Path, questions: int)
 
 
 def lost_shares(tables: Sequence[Table]) -> tuple[int, dict[str, float | None]]:
-    """Return how many questions have gold, and which share of it each stage loses, datasets counting alike."""
+    """Return the number of questions with gold, and the share of gold that each stage loses, a mean over datasets."""
     counted = sum(
         any(column[row] is not None for column in t.values.values()) for t in tables for row in range(len(t.ids))
     )
@@ -90,7 +92,7 @@ def lost_shares(tables: Sequence[Table]) -> tuple[int, dict[str, float | None]]:
 
 
 def preset_rows(runs: Mapping[str, Mapping[str, RunResults]]) -> Iterator[list[object]]:
-    """Yield a row for each preset and benchmark, and before them the means over the samples and the benchmarks."""
+    """Yield a row for each preset and benchmark; before them, the means over the samples and over the benchmarks."""
     for title, is_sample in (("all samples", True), ("all benchmarks", False)):
         for preset, by_name in runs.items():
             chosen = [run for name, run in by_name.items() if name.startswith("sample: ") == is_sample]
@@ -167,11 +169,11 @@ def _markdown(head: Sequence[object], rows: Rows) -> list[str]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print both tables, and write them where --page names a file."""
+    """Measure, print both tables, and write them to the file of --page."""
     parser = argparse.ArgumentParser(prog="python -m bench.stages", description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=data_folder(), help="the shared benchmarks (EXHIBIT_DATA)")
-    parser.add_argument("--work", type=Path, default=Path("stages-work"), help="where bundles and runs go")
-    parser.add_argument("--questions", type=int, default=50, help="asked of each benchmark at most (default: 50)")
+    parser.add_argument("--work", type=Path, default=Path("stages-work"), help="the folder of bundles and runs")
+    parser.add_argument("--questions", type=int, default=50, help="the most questions of each benchmark (default: 50)")
     parser.add_argument("--page", type=Path, help="write the tables to this Markdown file")
     options = parser.parse_args(argv)
     bundles = bundles_of(options.work, options.data)

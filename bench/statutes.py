@@ -1,10 +1,10 @@
-"""Questions on laws by language and kind: the right law and § first, its version, and among eight.
+"""Measures questions about laws by language and kind: the right law and § first, in the right version, and among eight.
 
     python -m converters.statutes --source LAWS --out datasets_out/statutes --ask-in en
     python -m bench.statutes datasets_out/statutes
 
-Beside the bundle's questions, which name the §, stand those of `law_topics.tsv`: English ones written by hand that say
-what they are about and name the law alone. Intervals are of 95%, drawn by law.
+The bundle's questions name the §. Those of `law_topics.tsv` are in English, written by hand: they describe the topic
+and name only the law. Intervals are 95%, by a bootstrap over laws.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.statutes", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--preset", default="routed")
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings over the preset's")
-    parser.add_argument("--wrong", type=Path, help="write the questions that were not answered rightly, one a line")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings that replace the preset's")
+    parser.add_argument("--wrong", type=Path, help="write the questions with a wrong answer, one per line")
     options = parser.parse_args(argv)
     [dataset], _ = load_datasets([options.bundle], Selection())
     cases = [*dataset.cases, *topics(dataset)]
@@ -74,12 +74,12 @@ def print_groups(title: str, replied: Sequence[Case]) -> None:
 
 
 def half(case: Case) -> str:
-    """Return whether a case's law is one for tuning or one set aside, the same on every machine."""
+    """Return whether a case's law is for tuning or held out, the same on every machine."""
     return "tuning" if hashlib.sha256(str(case.labels["law"]).encode()).digest()[0] % 2 else "aside"
 
 
 def topics(dataset: Dataset) -> Iterator[Case]:
-    """Yield the English questions by hand on laws that the bundle has, each on the last version."""
+    """Yield the hand-written English questions about laws of the bundle, each about the last version."""
     info = open_bundle(dataset.root).info
     last = {law_name(entry.title).codes[:1]: entry for entry in (info.documents if info else ())}
     for at, line in enumerate(TOPICS.read_text(encoding="utf-8").splitlines()[1:]):
@@ -97,7 +97,7 @@ def topics(dataset: Dataset) -> Iterator[Case]:
 
 
 def scores(case: Case) -> tuple[bool, bool | None, bool]:
-    """Return whether the right § is first, then in the right version, and found among the first passages."""
+    """Return whether the right § is first, whether in the right version, and whether among the first passages."""
     if case.is_impossible:
         return is_refusal(case.reply.answer or ""), None, False
     versions = [right_version(passage, case) for passage in case.reply.passages[:TOP]]
@@ -106,7 +106,7 @@ def scores(case: Case) -> tuple[bool, bool | None, bool]:
 
 
 def figures(cases: Sequence[Case]) -> list[str]:
-    """Return the three shares with their intervals; an impossible question is right where it is refused."""
+    """Return the three shares with their intervals; the right answer to an impossible question is a refusal."""
     columns = zip(*map(scores, cases), strict=True)
     laws = [str(case.labels["law"]) for case in cases]
     shown = [interval(column, laws) for column in columns]
@@ -114,7 +114,7 @@ def figures(cases: Sequence[Case]) -> list[str]:
 
 
 def interval(values: Sequence[bool | None], laws: Sequence[str]) -> str:
-    """Return a mean with an interval drawn by law; a law's questions are answered alike."""
+    """Return a mean with an interval by a bootstrap over laws, since a law's questions are not independent."""
     grouped: dict[str, list[bool]] = defaultdict(list)
     for value, law in zip(values, laws, strict=True):
         if value is not None:

@@ -1,15 +1,14 @@
-"""Index types against exact search on the same vectors in one run: build time, size, speed as ratios, recall.
+"""Compares index types with exact search on the same vectors in one run: build time, size, speed as ratios, recall.
 
-Building and batches are timed by the processor, all threads together: on a machine that does other things, too, that
-says more than the clock. A single query is timed by the clock, which is what a caller waits: its rows are shared out
-over the cores.
+Building and batches are measured in processor time of all threads, which depends less on other programs. A single query
+is measured in wall-clock time, which a user waits for: its rows are divided among the cores.
 
 python -m bench.stores --rows 10000 100000
 python -m bench.stores --rows 20000 --stores faiss milvus:lite "milvus:lite?index=HNSW"     (the extra `milvus`)
 python -m bench.stores --rows 1000000 --vectors index/chunk.faiss --csv points.csv
 
-Vectors come from a file (.npy, or a .faiss of an index), grown to the rows asked for by moving each one along
-the difference of two others, which keeps the shape of the cloud; without a file, from a mixture of clusters.
+Vectors come from a file (.npy, or a .faiss of an index), and are grown to the requested rows by moving each one along
+the difference of two others, which keeps their distribution; without a file, they come from a mixture of clusters.
 """
 
 from __future__ import annotations
@@ -39,33 +38,33 @@ from exhibit.runtime.plugins import load_plugin
 _STORES = ("faiss", "faiss:fp16", "faiss:pq")
 _K = 64
 _SPREAD = 0.35
-"""How far a grown vector lies from the one that it was made of: about as far as chunks of one contract."""
+"""The distance of a grown vector from its original: about that of chunks of one contract."""
 _ROUNDED = 1e-5
-"""What two ways to add 384 products may differ by: 6e-8 was the most that was seen."""
+"""The greatest difference between two ways to add 384 products; 6e-8 was observed."""
 _STEP, _STEPS = 512, 250
-"""Rows that are added at once, at least, and how often at most: where there are very many an accelerator makes them."""
+"""The least number of rows per addition, and the most additions."""
 _WITHIN = (500, 5000)
 _SINGLE = 40
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Return the rows at length one."""
+    """Return the rows scaled to length one."""
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors
 
 
 def read_vectors(path: Path) -> Vectors:
-    """Return the vectors of a file; those in half precision at length one again."""
+    """Return the vectors of a file; those in half precision are scaled to length one again."""
     if path.suffix == ".npy":
         stored = np.load(path)
         return unit(stored.astype(np.float32)) if stored.dtype == np.float16 else stored.astype(np.float32, copy=False)
-    index: Any = faiss.read_index(str(path))  # named: it holds what is inside it
+    index: Any = faiss.read_index(str(path))  # the name keeps the index alive, which owns its parts
     vectors: Vectors = faiss.downcast_index(index.index).reconstruct_n(0, index.ntotal)
     return vectors
 
 
 def mixture(rows: int, width: int, seed: int) -> Vectors:
-    """Return unit vectors in clusters that share most of their directions, as embeddings of texts do."""
+    """Return unit vectors in clusters that share most of their directions, like embeddings of texts."""
     draw = np.random.default_rng(seed)
     scales = 1 / np.sqrt(np.arange(1, width + 1, dtype=np.float32))
     centres = draw.standard_normal((300, width), dtype=np.float32) * scales
@@ -76,7 +75,7 @@ def mixture(rows: int, width: int, seed: int) -> Vectors:
 
 
 def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: bool = True) -> Vectors:
-    """Return so many rows: the first are those given, the others lie near them."""
+    """Return so many rows: the first are the given ones, the others are near them."""
     draw = np.random.default_rng(seed)
     first = base[np.sort(draw.permutation(len(base))[:rows])] if keep else base[:0]
     grown = np.empty((rows, base.shape[1]), dtype=np.float32)
@@ -91,7 +90,7 @@ def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: 
 def build(spec: str, folder: Path) -> dict[str, float]:
     """Fill a store as ingestion does, some hundreds or thousands of rows at a time, and save it."""
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-    store = _opened(spec, folder, vectors.shape[1])
+    store = _open_store(spec, folder, vectors.shape[1])
     started, clock = time.process_time(), time.perf_counter()
     step = max(_STEP, len(vectors) // _STEPS)
     for at in range(0, len(vectors), step):
@@ -105,15 +104,15 @@ def build(spec: str, folder: Path) -> dict[str, float]:
 
 
 def search(spec: str, folder: Path) -> dict[str, float]:
-    """Open a store in a fresh process and search it: one query at a time, many, and within some keys."""
+    """Open a store in a new process and search it: single queries, a batch, and within some keys."""
     queries, exact = np.load(folder / "queries.npy"), np.load(folder / "exact.npy")
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
     rows = len(vectors)
-    store = _opened(spec, folder, queries.shape[1])
+    store = _open_store(spec, folder, queries.shape[1])
     figures: dict[str, float] = {}
     keys = store.search(queries, _K)[1]
     figures["one ms"] = _each(partial(store.search, k=_K), queries)
-    figures["batch ms"] = min(_timed(lambda: store.search(queries, _K)) for _ in range(3)) / len(queries)
+    figures["batch ms"] = min(_time_work(lambda: store.search(queries, _K)) for _ in range(3)) / len(queries)
     for size in _WITHIN:
         if size < rows:
             documents = np.linspace(0, rows - 100, size // 100).astype(np.int64)
@@ -121,12 +120,12 @@ def search(spec: str, folder: Path) -> dict[str, float]:
             figures[f"within {size} ms"] = _each(partial(store.search, k=_K, within=within), queries)
     figures["search MB"] = peak_memory()
     store.close()
-    for k in (10, _K):  # last: the rows that are looked at here are not the store's memory
+    for k in (10, _K):  # last, since these rows are not part of the store's memory
         figures[f"recall@{k}"] = recall(vectors, queries, keys[:, :k], exact[:, k - 1])
     return figures
 
 
-def _opened(spec: str, folder: Path, width: int) -> VectorStore:
+def _open_store(spec: str, folder: Path, width: int) -> VectorStore:
     module, argument = load_plugin("exhibit.rag.stores", spec)
     (folder / "index").mkdir(exist_ok=True)
     store: VectorStore = module.open(folder / "index", argument, name="chunk", dimensions=width)
@@ -134,23 +133,23 @@ def _opened(spec: str, folder: Path, width: int) -> VectorStore:
 
 
 def recall(vectors: Vectors, queries: Vectors, keys: Keys, least: Vectors) -> float:
-    """Return the share of the keys (below 0: none) whose rows are as near as the last that should be found.
+    """Return the share of the keys (below 0 = none) whose rows are as near as the last row that should be found.
 
-    By nearness, not by key: chunks that recur have one vector, and which of them is found is chance.
+    Rows are compared by score, not by key: repeated chunks have one vector, and any of them may be found.
     """
     near = [np.asarray(vectors[row]) @ query for row, query in zip(keys, queries, strict=True)]
     return float(np.mean((np.array(near) >= least[:, None] - _ROUNDED) & (keys >= 0)))
 
 
-def _timed(work: Callable[[], object]) -> float:
-    """Return the milliseconds of processor time that some work takes."""
+def _time_work(work: Callable[[], object]) -> float:
+    """Return the milliseconds of processor time of a function."""
     started = time.process_time()
     work()
     return 1000 * (time.process_time() - started)
 
 
 def _each(work: Callable[[Vectors], object], queries: Vectors) -> float:
-    """Return the median of the milliseconds that single queries take by the clock: rows are shared out over cores."""
+    """Return the median wall-clock milliseconds of single queries, whose rows are divided among the cores."""
     work(queries[:1])
     took = []
     for number in range(min(_SINGLE, len(queries))):
@@ -161,7 +160,7 @@ def _each(work: Callable[[Vectors], object], queries: Vectors) -> float:
 
 
 def measure(spec: str, folder: Path) -> dict[str, float]:
-    """Build and search in a process each, so that their memory is their own."""
+    """Build and search in separate processes, so that the memory of each is measured."""
     figures: dict[str, float] = {}
     for work in (build, search):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -172,7 +171,7 @@ def measure(spec: str, folder: Path) -> dict[str, float]:
 def compare(
     rows: int, specs: list[str], base: Vectors, queries: Vectors, *, seen: Callable[[], dict[str, float]] = dict
 ) -> dict[str, dict[str, float]]:
-    """Measure each store on the same rows; `seen` adds what is told of it from elsewhere, while it is still there."""
+    """Measure each store on the same rows; `seen` adds measurements from outside while the store exists."""
     vectors = grow(base, rows, 1)
     nearest = faiss.knn(queries, vectors, _K, metric=faiss.METRIC_INNER_PRODUCT)[0]
     points: dict[str, dict[str, float]] = {}
@@ -189,7 +188,7 @@ def compare(
 
 
 def show(rows: int, points: dict[str, dict[str, float]]) -> None:
-    """Print what was measured; times of searches also as parts of the first store's."""
+    """Print the measurements; search times also as ratios to the first store's."""
     columns = list(dict.fromkeys(name for figures in points.values() for name in figures))
     first = next(iter(points.values()))
     table = []

@@ -1,10 +1,10 @@
-"""Asking a server: questions a second and memory, against one on this machine that answers at once.
+"""Measures asking a server: questions per second and memory, with a server on this machine that answers at once.
 
     python -m bench.targets [--questions 1000 10000 50000] [--threads 16] [--measure asked run]
 
-The server is a process of its own, and so is each measurement. `asked`: replies taken as they come and dropped. `run`:
-an evaluation from the probe to its last file but the report; `report`: the report of that run. MB is the most that the
-process ever held, its workers' together beside it. CPU is all of theirs, which a busy machine does not change much.
+The server and each measurement run in separate processes. `asked`: replies are received and discarded. `run`: an
+evaluation from the probe to its last file except the report; `report`: the report of that run. MB is the peak memory of
+the process, and of its workers together. CPU is processor time of all of them, which depends little on other programs.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def serve(ready: Connection) -> None:
 
 
 def write_bundle(folder: Path, questions: int) -> Path:
-    """Write so many questions on a few contracts."""
+    """Write a bundle of so many questions about a few contracts."""
     (folder / "corpus").mkdir(parents=True)
     for number in range(20):
         (folder / "corpus" / f"{number}.txt").write_text(f"LEASE {number}\n\n{CLAUSE}\n", encoding="utf-8")
@@ -86,7 +86,7 @@ def write_bundle(folder: Path, questions: int) -> Path:
 
 
 class Cost(NamedTuple):
-    """What something took: of this process and of its workers."""
+    """The cost of a measurement: of this process and of its workers."""
 
     seconds: float
     cpu: float
@@ -95,7 +95,7 @@ class Cost(NamedTuple):
 
     @staticmethod
     def until_now(began: float) -> Cost:
-        """Return what this process has taken so far."""
+        """Return the cost of this process so far."""
         workers = [process.pid for process in multiprocessing.active_children() if process.pid]
         own, theirs = os.times(), sum(map(_cpu, workers))
         return Cost(
@@ -104,13 +104,13 @@ class Cost(NamedTuple):
 
 
 def _most(process: int) -> float:
-    """Return the most memory that a process held, in MB."""
+    """Return the peak memory of a process, in MB."""
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1000
 
 
 def _cpu(process: int) -> float:
-    """Return the seconds of a processor that a process used."""
+    """Return the processor seconds of a process."""
     told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -158,7 +158,7 @@ def measure(name: str, bundle: Path, url: str, threads: int, out: Connection) ->
 
 
 def in_process(name: str, bundle: Path, url: str, threads: int) -> list[list[str]]:
-    """Return a measurement's rows, made in a new process: what others held is not counted."""
+    """Return the rows of a measurement in a new process, so that only its memory is counted."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=measure, args=(name, bundle, url, threads, theirs))
     process.start()
@@ -166,7 +166,7 @@ def in_process(name: str, bundle: Path, url: str, threads: int) -> list[list[str
     try:
         rows: list[list[str]] = ours.recv()
     except EOFError:
-        raise ToolkitError(f"{name}: the measurement ended without a result") from None
+        raise ToolkitError(f"{name}: the measurement ended without a result; its error is above") from None
     finally:
         process.join()
     return rows

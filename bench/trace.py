@@ -1,10 +1,10 @@
-"""Follows a gold quote from the archive to the report, and a question to its first scored passage, through the files.
+"""Traces a gold quote from the archive to the report, and a question to its first scored passage, through the code.
 
 python -m bench.trace             the two ways
 python -m bench.trace --write     the same, into docs/architecture.md
 
-A file is on the way where one of its functions is given the words that are followed, alone or within a row or a reply;
-a whole document is not followed. What only runs beside them (settings, progress, other questions) is not on it.
+A file is on the way if one of its functions gets the traced words, alone or within a row or a reply, but not within a
+whole document. Code that only runs meanwhile (settings, progress, other questions) is not on the way.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ BEGIN, END = "<!-- ways -->\n", "<!-- /ways -->"
 QUOTE = "laws of the State of Delaware"
 METRIC = "char_recall@8"
 MOST_FOR_A_QUOTE, MOST_FOR_A_QUESTION = 39, 26
-"""Files on the two ways: neither may grow."""
+"""The most files on the two ways; a test compares them."""
 
 _LONGEST = 3000
-"""Characters: a row or a reply, not a whole document."""
+"""The most characters of a traced value: a row or a reply, not a whole document."""
 _PLAIN = (int, float, Path, type, ModuleType, FunctionType)
 _DEEPEST, _MOST = 4, 60
-"""How far into what a function is given, and among how many members of one collection, the words are looked for."""
+"""The depth within an argument, and the number of members of a collection, that are searched for the words."""
 
 
 class Way:
-    """The files whose functions are given some words, in the order in which they first are; one thread at a time."""
+    """The files whose functions get some words, in the order in which they first do; one thread at a time."""
 
     def __init__(self, words: str, *, until: str = "") -> None:
         self.words, self.until = words, until
         self.files: dict[str, str] = {}
-        """The first function of each file that was given the words."""
+        """The first function of each file that got the words."""
         self._names: dict[CodeType, str] = {}
 
     def __enter__(self) -> Way:
-        threading.settrace(self._called)
-        sys.settrace(self._called)
+        threading.settrace(self._trace_call)
+        sys.settrace(self._trace_call)
         return self
 
     def __exit__(self, *_: object) -> None:
         threading.settrace(None)
         sys.settrace(None)
 
-    def _called(self, frame: FrameType, *_: object) -> None:
+    def _trace_call(self, frame: FrameType, *_: object) -> None:
         code = frame.f_code
         name = self._names.get(code)
         if name is None:
@@ -77,7 +77,7 @@ class Way:
             if any(self._holds(frame.f_locals.get(one)) for one in given):
                 self.files[name] = code.co_qualname
         finally:
-            sys.settrace(self._called)
+            sys.settrace(self._trace_call)
 
     def _holds(self, value: Any, depth: int = 0) -> bool:
         if isinstance(value, str | bytes):
@@ -93,7 +93,7 @@ class Way:
 
 
 def _file_of(code: CodeType) -> str:
-    """Return a function's file within the product's rooms, or nothing."""
+    """Return the path of a function's file within the product's rooms; "" for other files."""
     path = Path(code.co_filename)
     if code.co_name.startswith("<") or not path.is_relative_to(PRODUCT):
         return ""
@@ -101,7 +101,7 @@ def _file_of(code: CodeType) -> str:
 
 
 def quote_way(folder: Path) -> Way:
-    """Follow a gold quote: archive, bundle, an evaluation of replies that say nothing, report."""
+    """Trace a gold quote: archive, bundle, an evaluation with empty replies, report."""
     bundle, replies = folder / "cuad", folder / "replies.jsonl"
     with Way(QUOTE) as way:
         convert(cuad, ["--source", str(SAMPLE), "--out", str(bundle), "--max-documents", "1", "--engine", "serial"])
@@ -113,7 +113,7 @@ def quote_way(folder: Path) -> Way:
 
 
 def question_way(folder: Path) -> Way:
-    """Follow a question of the bundle in `folder` to the first passage that a metric scores."""
+    """Trace a question of the bundle in `folder` to the first passage that a metric scores."""
     bundle = folder / "cuad"
     with Way(_rows(bundle)[0]["question"], until="evaluation/metrics/") as way:
         evaluate([*_run(bundle, folder / "once"), "--limit", "1"])
@@ -133,7 +133,7 @@ def _run(bundle: Path, out: Path) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the two ways, or write them into the page."""
     parser = argparse.ArgumentParser(prog="python -m bench.trace", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write docs/architecture.md anew")
+    parser.add_argument("--write", action="store_true", help="write docs/architecture.md again")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         ways = quote_way(Path(folder)), question_way(Path(folder))
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def block(quote: Way, question: Way) -> str:
-    """Return the ways, each in the order in which the files are first given the words."""
+    """Return the ways, each in the order in which the files first get the words."""
     titles = {
         "A gold quote, from the archive to the report": quote,
         "A question, to its first scored passage": question,

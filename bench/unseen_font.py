@@ -1,6 +1,6 @@
-"""Writes the font of the words that OCR adds to a page: `python -m bench.unseen_font` makes evidence/unseen.pdf anew.
+"""Writes the font of the invisible words that OCR adds to a page, `python -m bench.unseen_font`: evidence/unseen.pdf.
 
-One glyph, a box of half an em, for all of Unicode: it is embedded, so that boxes are the same on every machine.
+The font has one glyph, a box of half an em, for all of Unicode; it is embedded, so that boxes are the same everywhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def font_pdf() -> bytes:
-    """Return a PDF of one empty page whose resources have the font."""
+    """Return a PDF of one empty page whose resources contain the font."""
     writer = PdfWriter()
     page = writer.add_blank_page(1, 1)
     fonts = DictionaryObject({NameObject(f"/{FONT}"): writer._add_object(_font(writer))})
@@ -45,7 +45,7 @@ def font_pdf() -> bytes:
 
 
 def _font(writer: PdfWriter) -> DictionaryObject:
-    """Return a font for all of Unicode: its codes are UTF-16, and say so themselves."""
+    """Return a font for all of Unicode, whose codes are UTF-16 and map to themselves."""
     file = _stream(_truetype())
     file[NameObject("/Length1")] = NumberObject(len(_truetype()))
     box = ArrayObject(NumberObject(value) for value in (0, DESCENT, ADVANCE, ASCENT))
@@ -76,7 +76,7 @@ _CMAP = b"""/CIDInit /ProcSet findresource begin
 %s
 endcmap CMapName currentdict /CMap defineresource pop end end
 """ % b"\n".join(
-    # a range may not pass a border of the first byte, and a list has at most 100 of them
+    # a range must not cross a change of the first byte, and a list has at most 100 ranges
     b"%d beginbfrange\n%s\nendbfrange"
     % (len(block), b"\n".join(b"<%02x00> <%02xff> <%02x00>" % (high, high, high) for high in block))
     for block in (range(100), range(100, 200), range(200, 256))
@@ -91,7 +91,7 @@ def _truetype() -> bytes:
         + struct.pack(">4h", 0, 0, ADVANCE, 0)
         + struct.pack(">4h", DESCENT, ASCENT - DESCENT, 0, DESCENT - ASCENT)
     )
-    box += bytes(2)  # thirty-four bytes, and a table has a multiple of four
+    box += bytes(2)  # thirty-four bytes, padded to a multiple of four
     tables = {
         b"glyf": box,
         b"head": struct.pack(

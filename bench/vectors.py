@@ -1,13 +1,13 @@
-"""Real vectors, as many as are asked for: chunks of real documents in many sizes, each string once, and real questions.
+"""Makes any number of real vectors: of chunks of real documents in many sizes, all different, and of real questions.
 
     python -m bench.vectors --source FOLDER [FOLDER …] --questions BUNDLE --out vectors.npy --embedder cuda
     python -m bench.scale --part chunks --vectors vectors.npy --queries vectors.queries.npy
 
-Texts are split at 500 characters, then at 475, 450 and so on, until there are `--rows` chunks of which no two are the
-same: a hundred contracts give a hundred thousand. A chunk of one size overlaps those of another, so the neighbours of a
-question are many and close, which is the harder case for an index that does not compare all. Rows are in an order drawn
-at random, so that the first so many are a fair sample. A million take a minute on an accelerator, and half a day on
-two cores. Vectors are kept in half precision, and their queries beside them.
+Texts are split at 500 characters, then at 475, 450 and so on, until there are `--rows` different chunks: a hundred
+contracts give a hundred thousand. A chunk of one size overlaps those of another, so that a question has many close
+neighbours, which is the harder case for an approximate index. Rows are in random order, so that the first rows are a
+fair sample. A million take a minute on an accelerator, and half a day on two cores. Vectors are written in half
+precision, and their queries beside them.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import replace_file
 
 SIZES = range(500, 75, -25)
-"""Characters of a chunk at most: from the usual ones down to the shortest that still say something."""
+"""The most characters of a chunk: from the usual size down to the shortest that still has meaning."""
 _LEAST = 20
-"""Characters below which a chunk is a number or a heading's mark."""
+"""The least characters of a chunk: a shorter one is a number or a heading's mark."""
 _PIECE = 1 << 15
-"""Chunks that are embedded before the bar moves."""
+"""The number of chunks per step of the progress bar."""
 
 
 def distinct_chunks(texts: Sequence[str], rows: int) -> tuple[list[str], int]:
-    """Return so many chunks of which no two are the same, in an order drawn at random, and the least size used."""
+    """Return so many different chunks in random order, and the least size used."""
     chunks: dict[str, None] = {}
     for size in track(SIZES, total=None, label="split", unit="size"):
         for text in texts:
@@ -51,7 +51,9 @@ def distinct_chunks(texts: Sequence[str], rows: int) -> tuple[list[str], int]:
             kept = list(chunks)[:rows]
             random.Random(1).shuffle(kept)
             return kept, size
-    raise ToolkitError(f"{len(texts)} documents have {len(chunks)} different chunks, fewer than --rows {rows}")
+    raise ToolkitError(
+        f"{len(texts)} documents have {len(chunks)} different chunks, fewer than --rows {rows}; add documents"
+    )
 
 
 def embed_all(embedder: Embedder, chunks: Sequence[str]) -> npt.NDArray[np.float16]:
@@ -64,7 +66,7 @@ def embed_all(embedder: Embedder, chunks: Sequence[str]) -> npt.NDArray[np.float
 
 
 def read_asked(bundles: Sequence[Path]) -> list[str]:
-    """Return the questions of bundles, each once, in an order drawn at random."""
+    """Return the different questions of bundles, in random order."""
     rows = [row for bundle in bundles for row in json.loads((bundle / "train.json").read_text(encoding="utf-8"))]
     asked = list(dict.fromkeys(row["question"] for row in rows))
     random.Random(1).shuffle(asked)
@@ -72,7 +74,7 @@ def read_asked(bundles: Sequence[Path]) -> list[str]:
 
 
 def about(path: Path) -> str:
-    """Return what a file of vectors holds, in words: what was written beside it, or its name."""
+    """Return a description of a file of vectors: the text beside it, or its name."""
     told = path.with_suffix(".json")
     return str(json.loads(told.read_text(encoding="utf-8"))["about"]) if told.is_file() else path.name
 
@@ -83,11 +85,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.vectors", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--source", type=Path, nargs="+", required=True, metavar="FOLDER", help="with .txt files")
-    parser.add_argument("--questions", type=Path, nargs="+", default=[], metavar="BUNDLE", help="whose train.json asks")
+    parser.add_argument(
+        "--source", type=Path, nargs="+", required=True, metavar="FOLDER", help="folders with .txt files"
+    )
+    parser.add_argument(
+        "--questions", type=Path, nargs="+", default=[], metavar="BUNDLE", help="bundles with questions"
+    )
     parser.add_argument("--rows", type=int, default=1_000_000, metavar="N", help="(default: a million)")
-    parser.add_argument("--embedder", default="legal", metavar="NAME", help="as in --embedder (default: legal)")
-    parser.add_argument("--weights", type=Path, metavar="FILE", help="of MiniLM for `cuda`, where not installed")
+    parser.add_argument(
+        "--embedder", default="legal", metavar="NAME", help="the embedder, as in --embedder (default: legal)"
+    )
+    parser.add_argument(
+        "--weights", type=Path, metavar="FILE", help="the weights of MiniLM for `cuda`, if they are not installed"
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help=".npy")
     options = parser.parse_args(argv)
     module, argument = load_plugin("exhibit.models.embedders", options.embedder)

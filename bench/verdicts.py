@@ -1,10 +1,10 @@
-"""How far each metric of answers agrees with verdicts that were given by hand, on our own samples.
+"""Measures the agreement of each answer metric with verdicts given by hand, on the samples.
 
     python -m bench.verdicts [--json]
 
-`samples/verdicts.jsonl` has 200 replies of the built-in pipeline, each read beside its question and expected answer:
-right, partly, wrong, refused-rightly or refused-wrongly. A metric says "good" from 0.5 on, a verdict where it is right
-or refused-rightly; only replies that a metric applies to are compared. Kappa is Cohen's: 0 is what chance gives.
+`samples/verdicts.jsonl` has 200 replies of the built-in pipeline, each judged with its question and expected answer:
+right, partly, wrong, refused-rightly or refused-wrongly. A metric says "good" from 0.5 on, a verdict if it is right or
+refused-rightly; only replies that a metric applies to are compared. Kappa is Cohen's: 0 is agreement by chance.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ FILE = Path(__file__).resolve().parent.parent / "samples" / "verdicts.jsonl"
 GOOD = frozenset({"right", "refused-rightly"})
 METRICS = ("answer_contained", "answer_gold_f1", "answer_f1", "answer_exact_match", "essential_coverage")
 ALWAYS, TOGETHER = "every reply is good", "a refusal, else answer_contained, else answer_gold_f1"
-_ENOUGH = 0.5  # from here on a share says that the answer is good
+_ENOUGH = 0.5  # the least share of a good answer
 
 
 class Agreement(NamedTuple):
-    """How often a metric and the verdicts say the same."""
+    """The agreement of a metric with the verdicts."""
 
     metric: str
     replies: int
@@ -52,7 +52,7 @@ def read_verdicts(path: Path = FILE) -> tuple[list[Case], list[str]]:
 
 
 def kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
-    """Return Cohen's kappa of pairs of judgments; 1 where both sides always say one thing and the same."""
+    """Return Cohen's kappa of pairs of judgments; 1 if both sides always give the same single judgment."""
     counts, n = Counter(pairs), len(pairs)
     agreed = sum(one == other for one, other in pairs) / n
     first, second = (sum(counts[pair] for pair in counts if pair[side]) / n for side in (0, 1))
@@ -61,7 +61,7 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
 
 
 def agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[Agreement]:
-    """Return the agreement of each metric, of all together, and of who calls every reply good."""
+    """Return the agreement of each metric, of all together, and of calling every reply good."""
     values: Mapping[str, Values] = measure(cases, names=METRICS)
     columns = {name: values[name] for name in METRICS}
     columns[TOGETHER] = [

@@ -80,10 +80,13 @@ def local(tmp_path_factory) -> Path:
 def test_a_bundle_is_not_written_to_a_store(memory, capsys):
     convert("cuad", memory, "--max-documents", "1", expect=1)
     told = capsys.readouterr().err
-    assert f"{memory}: a bundle is written to a folder of this machine; give a path, then copy the folder" in told
+    assert f"{memory}: a bundle cannot be written to a URL; give a path, then copy the folder" in told
     assert list_files(memory) == {}
     convert("cuad", "hf://datasets/me/cuad", "--max-documents", "1", expect=1)
-    assert "a bundle goes to the Hub with exhibit publish" in capsys.readouterr().err
+    assert (
+        "a bundle cannot be written to the Hub directly; write it to a folder, then run exhibit publish"
+        in capsys.readouterr().err
+    )
 
 
 def test_tables_larger_than_a_file_are_several_files(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What both trainings have in common on the command line: what goes in, what is printed, what is written."""
+"""The command line that all trainings share: inputs, printed figures, written files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 
 from exhibit.schemas.errors import ToolkitError
 from training.ground import Ground
-from training.library import kept_queries
+from training.library import hold_out_queries
 from training.measure import Ask, abstention, asks, auroc, group_of, joined, library_ndcg, table
 from training.network import Encoder, Judge, Texts
 from training.pack import Ints, Pack, Role, is_called, load_pack
@@ -26,72 +26,82 @@ R = TypeVar("R")
 
 
 def add_arguments(parser: argparse.ArgumentParser, recipe: Any) -> None:
-    """Add what a training takes, and a flag for each number of its recipe."""
+    """Add the flags of a training, and one flag for each number of its recipe."""
     add_inputs(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="NAME", help="writes NAME.safetensors and NAME.json")
-    parser.add_argument("--start", type=Path, metavar="FILE", help="begin with these weights, which have the same rank")
+    parser.add_argument("--start", type=Path, metavar="FILE", help="start from these weights, which have the same rank")
     for field in dataclasses.fields(recipe):
         value = getattr(recipe, field.name)
         parser.add_argument(f"--{field.name}", type=type(value), default=value, help=f"(default: {value})")
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add what training and measuring take."""
-    parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="from python -m training.gather")
+    """Add the flags for the inputs of training and measuring."""
+    parser.add_argument(
+        "--pack", type=Path, required=True, metavar="FILE", help="a file from python -m training.gather"
+    )
     parser.add_argument("--measure", type=Path, nargs="*", default=[], metavar="FILE", help="packs to measure on")
-    parser.add_argument("--base", type=Path, metavar="FILE", help="all-MiniLM-L6-v2's weights, where not installed")
+    parser.add_argument(
+        "--base", type=Path, metavar="FILE", help="the file of all-MiniLM-L6-v2's weights, if they are not installed"
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cuda or cpu")
-    parser.add_argument("--all", action="store_true", help="train on the documents for tuning, too")
-    parser.add_argument("--leave-out", nargs="*", default=[], metavar="KIND", help="train without these kinds")
+    parser.add_argument("--all", action="store_true", help="train on the documents for tuning as well")
+    parser.add_argument(
+        "--leave-out", nargs="*", default=[], metavar="KIND", help="train without these kinds of questions"
+    )
     parser.add_argument(
         "--keep-queries",
         type=float,
         default=0.0,
         metavar="SHARE",
-        help="measure on this share of the queries on clauses and do not train on it (default: 0)",
+        help="hold out this share of the library queries, and measure on it (default: 0)",
     )
-    parser.add_argument("--fold", type=int, default=0, metavar="N", help="which share of them, from 0 (default: 0)")
+    parser.add_argument(
+        "--fold", type=int, default=0, metavar="N", help="the number of the held-out share, from 0 (default: 0)"
+    )
 
 
 def recipe_of(options: argparse.Namespace, recipe: R) -> R:
-    """Return the recipe with what was given on the command line."""
+    """Return the recipe with the values of the command line."""
     names = [field.name for field in dataclasses.fields(recipe)]  # type: ignore[arg-type]
     return dataclasses.replace(recipe, **{name: getattr(options, name) for name in names})  # type: ignore[type-var]
 
 
 def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.device]:
-    """Return the pack, the base's weights and the device."""
+    """Return the pack, the base network's weights and the device."""
     pack = load_pack(options.pack)
     unknown = [kind for kind in options.leave_out if not any(is_called(k, {kind}) for k in pack.kinds)]
     if unknown:
-        raise ToolkitError(f"--leave-out {unknown[0]!r}: no such kind; there are {', '.join(pack.kinds[:5])} …")
-    # cuDNN plans attention anew for each shape of a batch, which took longer than the attention itself
+        raise ToolkitError(
+            f"--leave-out {unknown[0]!r}: no such kind of question; there are {', '.join(pack.kinds[:5])} …"
+        )
+    # cuDNN makes a new plan for each batch shape, which took longer than the attention itself
     torch.backends.cuda.enable_cudnn_sdp(False)
     return pack, read_tensors(base_of(options)), torch.device(options.device)
 
 
 def ground_of(pack: Pack, device: torch.device, options: argparse.Namespace) -> Ground:
-    """Return what may be trained on, as the command line says."""
+    """Return the data that may be trained on, by the flags of the command line."""
     split = ("train", "dev") if options.all else ("train",)
-    return Ground(pack, device, split, frozenset(options.leave_out), _kept(pack, options))
+    return Ground(pack, device, split, frozenset(options.leave_out), _hold_out(pack, options))
 
 
-def _kept(pack: Pack, options: argparse.Namespace) -> frozenset[int]:
-    return kept_queries(pack, options.keep_queries, options.fold)
+def _hold_out(pack: Pack, options: argparse.Namespace) -> frozenset[int]:
+    return hold_out_queries(pack, options.keep_queries, options.fold)
 
 
 def base_of(options: argparse.Namespace) -> Path:
-    """Return the file of the network's own weights."""
+    """Return the file of the base network's weights."""
     given: Path | None = options.base
     if given is not None:
         return given
-    from exhibit.models.network import MODEL, find_file  # where training runs elsewhere it is not needed
+    from exhibit.models.network import MODEL, find_file  # imported here, since a machine for training may lack it
 
     return find_file(MODEL)
 
 
 def start_of(options: argparse.Namespace) -> dict[str, Array]:
-    """Return the weights that a training begins with; none if it begins anew."""
+    """Return the weights that a training starts from; none if it starts with new ones."""
     return read_tensors(options.start) if options.start else {}
 
 
@@ -99,7 +109,7 @@ def start_of(options: argparse.Namespace) -> dict[str, Array]:
 
 
 def sets_of(pack: Pack, options: argparse.Namespace) -> list[tuple[str, Pack, Role, str | None]]:
-    """Return what to measure on: name, pack, whose words, which documents."""
+    """Return the sets to measure on: the name, the pack, the role of the wordings, and the split of each."""
     sets: list[tuple[str, Pack, Role, str | None]] = [
         ("dev, words trained on", pack, "train", "dev"),
         ("dev, words not trained on", pack, "test", "dev"),
@@ -115,7 +125,7 @@ def sets_of(pack: Pack, options: argparse.Namespace) -> list[tuple[str, Pack, Ro
 def report_embedder(
     encoder: Encoder, pack: Pack, options: argparse.Namespace, *, strength: float, leave_out: frozenset[str]
 ) -> None:
-    """Print what the network finds before and after."""
+    """Print the retrieval figures of the network before and after training."""
     device = torch.device(options.device)
     for name, measured, role, split in sets_of(pack, options):
         texts = Texts(measured.tokens, measured.ends, device)
@@ -134,7 +144,7 @@ def report_embedder(
 def report_reranker(
     judge: Judge, adapted: Mapping[str, Array], pack: Pack, options: argparse.Namespace, *, leave_out: frozenset[str]
 ) -> None:
-    """Print what the reranker makes of the embedder's first passages, and whether it knows when nothing answers."""
+    """Print the reranker's figures on the embedder's first passages, and how well it detects that nothing answers."""
     device = torch.device(options.device)
     encoder = Encoder(adapted, rank=1, seed=0).to(device)
     for name, measured, role, split in sets_of(pack, options):
@@ -164,7 +174,7 @@ def report_reranker(
 
 
 def report_library(encoder: Encoder, pack: Pack, ground: Ground, *, strength: float) -> None:
-    """Print how well the clauses of the queries that were not trained on are ordered, before and after."""
+    """Print nDCG on the held-out library queries, before and after training."""
     queries = sorted(ground.kept_back)
     if not queries:
         return
@@ -187,7 +197,7 @@ def _left_out(pack: Pack, ask: Ask, leave_out: frozenset[str]) -> bool:
 
 
 def _by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
-    """Return the figures of each kind by itself."""
+    """Return the figures of each kind of question."""
     rows = {}
     for kind in sorted({ask.kind for ask in wanted}):
         here = [at for at, ask in enumerate(wanted) if ask.kind == kind]
@@ -197,11 +207,11 @@ def _by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[
     return rows
 
 
-# ---------------------------------------------------------------- what is written
+# ---------------------------------------------------------------- output files
 
 
 def about(pack: Pack, recipe: Any, ground: Ground, options: argparse.Namespace, **more: Any) -> dict[str, Any]:
-    """Return the record that stands beside weights: recipe, versions, and everything that was trained on by hash."""
+    """Return the record for the file beside the weights: recipe, versions, and the hashes of all training documents."""
     documents: dict[str, list[str]] = {}
     for document in pack.documents:
         if document["split"] in ground.split:
@@ -226,7 +236,7 @@ def digest(path: Path) -> str:
 
 
 def write(arrays: Mapping[str, Array], out: Path, told: Mapping[str, Any], *, eight: bool = False) -> None:
-    """Write weights in half precision, or low-rank ones in 8 bits, and the record beside them."""
+    """Write weights in half precision, or low-rank ones in 8 bits, and their record beside them."""
     weights, record = out.with_suffix(".safetensors"), out.with_suffix(".json")
     write_tensors(arrays, weights, about={"format": "exhibit-lowrank/1"}, eight=eight)
     told = {"sha256": digest(weights), **told}

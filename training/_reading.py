@@ -1,4 +1,4 @@
-"""Bundles to documents, questions and gold, with passages cut and named as the pipeline cuts and names them."""
+"""Reads documents, questions and gold from bundles; passages are split and named by the code of the pipeline."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from exhibit.storage.bundle import BundleFolder, open_bundle
 from training.questions import LABELS
 
 PRESET = "routed"
-"""Passages are what this preset embeds."""
+"""The preset that splits documents into passages."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of a bundle on one of its documents."""
+    """A question of a bundle about one of its documents."""
 
     filename: str
     kind: str
-    """`source/kind`, or nothing."""
+    """The kind of the question as `source/kind`; empty if it has none."""
     asks: str
-    """What the pipeline embeds of it: the question without the document's name."""
+    """The words that the pipeline embeds: the question without the document's name."""
     impossible: bool
     gold: tuple[Span, ...] = ()
     group: str = ""
-    """The benchmark within a collection of several."""
+    """The benchmark of the question, in a collection of several benchmarks."""
     answer: str = ""
     """The expected answer in its source's words."""
 
 
 @dataclass(frozen=True)
 class Graded:
-    """A query on a library of clauses, and the grade of each clause that was judged."""
+    """A library query, and the grade of each judged clause."""
 
     text: str
     grades: dict[str, int]
@@ -51,7 +51,7 @@ class Graded:
 
 @dataclass
 class Material:
-    """What one bundle gives."""
+    """The content of one bundle: questions and graded queries."""
 
     source: str
     bundle: BundleFolder
@@ -61,7 +61,7 @@ class Material:
 
 
 def read_material(root: Path) -> Material:
-    """Read the questions of a bundle; documents are read one by one, with `prepare`."""
+    """Read the questions of a bundle; its documents are read one by one, by `Reader.read`."""
     bundle = open_bundle(root)
     if bundle.info is None:
         raise BundleError(f"{root}: no bundle.json; training needs a converter's bundle with its gold")
@@ -76,21 +76,21 @@ def read_material(root: Path) -> Material:
             split = str(own[0].labels.get("split") or "")
             material.graded.append(Graded(question.question, json.loads(grades), split))
             continue
-        material.asked += _asked(question, own, material)
+        material.asked += _read_question(question, own, material)
     return material
 
 
-def _asked(question: Question, lines: list[Gold], material: Material) -> Iterator[Asked]:
+def _read_question(question: Question, lines: list[Gold], material: Material) -> Iterator[Asked]:
     files = {line.filename for line in lines if line.filename}
     if len(files) != 1:
-        material.skipped["question on no document, or on several"] += 1
+        material.skipped["question about no document, or about several"] += 1
         return
     name = files.pop()
     label = LABELS.get(material.source)
     kind = lines[0].labels.get(label) if label else None
     spans = tuple(Span(*span) for line in lines for span in line.spans)
     if not question.is_impossible and not spans:
-        material.skipped["answer that was not located"] += 1
+        material.skipped["answer that is not located"] += 1
         return
     full, group = f"{material.source}/{kind}" if kind else "", str(lines[0].labels.get("benchmark") or "")
     asks = understand(question.question).asks
@@ -98,14 +98,14 @@ def _asked(question: Question, lines: list[Gold], material: Material) -> Iterato
 
 
 class Reader:
-    """Reads documents as the pipeline does."""
+    """Reads documents with the code of the pipeline."""
 
     def __init__(self) -> None:
-        # the same passages without the words beside them, which training does not need
+        # the same passages without the lexicon, which training does not need
         self._prepare = Preparation(Config.preset(PRESET, routing=False, lexicon=False))
 
     def read(self, bundle: BundleFolder, filename: str) -> Prepared | None:
-        """Return a document cut into passages; None where it has no text."""
+        """Return a document split into passages; None if it has no text."""
         try:
             return self._prepare(bundle.files[filename])
         except DocumentError:
@@ -113,5 +113,5 @@ class Reader:
 
 
 def words_hash(text: str) -> str:
-    """Return the sha256 of a document's words, whatever white space is between them."""
+    """Return the sha256 of a document's words; white space between them does not matter."""
     return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).hexdigest()

@@ -1,4 +1,4 @@
-"""Trains the legal adapter: low-rank weights for all-MiniLM-L6-v2, by contrast of what answers with what does not.
+"""Trains the embedder's adapter: low-rank weights for all-MiniLM-L6-v2, with a contrastive loss.
 
 python -m training.adapter --pack pack.npz --out models/embedders/weights/legal
 """
@@ -33,32 +33,36 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an adapter is trained."""
+    """The hyperparameters of an adapter's training."""
 
     rank: int = 16
     epochs: int = 3
     batch: int = 128
-    """Questions a step."""
+    """The questions of a step."""
     headings: float = 1.0
-    """Headings a question."""
+    """The number of headings per question."""
     hard: int = 4
-    """Wrong passages of the same document that rank high, for each question …"""
+    """For each question: the number of wrong passages of the same document that rank high …"""
     easy: int = 2
-    """… any others of it …"""
+    """… of any other wrong passages of the document …"""
     foreign: int = 1
-    """… and likely ones of a document that has no answer to it."""
+    """… and of high-ranked passages of documents without an answer."""
     alone: int = 12
-    """Wrong passages of its document, in place of all these, for a question of no kind: others may well answer it."""
+    """The number of wrong passages for a question without a kind, in place of the three numbers above. They come from
+    its own document alone, since other documents may contain an answer.
+    """
     library: int = 6
-    """Queries on a library of clauses a step."""
+    """The number of library queries per step."""
     rate: float = 1e-3
     temperature: float = 0.05
     balance: float = 0.5
-    """How much a source's size counts in drawing its questions: CUAD has eight times as many as MAUD."""
+    """The exponent of a source's size in the draw of questions: 1 draws in proportion to size, 0 draws all sources
+    equally often. CUAD has eight times as many questions as MAUD.
+    """
     keep: float = 0.0
-    """How much it costs to move a passage's vector from where it was."""
+    """The weight of the penalty for moving a passage's vector away from its original one."""
     average: float = 0.0
-    """How much of the averaged weights is kept at each step."""
+    """The decay of the moving average of the weights, per step; 0 = no average."""
     seed: int = 1
 
 
@@ -95,27 +99,27 @@ def train_adapter(
     return encoder
 
 
-# ---------------------------------------------------------------- a step
+# ---------------------------------------------------------------- one step
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Queries, the passage that answers each, further passages, and what each query's kind and source are."""
+    """The queries of a step, the passage that answers each, further passages, and the kind of each query."""
 
     queries: Ints
-    """Numbers of texts."""
+    """The numbers of the queries' texts."""
     kinds: Ints
-    """-1: a heading, or a question of no kind."""
+    """The kind of each query; -1 for a heading or a question without a kind."""
     keys: Ints
-    """A heading's number, -1 for a question."""
+    """The number of a heading's query; -1 for a question."""
     answers: Ints
     others: Ints
     alone: dict[int, Ints] = field(default_factory=dict)
-    """The passages that are wrong for a question of no kind, by its place."""
+    """The passages that are wrong for a question without a kind, by the question's position in the batch."""
 
 
 class _Batches:
-    """Draws batches; wrong passages are looked for anew in each epoch."""
+    """Draws batches; the high-ranked wrong passages are found again for each epoch."""
 
     def __init__(self, examples: Examples, encoder: Encoder, texts: Texts, recipe: Recipe, random: Random) -> None:
         self.examples, self.recipe, self.random = examples, recipe, random
@@ -179,7 +183,7 @@ def contrast(
     merged: Mapping[str, Tensor],
     original: Tensor | None = None,
 ) -> Tensor:
-    """Return how much likelier wrong passages still are than right ones, over all passages of the batch."""
+    """Return the contrastive loss: the cross-entropy of the right passage among all passages of the batch."""
     device = texts.ids.device
     passages, place = np.unique(np.concatenate([batch.answers, batch.others]), return_inverse=True)
     right = torch.from_numpy(place[: len(batch.answers)]).to(device)
@@ -196,10 +200,11 @@ def contrast(
 
 
 def _barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Return which passages are not compared with a question: they may answer it, for all that is known.
+    """Return a mask of the passages that are not compared with a query, because they may answer it.
 
-    Those are what has gold for its kind, what other benchmarks' documents say, which nobody marked for it, for a
-    question of no kind what any other document says, and for a heading what stands under the same words.
+    These are, for a question with a kind, passages with gold of this kind and passages of other benchmarks, which
+    nobody labelled for it; for a question without a kind, passages of other documents; for a heading, passages under
+    the same heading.
     """
     pack, owner, of_kind = examples.pack, examples.source_of_document, examples.source_of_kind
     gold = np.zeros((len(pack.kinds), len(passages)), np.bool_)
@@ -221,10 +226,10 @@ def _barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tupl
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train an adapter and print every figure."""
+    """Train an adapter and print all figures."""
     parser = argparse.ArgumentParser(prog="python -m training.adapter", description=__doc__.partition("\n")[0])
     _cli.add_arguments(parser, Recipe())
-    parser.add_argument("--strength", type=float, default=1.0, help="how much of it is kept (default: 1)")
+    parser.add_argument("--strength", type=float, default=1.0, help="the factor of the adapter (default: 1)")
     options = parser.parse_args(arguments)
     _main(options)
     return 0

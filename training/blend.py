@@ -1,9 +1,9 @@
-"""Blends trainings: adds what several of them found, each in its share, and keeps what a given rank can hold.
+"""Blends the weights of several trainings: adds them, each with its factor, and approximates the sum by a given rank.
 
 python -m training.blend one.safetensors two.safetensors --shares 0.5 0.5 --rank 22 --out models/embedders/weights/legal
 
-Trainings from different seeds lose on different questions; their mean loses less than any. Adapters and rerankers
-alike can be blended, rerankers on one adapter; a reranker's head is the mean of the heads.
+Trainings with different seeds fail on different questions; their mean fails on fewer than any. Adapters can be blended,
+and rerankers on the same adapter; the head of the blended reranker is the mean of the heads.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from training.tensors import Array, read_tensors
 
 
 def blend(adapters: Sequence[Mapping[str, Array]], shares: Sequence[float], *, rank: int) -> dict[str, Array]:
-    """Return the low-rank weights nearest to the adapters' sum, each in its share."""
+    """Return the low-rank weights nearest to the weighted sum of the adapters."""
     names = [name.removesuffix(".up") for name in adapters[0] if name.endswith(".up")]
     if any({f"{name}.up" for name in names} - set(other) for other in adapters):
-        raise ToolkitError("the adapters are of different networks: they cannot be blended")
+        raise ToolkitError(
+            "the adapters belong to different networks, so they cannot be blended; give adapters of one network"
+        )
     blended: dict[str, Array] = {}
     for name in names:
         up = np.concatenate([s * a[f"{name}.up"] for a, s in zip(adapters, shares, strict=True)], axis=1)
         down = np.concatenate([a[f"{name}.down"] for a in adapters])
-        # the sum is up @ down, of low rank: its singular values come from two small triangles
+        # the sum is up @ down, of low rank: its singular values are computed from two small triangular matrices
         q, r = np.linalg.qr(up.astype(np.float64))
         p, t = np.linalg.qr(down.astype(np.float64).T)
         left, sizes, right = np.linalg.svd(r @ t.T)
@@ -39,7 +41,7 @@ def blend(adapters: Sequence[Mapping[str, Array]], shares: Sequence[float], *, r
         blended[f"{name}.up"] = ((q @ left[:, :rank]) * roots).astype(np.float32)
         blended[f"{name}.down"] = (roots[:, None] * (right[:rank] @ p.T)).astype(np.float32)
     rest = [name for name in adapters[0] if not name.endswith((".up", ".down"))]
-    for name in rest:  # a head, of which there is one
+    for name in rest:  # a head has no low-rank form
         blended[name] = sum((s * a[name] for a, s in zip(adapters, shares, strict=True)), np.zeros(1)).astype(
             np.float32
         )
@@ -50,13 +52,21 @@ def blend(adapters: Sequence[Mapping[str, Array]], shares: Sequence[float], *, r
 def main(arguments: Sequence[str] | None = None) -> int:
     """Blend adapters and write one."""
     parser = argparse.ArgumentParser(prog="python -m training.blend", description=__doc__.partition("\n")[0])
-    parser.add_argument("adapters", nargs="+", type=Path, metavar="FILE", help="with its record, NAME.json, beside it")
-    parser.add_argument("--shares", nargs="+", type=float, required=True, metavar="X", help="how much of each")
-    parser.add_argument("--rank", type=int, default=22, help="numbers a weight keeps (default: 22, 1.8 MB)")
+    parser.add_argument(
+        "adapters",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="low-rank weights, with their record NAME.json beside them",
+    )
+    parser.add_argument("--shares", nargs="+", type=float, required=True, metavar="X", help="the factor of each")
+    parser.add_argument("--rank", type=int, default=22, help="the rank of the result (default: 22, 1.8 MB)")
     parser.add_argument("--out", type=Path, required=True, metavar="NAME", help="writes NAME.safetensors and NAME.json")
     options = parser.parse_args(arguments)
     if len(options.shares) != len(options.adapters):
-        raise ToolkitError(f"{len(options.adapters)} adapters, {len(options.shares)} shares: give one for each")
+        raise ToolkitError(
+            f"{len(options.adapters)} adapters, {len(options.shares)} shares: give one share for each adapter"
+        )
     records = [json.loads(path.with_suffix(".json").read_text(encoding="utf-8")) for path in options.adapters]
     arrays = blend([read_tensors(path) for path in options.adapters], options.shares, rank=options.rank)
     parts = [
@@ -65,9 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     kept = {key: value for key, value in records[0].items() if key not in {"sha256", "recipe", "torch", "left_out"}}
     if len({record.get("adapter") for record in records}) > 1:
-        raise ToolkitError("the rerankers stand on different adapters: their sum would stand on none")
+        raise ToolkitError(
+            "the rerankers were trained on different adapters, so they cannot be blended; give rerankers of one adapter"
+        )
     if any(record["documents"] != kept["documents"] for record in records):
-        raise ToolkitError("the adapters were trained on different documents: the record could not say on which")
+        raise ToolkitError(
+            "the adapters were trained on different documents, so no record can list them; give adapters of one pack"
+        )
     told = {**kept, "strength": 1.0, "rank": options.rank, "blend": parts}
     _cli.write(arrays, options.out, told)
     return 0

@@ -1,12 +1,12 @@
-"""Fits a reranker's confidence: how likely a best score means that the document answers at all.
+"""Fits a reranker's confidence: the probability, given the best score, that the document answers the question.
 
 python -m training.calibrate --pack pack.npz --adapter legal.safetensors --reranker reranker.safetensors \\
     --fit-adapter without-dev.safetensors --fit-reranker reranker-without-dev.safetensors \\
     --measure held.npz --out models/rerankers/weights/confidence
 
-A score says more of documents that were trained on than of others, so the fit needs weights that have not seen its
-documents: those of a second training by the same recipe without --all, whose documents for tuning are fitted on. What
-the shipped weights then say is measured on packs that neither of them saw.
+Scores are more reliable on documents of the training than on others, so the fit needs weights that were not trained on
+its documents. These come from a second training by the same recipe without --all; the fit uses its documents for
+tuning. The confidence of the shipped weights is then measured on packs that neither training saw.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import write_whole
 from training import _cli
-from training.figures import loaded_judge
+from training.figures import load_judge
 from training.measure import asks, auroc, group_of
 from training.network import Encoder, Judge, Texts, merge
 from training.pack import Pack, Role, load_pack
@@ -35,19 +35,21 @@ from training.scoring import embed_all, rankings, rerank
 from training.tensors import Array, read_tensors
 
 FIRST = 16
-"""Passages whose best score counts: so many does the preset `careful` read again."""
+"""The number of passages whose best score counts; the preset `careful` reranks as many."""
 ROLES: tuple[Role, ...] = ("own", "test", "asked")
-"""A question of a kind is asked in its benchmark's words and in others that were not trained on; any other as it is."""
+"""The wordings of the questions: a question with a kind is asked in its benchmark's words and in words outside the
+training data; any other question as it is.
+"""
 THRESHOLDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
-"""Where refusing is looked at: below them hardly anything is refused, above them too much."""
+"""The thresholds of refusing that are reported: lower ones refuse hardly any question, higher ones too many."""
 _STEPS = 50
-"""Newton's steps: two numbers settle in ten."""
+"""The number of Newton steps: two parameters converge in ten."""
 
 Floats = npt.NDArray[np.float64]
 
 
 class Verdict(NamedTuple):
-    """The best score of a question, whether there is an answer, and where it was asked."""
+    """The best score of a question, whether it has an answer, its source and its role."""
 
     score: float
     answerable: bool
@@ -57,7 +59,7 @@ class Verdict(NamedTuple):
 
 
 def verdicts(pack: Pack, adapted: Mapping[str, Array], judge: Judge, *, split: str | None = None) -> list[Verdict]:
-    """Return the best score of every question of a pack, the right document given."""
+    """Return the best score of every question of a pack, within the right document."""
     device = next(judge.parameters()).device
     texts = Texts(pack.tokens, pack.ends, device)
     vectors = embed_all(Encoder(adapted, rank=1, seed=0).to(device), texts, pack)
@@ -75,12 +77,14 @@ def verdicts(pack: Pack, adapted: Mapping[str, Array], judge: Judge, *, split: s
 
 
 def fit(scores: Floats, answerable: Floats) -> tuple[float, float]:
-    """Return slope and offset of the logistic curve that makes what is known likeliest."""
+    """Return slope and offset of the logistic curve with the greatest likelihood."""
     if len(np.unique(answerable)) < 2:
-        raise ToolkitError("questions with an answer and questions without one are needed: only one kind is there")
+        raise ToolkitError(
+            "the fit needs questions with an answer and questions without one, and the pack has only one kind"
+        )
     table = np.stack([scores, np.ones_like(scores)], axis=1)
     curve = np.array([1.0, 0.0])
-    # a thousandth of a question against a steeper curve: where the two kinds do not overlap the fit would never end
+    # a small penalty on the slope: if the two groups of questions do not overlap, the fit would not converge
     ridge = 1e-3 * np.eye(2)
     for _ in range(_STEPS):
         likely = _logistic(table @ curve)
@@ -95,7 +99,7 @@ def _logistic(values: Floats) -> Floats:
 
 
 def report(title: str, told: Sequence[Verdict], slope: float, offset: float) -> None:
-    """Print, by source and words, how well the confidence tells answers from none, and what refusing would do."""
+    """Print, by source and wording, how well the confidence separates questions with an answer from those without."""
     groups: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
     for verdict in told:
         groups[verdict.source, verdict.role].append(verdict)
@@ -114,7 +118,7 @@ def report(title: str, told: Sequence[Verdict], slope: float, offset: float) -> 
 
 
 def _bins(sure: Floats, answerable: npt.NDArray[np.bool_]) -> list[str]:
-    """Return, for each fifth of the scale, the share of questions that have an answer."""
+    """Return the share of questions that have an answer, for each fifth of the confidence's range."""
     told = []
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         here = (sure >= low) & ((sure < low + 0.2) | (low == 0.8))
@@ -128,7 +132,7 @@ def _bins(sure: Floats, answerable: npt.NDArray[np.bool_]) -> list[str]:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fit the confidence and print what it is worth."""
+    """Fit the confidence and print its figures."""
     parser = argparse.ArgumentParser(
         prog="python -m training.calibrate",
         description=__doc__.partition("\n")[0],
@@ -139,32 +143,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder that is shipped")
     parser.add_argument("--reranker", type=Path, required=True, metavar="FILE", help="the reranker that is shipped")
     parser.add_argument("--fit-adapter", type=Path, metavar="FILE", help="an embedder trained without the dev split")
-    parser.add_argument("--fit-reranker", type=Path, metavar="FILE", help="and its reranker, likewise")
+    parser.add_argument(
+        "--fit-reranker", type=Path, metavar="FILE", help="a reranker trained without the dev split, on that embedder"
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="NAME", help="writes NAME.json")
     options = parser.parse_args(arguments)
     if (options.fit_adapter is None) != (options.fit_reranker is None):
-        raise ToolkitError("--fit-adapter and --fit-reranker go together: a reranker stands on its own embedder")
+        raise ToolkitError(
+            "--fit-adapter and --fit-reranker belong together, since a reranker needs its own embedder; give both"
+        )
     pack, weights, device = _cli.prepare(options)
     pairs = {
         "fit": (options.fit_adapter or options.adapter, options.fit_reranker or options.reranker),
         "shipped": (options.adapter, options.reranker),
     }
-    told = verdicts(pack, *_loaded(weights, *pairs["fit"], device), split="dev")
+    told = verdicts(pack, *_load(weights, *pairs["fit"], device), split="dev")
     slope, offset = fit(np.array([v.score for v in told]), np.array([float(v.answerable) for v in told]))
     print(f"slope {slope:.4f}, offset {offset:.4f}")
     report("fitted on", told, slope, offset)
-    shipped = _loaded(weights, *pairs["shipped"], device)
+    shipped = _load(weights, *pairs["shipped"], device)
     for path in options.measure:
         report(path.stem, verdicts(load_pack(path), *shipped), slope, offset)
     _write(options.out.with_suffix(".json"), told, slope, offset, [_cli.digest(path) for path in pairs["fit"]])
     return 0
 
 
-def _loaded(
+def _load(
     weights: Mapping[str, Array], adapter: Path, reranker: Path, device: torch.device
 ) -> tuple[dict[str, Array], Judge]:
     adapted = merge(weights, read_tensors(adapter))
-    return adapted, loaded_judge(adapted, read_tensors(reranker)).to(device)
+    return adapted, load_judge(adapted, read_tensors(reranker)).to(device)
 
 
 def _write(path: Path, told: Sequence[Verdict], slope: float, offset: float, digests: list[str]) -> None:

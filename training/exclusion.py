@@ -1,4 +1,4 @@
-"""Documents that nothing may be trained on: by name, by their words, and whatever repeats them."""
+"""Documents that no model may be trained on: by name, by their words, and by passages that repeat them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError
 
 NEVER = frozenset({"legalbenchrag", "privacyqa", "cpr"})
-"""Bundles that retrieval is measured on as a whole."""
+"""Bundles that retrieval is measured on, so that no document of them is trained on."""
 SHINGLE = 8
-"""Words in a row that are compared: eight are seldom the same by chance, and a short clause has as many."""
+"""The number of consecutive words that are compared: eight are rarely equal by chance, and a short clause has as
+many.
+"""
 MOST_SHARED = 0.5
-"""A text with this share of its shingles in excluded documents repeats them. Boilerplate stays below 0.2."""
+"""The share of its shingles in excluded documents from which on a text repeats them. Boilerplate stays below 0.2."""
 
 _FACTOR = np.uint64(1_099_511_628_211)
 
@@ -28,7 +30,7 @@ Shingles = npt.NDArray[np.uint64]
 
 
 def read_names(path: Path) -> frozenset[str]:
-    """Return the listed documents' names, as `document_key` writes them."""
+    """Return the names of the listed documents, as `document_key` writes them."""
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t"))
     if not rows or "document" not in rows[0]:
@@ -37,23 +39,23 @@ def read_names(path: Path) -> frozenset[str]:
 
 
 def document_key(name: str) -> str:
-    """Return what a document's name keeps in every list: no folder, no ending, nothing that renaming changes."""
+    """Return a document's name in a form that is the same in every list: without folder, ending and punctuation."""
     return file_key(PurePosixPath(unquote(name)).name)
 
 
 def shingles(text: str) -> Shingles:
-    """Return a number for each eight words in a row."""
+    """Return a hash for each eight consecutive words."""
     words = np.array([zlib.crc32(word.encode()) for word in word_runs(text.casefold())], np.uint64)
     count = max(len(words) - SHINGLE + 1, 0)
     total = np.zeros(count, np.uint64)
-    with np.errstate(over="ignore"):  # numbers wrap round, as hashes do
+    with np.errstate(over="ignore"):  # the hashes overflow on purpose
         for step in range(SHINGLE):
             total = total * _FACTOR + words[step : step + count]
     return np.unique(total)
 
 
 class Excluded:
-    """Names that are listed, and the words of the documents that have them."""
+    """The listed names, and the words of the documents with these names."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.names = frozenset(names)
@@ -65,12 +67,12 @@ class Excluded:
         return document_key(name) in self.names
 
     def learn(self, text: str) -> None:
-        """Keep the words of a document that is listed."""
+        """Add the words of a listed document."""
         self._seen.append(shingles(text))
         self._all = np.zeros(0, np.uint64)
 
     def shared(self, text: str) -> float:
-        """Return which share of a text's shingles excluded documents have."""
+        """Return the share of a text's shingles that excluded documents contain."""
         if self._seen and not len(self._all):
             self._all = np.unique(np.concatenate(self._seen))
         own = shingles(text)
@@ -80,5 +82,5 @@ class Excluded:
         return float((self._all[places] == own).mean())
 
     def repeats(self, text: str) -> bool:
-        """Return whether a text mostly stands in an excluded document."""
+        """Return whether most of a text is in an excluded document."""
         return self.shared(text) >= MOST_SHARED

@@ -1,4 +1,4 @@
-"""Prints what weights find on packs, without training anything.
+"""Prints the retrieval figures of weights on packs, without training.
 
 python -m training.figures --pack pack.npz --measure mini.npz --adapter models/embedders/weights/legal.safetensors
 python -m training.figures … --reranker models/rerankers/weights/legal.safetensors
@@ -19,14 +19,14 @@ from training.network import Encoder, Judge, load, merge
 from training.tensors import Array, read_tensors
 
 
-def loaded_encoder(weights: Mapping[str, Array], low: Mapping[str, Array]) -> Encoder:
-    """Return the network with low-rank weights beside its own, so that both can be measured."""
+def load_encoder(weights: Mapping[str, Array], low: Mapping[str, Array]) -> Encoder:
+    """Return the network with low-rank weights beside its own weights, so that both can be measured."""
     encoder = Encoder(weights, rank=_rank(low), seed=0)
     load(encoder, low)
     return encoder
 
 
-def loaded_judge(weights: Mapping[str, Array], low: Mapping[str, Array]) -> Judge:
+def load_judge(weights: Mapping[str, Array], low: Mapping[str, Array]) -> Judge:
     """Return a reranker; `weights` are those of its embedder."""
     judge = Judge(weights, rank=_rank(low), seed=0)
     load(judge.encoder, low)
@@ -42,22 +42,24 @@ def _rank(low: Mapping[str, Array]) -> int:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print every figure of weights that are there."""
+    """Print all figures of existing weights."""
     parser = argparse.ArgumentParser(prog="python -m training.figures", description=__doc__.partition("\n")[0])
     _cli.add_inputs(parser)
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")
-    parser.add_argument("--reranker", type=Path, metavar="FILE", help="and a reranker's on top of them")
+    parser.add_argument(
+        "--reranker", type=Path, metavar="FILE", help="the low-rank weights of a reranker on that embedder"
+    )
     options = parser.parse_args(arguments)
     pack, weights, device = _cli.prepare(options)
     low = read_tensors(options.adapter)
     ground = _cli.ground_of(pack, device, options)
     if options.reranker is None:
-        encoder = loaded_encoder(weights, low).to(device)
+        encoder = load_encoder(weights, low).to(device)
         _cli.report_embedder(encoder, pack, options, strength=1.0, leave_out=ground.leave_out)
         _cli.report_library(encoder, pack, ground, strength=1.0)
     else:
         adapted = merge(weights, low)
-        judge = loaded_judge(adapted, read_tensors(options.reranker)).to(device)
+        judge = load_judge(adapted, read_tensors(options.reranker)).to(device)
         _cli.report_reranker(judge, adapted, pack, options, leave_out=ground.leave_out)
     return 0
 

@@ -1,4 +1,4 @@
-"""Gathers what to train on from bundles on disk into one file.
+"""Gathers training data from bundles on disk into one file.
 
 python -m training.gather --bundles datasets_out/{cuad,contractnli,maud,acord} --exclude FILE --out pack.npz
 python -m training.gather --bundles datasets_out/legalbenchrag --measure --out mini.npz
@@ -29,20 +29,23 @@ from training.pack import MOST_TOKENS, ROLES, Pack, Role, save_pack
 from training.questions import read_queries, read_wordings
 
 DEV = 0.12
-"""Share of each source's documents that tuning is measured on and that are not trained on meanwhile."""
+"""The share of each source's documents that are for tuning: they are measured on, and not trained on."""
 _LEAST_DEV = 3
-"""Documents of a source for tuning, at least: one says nothing."""
+"""The least number of documents of a source for tuning."""
 _HEADING = range(2, 13)
-"""Words of a heading that says something and is no sentence."""
+"""The numbers of words of a useful heading: a shorter one is a bare number, a longer one a sentence."""
 
 
 _VERDICTS = {"Yes": 1, "No": 0}
 _LONGEST_SHORT = 0.8
-"""A short answer that is longer than this share of its gold is the gold itself: there is nothing to choose in it."""
+"""The greatest share of its gold that a short answer may have; a longer one is the gold itself."""
 
 
 def find_short(answer: str, gold: Sequence[Span], text: str) -> list[Span]:
-    """Return where the words of a short answer first stand inside the gold; [] if they do not, or if they are it."""
+    """Return the first spans of a short answer's words inside the gold.
+
+    [] if they are not there or are all of the gold.
+    """
     words = r"\s+".join(re.escape(word) for word in answer.split())
     for start, end in gold if words else ():
         found = re.compile(words, re.IGNORECASE).search(text, start, end)
@@ -52,7 +55,7 @@ def find_short(answer: str, gold: Sequence[Span], text: str) -> list[Span]:
 
 
 class _Tables:
-    """Tables of a pack as they grow."""
+    """The tables of a pack while it is gathered."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -73,7 +76,7 @@ class _Tables:
         self._known: dict[tuple[str, int, int], int] = {}
 
     def query(self, text: str, kind: int, role: Role) -> int:
-        """Return the number of a question, added if it is new."""
+        """Return the number of a question; it is added if it is new."""
         key = (text, kind, ROLES.index(role))
         if key not in self._known:
             self._known[key] = len(self.queries)
@@ -82,7 +85,7 @@ class _Tables:
         return self._known[key]
 
     def kind(self, name: str) -> int:
-        """Return the number of a kind, with all its wordings added if it is new; -1 for none."""
+        """Return the number of a kind; a new kind is added with all its wordings. -1 for no kind."""
         if not name:
             return -1
         if name not in self.kinds:
@@ -98,7 +101,7 @@ class _Tables:
         return self.kinds.index(name)
 
     def add_document(self, source: str, prepared: Prepared, split: str, *, headings: bool) -> int:
-        """Add a document with its passages, and its headings as questions for what stands under them."""
+        """Add a document with its passages, and its headings as questions about the passages under them."""
         number = len(self.documents)
         about = {"name": prepared.entry.filename, "source": source, "sha256": words_hash(prepared.text), "split": split}
         self.documents.append(about)
@@ -106,7 +109,7 @@ class _Tables:
         for (start, end, _, section), text in zip(prepared.chunks.tolist(), prepared.texts, strict=True):
             heading = shown[section] if 0 <= section < len(shown) else ""
             key = self.query(heading, -1, "heading") if headings and len(heading.split()) in _HEADING else -1
-            # the passage that is the heading itself would be found by its words alone
+            # the passage with the heading itself would be found by its words alone
             if key >= 0 and len(text.strip()) > 2 * len(heading):
                 self.headings.append((key, len(self.passages)))
             self.passages.append((number, start, end, section, key))
@@ -114,14 +117,14 @@ class _Tables:
         return number
 
     def add_rows(self, document: int, text: str, asked: Sequence[Asked]) -> None:
-        """Add the questions on a document, which keeps the group they name."""
+        """Add the questions about a document; the document gets the group that they name."""
         if asked and asked[0].group:
             self.documents[document]["group"] = asked[0].group
         for one in asked:
             self.add_row(document, text, one)
 
     def add_row(self, document: int, text: str, asked: Asked) -> None:
-        """Add a question on a document, and the passages that have its gold."""
+        """Add a question about a document, and the passages that contain its gold."""
         kind = self.kind(asked.kind)
         query = -1 if kind >= 0 else self.query(asked.asks, -1, "asked")
         row = len(self.rows)
@@ -134,14 +137,16 @@ class _Tables:
             if owner == document:
                 shared[at] += sum(max(0, min(end, span.end) - max(start, span.start)) for span in asked.gold)
         self.gold += [(row, *span) for span in asked.gold]
-        if asked.answer in _VERDICTS and not asked.kind.startswith("cuad/"):  # there all that answers is a yes
+        if asked.answer in _VERDICTS and not asked.kind.startswith(
+            "cuad/"
+        ):  # every answerable question of CUAD has the answer yes
             self.says.append((row, _VERDICTS[asked.answer]))
         elif kind < 0:  # the answers of known kinds are clauses, not short answers
             self.short += [(row, *span) for span in find_short(asked.answer, asked.gold, text)]
         self.positives += [(row, at, count) for at, count in sorted(shared.items()) if count]
 
     def pack(self, purpose: Any, notes: dict[str, Any]) -> Pack:
-        """Return the whole, in token ids."""
+        """Return the finished pack, as token ids."""
         texts = [*self.passage_texts, *self.query_texts]
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
         encoded = self._tokenizer.encode_batch(clean, add_special_tokens=False)
@@ -181,14 +186,17 @@ def gather(
     dev: float = DEV,
     tuned: Excluded | None = None,
 ) -> Pack:
-    """Return what bundles give: for training all but what is excluded; for measuring all, or what is excluded alone.
+    """Return a pack of the bundles' content.
 
-    Documents that `tuned` lists are for tuning, beside those that are drawn.
+    For training it has all documents except the excluded ones; for measuring (`measure`) all documents, or only those
+    that `excluded` lists. The documents that `tuned` lists are for tuning, in addition to those that are drawn.
     """
     materials = [read_material(root) for root in roots]
     for material in materials:
         if not measure and material.source in NEVER:
-            raise ToolkitError(f"{material.bundle.root}: {material.source} is measured on, never trained on")
+            raise ToolkitError(
+                f"{material.bundle.root}: {material.source} is never trained on; remove it, or add --measure"
+            )
     tokenizer = Tokenizer.from_file(str(find_file(TOKENIZER)))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -206,7 +214,7 @@ def gather(
         for name in sorted(material.bundle.files):
             if measure and excluded.names and not excluded.lists(name):
                 continue
-            prepared, flaw = _prepared(material, name, reader, excluded, measure=measure)
+            prepared, flaw = _prepare(material, name, reader, excluded, measure=measure)
             if prepared is None:
                 skipped[f"{material.source}: {flaw}"] += 1
                 continue
@@ -219,10 +227,10 @@ def gather(
     return tables.pack("measuring" if measure else "training", notes)
 
 
-def _prepared(
+def _prepare(
     material: Material, name: str, reader: Reader, excluded: Excluded, *, measure: bool
 ) -> tuple[Prepared | None, str]:
-    """Return a document cut into passages; else None, and why it is left out."""
+    """Return a document split into passages; or None and the reason why it is left out."""
     if not measure and excluded.lists(name):
         return None, "document on the list"
     prepared = reader.read(material.bundle, name)
@@ -234,7 +242,7 @@ def _prepared(
 
 
 def _add_grades(material: Material, numbers: Mapping[str, int], tables: _Tables) -> Counter[str]:
-    """Add the grades of a library's clauses; return how many are of clauses that are left out."""
+    """Add the grades of a library's clauses; return the number of grades of clauses that are left out."""
     skipped: Counter[str] = Counter()
     others = read_queries(material.source) if material.graded else {}
     for graded in material.graded:
@@ -258,21 +266,23 @@ def _learn_excluded(materials: Sequence[Material], excluded: Excluded) -> None:
 def draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
     """Return the documents for tuning: those with the smallest hashes of their names, the same on every machine."""
     names = [name for name in material.bundle.files if not excluded.lists(name)]
-    # by what is common to all spellings of a name: a contract is for tuning in every bundle, or in none
+    # the hash is of the part that all spellings of a name share: a contract is for tuning in every bundle, or in none
     names.sort(key=lambda name: hashlib.sha256(document_key(name).encode()).digest())
     return frozenset(names[: max(round(share * len(names)), _LEAST_DEV)] if share else ())
 
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Gather a pack and print what is in it."""
+    """Gather a pack and print its counts."""
     parser = argparse.ArgumentParser(prog="python -m training.gather", description=__doc__.partition("\n")[0])
     parser.add_argument("--bundles", nargs="+", type=Path, required=True, metavar="DIR", help="converters' bundles")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the pack (.npz)")
     parser.add_argument("--exclude", type=Path, metavar="FILE", help="documents that are not trained on (TSV)")
-    parser.add_argument("--measure", action="store_true", help="to measure on: with --exclude, only what it lists")
+    parser.add_argument(
+        "--measure", action="store_true", help="gather for measuring; with --exclude, only the documents that it lists"
+    )
     parser.add_argument("--dev", type=float, default=DEV, help=f"share of documents for tuning (default: {DEV})")
-    parser.add_argument("--tune", type=Path, metavar="FILE", help="documents that are for tuning as well (TSV)")
+    parser.add_argument("--tune", type=Path, metavar="FILE", help="further documents for tuning (TSV)")
     options = parser.parse_args(arguments)
     tuned = Excluded(read_names(options.tune)) if options.tune else None
     excluded = Excluded(read_names(options.exclude) if options.exclude else ())
@@ -285,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def describe(pack: Pack) -> list[str]:
-    """Return what is in a pack, a line each."""
+    """Return the counts of a pack as lines."""
     lines = []
     for source in dict.fromkeys(document["source"] for document in pack.documents):
         for split in ("train", "dev"):

@@ -1,4 +1,4 @@
-"""What a training stands on: the documents and questions of a pack that it may see."""
+"""The documents and questions of a pack that a training may use."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from training.sampling import Examples
 
 @dataclass(frozen=True)
 class Ground:
-    """A pack for training, and what of it is left out."""
+    """A pack for training, without the kinds and queries that are held out."""
 
     pack: Pack
     device: torch.device
     split: tuple[str, ...] = ("train",)
     leave_out: frozenset[str] = frozenset()
-    """Kinds that are not asked."""
+    """The kinds of questions that are not trained on."""
     kept_back: frozenset[int] = frozenset()
-    """Queries on a library of clauses that are not trained on."""
+    """The library queries that are not trained on."""
 
     def __post_init__(self) -> None:
-        """Refuse a pack that is for measuring."""
+        """Raise an error if the pack is for measuring."""
         if self.pack.purpose != "training":
-            raise ToolkitError("this pack is for measuring: nothing of it may be trained on")
+            raise ToolkitError("this pack is for measuring, so it must not be trained on; gather one without --measure")
 
     @cached_property
     def texts(self) -> Texts:
-        """All texts, on the device."""
+        """All texts of the pack, on the device."""
         return Texts(self.pack.tokens, self.pack.ends, self.device)
 
     @cached_property
     def examples(self) -> Examples:
-        """The questions, ready to be drawn from."""
+        """The questions, from which batches are drawn."""
         return Examples(self.pack, split=self.split, leave_out=self.leave_out)
 
     @cached_property
     def library(self) -> Library | None:
-        """The graded queries; None where there are none."""
+        """The graded library queries; None if there are none."""
         return Library(self.pack, without=self.kept_back) if len(self.pack.grades) else None

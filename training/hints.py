@@ -1,11 +1,11 @@
-"""What kind of question is asked, told from its vector, and which kinds a passage answers, told from its own.
+"""Trains classifiers of vectors: of questions by kind, and of passages by the kinds that they answer.
 
 python -m training.hints --pack pack.npz --adapter models/embedders/weights/legal.safetensors --out models/weights/kinds
 
-A question in words that nobody trained on is read better beside the words of the kind it is taken for. The wordings for
-training are told apart by classifiers that have not seen them, so that a reader learns how far a hint is to be trusted.
-Which passages answer a question of a known kind is told by a second linear classifier, for drafts: it costs nothing
-where the passages' vectors are there.
+A question in words outside the training data is read better together with the wording of its predicted kind (a hint).
+Each training wording is classified by a classifier that was not trained on it, so that the reader learns how reliable
+hints are. A second linear classifier predicts which passages answer a question of a known kind; drafts use it, since it
+takes no time where the passages have vectors.
 """
 
 from __future__ import annotations
@@ -30,43 +30,54 @@ from training.tensors import Array, read_tensors
 from training.windows import Tokens
 
 LEAST = 0.4
-"""How likely a kind must be for its words to be shown."""
+"""The least probability of a kind whose wording is shown to the reader."""
 BETWEEN = 1064
-"""What stands between a question and its hint: a vertical bar in BERT's vocabulary."""
+"""The token between a question and its hint: a vertical bar in BERT's vocabulary."""
 _FOLDS = 5
-"""Classifiers that each leave out another share of the wordings: four fifths tell the rest nearly as well as all."""
+"""The number of classifiers that each leave out another part of the wordings: four fifths of them classify the rest
+nearly as well as all.
+"""
 _PRINTED: tuple[Role, ...] = ("train", "test", "asked")
 _DECAY = 3e-5
-"""Of 1e-3 to 1e-5 the least that is as good on wordings for testing (0.85 of them are told apart)."""
+"""The weight decay: of values from 1e-3 to 1e-5, the least that is as good on test wordings (0.85 are classified
+right).
+"""
 
 _SPOT_STEPS, _SPOT_RATE, _SPOT_DECAY = 400, 0.1, 0.3
-"""Of decays of 0.1, 0.3 and 1 the second tells best which documents for tuning answer (AUROC 0.941 and 0.934 on CUAD
-and ContractNLI; 0.932 and 0.924 where only passages are learned, 0.902 and 0.928 where only documents are)."""
+"""Steps, rate and decay of the fit. Of the decays 0.1, 0.3 and 1 the second has the best AUROC on the documents for
+tuning: 0.941 on CUAD and 0.934 on ContractNLI. It is 0.932 and 0.924 if the loss is on passages alone, and 0.902 and
+0.928 if it is on documents alone.
+"""
 _TRUSTED = 5.0
-"""How far a kind's own curve is kept near that of all; 2 and 10 give the same on the documents for tuning."""
+"""The penalty that keeps a kind's calibration near that of all kinds; 2 and 10 are as good on the documents for
+tuning.
+"""
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """A linear classifier of questions' vectors, and how each kind's benchmark asks."""
+    """A linear classifier of questions' vectors, and the wording of each kind in its benchmark."""
 
     weight: Array
     bias: Array
     words: list[Tokens]
 
     def of(self, vectors: Tensor) -> Ints:
-        """Return the kind of each question; -1 where none is likely enough."""
+        """Return the kind of each question; -1 if none is likely enough."""
         return _likely(vectors, torch.from_numpy(self.weight), torch.from_numpy(self.bias))
 
     def beside(self, question: Tokens, kind: int) -> Tokens:
-        """Return a question's tokens with those of its kind; alone where it is of none, or asked in these words."""
+        """Return a question's tokens, followed by those of its kind.
+
+        Alone if it has no kind or is asked in the same words.
+        """
         if kind < 0 or np.array_equal(question, self.words[kind]):
             return question
         return np.concatenate([question, np.array([BETWEEN], np.uint16), self.words[kind]])
 
 
 def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
-    """Return what tells kinds apart, and the kind that each query of the pack is taken for without having been seen."""
+    """Return the classifier of kinds, and the kind of each query, predicted by a classifier not trained on it."""
     vectors, kinds = queries.detach().float().cpu(), torch.from_numpy(pack.queries[:, 1])
     role = np.array(ROLES)[pack.queries[:, 2]]
     known = np.flatnonzero(np.isin(role, ("own", "train")) & (pack.queries[:, 1] >= 0))
@@ -82,7 +93,7 @@ def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
 
 @dataclass(frozen=True)
 class Spots:
-    """A linear classifier of passages' vectors, and how far a document's odds are to be trusted, kind by kind."""
+    """A linear classifier of passages' vectors, with a calibration for each kind."""
 
     weight: Array
     bias: Array
@@ -91,13 +102,14 @@ class Spots:
 
 
 def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
-    """Return what tells, from a passage's vector, which kinds of questions it answers.
+    """Return a classifier that predicts from a passage's vector the kinds of questions that it answers.
 
-    What classifiers that have not seen a document say of it teaches how far each kind is told apart: where hardly,
-    neither a passage nor an absence is sure.
+    The calibration of each kind is fitted on predictions for documents that the predicting classifier was not trained
+    on. If a kind is predicted badly, its probabilities are near the middle, so that neither an answer nor an absence is
+    certain.
     """
     owner = torch.from_numpy(pack.passages[:, 0]).to(vectors.device)
-    asked, answers, gold = _spotted(pack, vectors.device)
+    asked, answers, gold = _tabulate_kinds(pack, vectors.device)
     unseen = torch.zeros_like(asked)
     folds = np.random.default_rng(0).permutation(len(documents)) % _FOLDS
     for fold in range(_FOLDS):
@@ -117,8 +129,8 @@ def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
     return Spots(weight.cpu().numpy(), bias.cpu().numpy(), *np.array(curves, np.float32).T)
 
 
-def _spotted(pack: Pack, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return which kinds each document is asked for, which it answers, and which each passage has gold of."""
+def _tabulate_kinds(pack: Pack, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Return three tables: the kinds asked of each document, those that it answers, those of each passage's gold."""
     shape = len(pack.documents), len(pack.kinds)
     asked, answers = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
     for document, kind, _, impossible in pack.rows[pack.rows[:, 1] >= 0]:
@@ -136,7 +148,7 @@ def _only(asked: Tensor, documents: Ints) -> Tensor:
 
 
 def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
-    """Fit to which passage has gold in it, and as much to whether one of a document has: by their odds together."""
+    """Fit a classifier to the passages' gold, and to the documents' answers by the soft maximum over their passages."""
     classifier = torch.nn.Linear(vectors.shape[1], asked.shape[1], device=vectors.device)
     torch.nn.init.zeros_(classifier.weight)
     torch.nn.init.constant_(classifier.bias, -5.0)
@@ -154,7 +166,7 @@ def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, g
 
 
 def _curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
-    """Return slope and offset of the logistic curve that makes what is known likeliest, near the usual one."""
+    """Return slope and offset of the logistic curve of greatest likelihood, penalised by the distance to `usual`."""
     table, curve = np.stack([odds, np.ones(len(odds))], axis=1), usual.copy()
     for _ in range(30):
         likely = 1 / (1 + np.exp(-np.clip(table @ curve, -60, 60)))
@@ -177,7 +189,7 @@ def _mean_loss(odds: Tensor, truth: Tensor, counts: Tensor) -> Tensor:
 
 
 def usual_of(pack: Pack) -> list[float]:
-    """Return the log-odds that a document to train on answers a question of each kind; one of each is added."""
+    """Return the log-odds that a training document answers a question of each kind, with one added to both counts."""
     rows = pack.rows[np.isin(pack.rows[:, 0], pack.documents_of("train"))]
     answers = [rows[rows[:, 1] == kind, 3] == 0 for kind in range(len(pack.kinds))]
     return [round(float(np.log((some.sum() + 1) / ((~some).sum() + 1))), 2) for some in answers]
@@ -205,7 +217,7 @@ def _fit(vectors: Tensor, kinds: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the classifier, and print how many wordings that were not trained on it tells apart."""
+    """Write the classifier, and print the share of wordings outside the training data that it classifies right."""
     parser = argparse.ArgumentParser(prog="python -m training.hints", description=(__doc__ or "").partition("\n")[0])
     _cli.add_inputs(parser)
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")
@@ -229,7 +241,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         right, any_ = taken[some] == pack.queries[some, 1], taken[some] >= 0
         share, right = np.mean(any_), np.sum(right[any_]) / max(1, np.sum(any_))
         print(f"{role}: {some.sum()} wordings, {share:.2f} taken for a kind, {right:.2f} of them rightly")
-    from training.questions import read_wordings  # needs the converters, which a machine for training may lack
+    from training.questions import (
+        read_wordings,
+    )  # imported here, since it needs the converters, which a machine for training may lack
 
     wordings = {source: read_wordings(source) for source in {kind.partition("/")[0] for kind in pack.kinds}}
     asks = [wordings[kind.partition("/")[0]][kind.partition("/")[2]].own for kind in pack.kinds]

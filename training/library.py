@@ -1,4 +1,4 @@
-"""A library of graded clauses: each clause is a document, and as near to a query as its nearest passage."""
+"""A library of graded clauses: each clause is a document, and its score for a query is that of its best passage."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from training.pack import Ints, Pack
 from training.sampling import Random
 
 _DRAWN = {4: 4, 3: 4, 2: 3, 1: 5, 0: 8}
-"""Clauses of each grade that a query is shown with: the few good ones, what nearly is, and what is not."""
+"""The number of clauses of each grade that are drawn with a query."""
 _GAIN = {4: 4.0, 3: 3.0, 2: 1.0}
-"""What a clause of each grade should have of the whole: a grade of one is beside the point, and two is half a yes."""
+"""The target weight of a clause by its grade; a clause of grade 1 or 0 has none."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Queries of a step, each with clauses and the share that each clause should have."""
+    """The queries of a step, each with clauses and the target share of each clause."""
 
     queries: Ints
-    """Numbers of texts."""
+    """The numbers of the queries' texts."""
     clauses: list[Ints]
-    """Documents, by query."""
+    """The documents that are clauses, by query."""
     shares: list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]
 
 
-def kept_queries(pack: Pack, share: float, fold: int = 0) -> frozenset[int]:
-    """Return the queries that are kept for measuring: about this share, told by their words, so always the same.
+def hold_out_queries(pack: Pack, share: float, fold: int = 0) -> frozenset[int]:
+    """Return the held-out queries: about this share, chosen by a hash of their words, so always the same.
 
-    Each fold keeps others, so that with a share of a fifth five trainings measure every query once.
+    Each fold holds out other queries, so that with a share of a fifth, five trainings measure every query once.
     """
     queries = {int(query) for query in pack.grades[:, 0]} if share else set()
     return frozenset(q for q in queries if fold <= _place(pack, q) / share < fold + 1)
 
 
 def _place(pack: Pack, query: int) -> float:
-    """Return a number from 0 to 1 that the words of a query give."""
+    """Return a number from 0 to 1 that is a hash of a query's words."""
     words = pack.text(int(pack.queries[query, 0])).tobytes()
     return hashlib.sha256(words).digest()[0] / 256
 
 
 class Library:
-    """The graded queries of a pack, but for those that are kept for measuring."""
+    """The graded queries of a pack, without the held-out ones."""
 
     def __init__(self, pack: Pack, *, without: frozenset[int] = frozenset()) -> None:
         self.pack = pack
@@ -60,7 +60,7 @@ class Library:
             if query not in without and any(grade >= 2 for grade in grades):
                 self.graded[query] = {grade: np.array(documents, np.int64) for grade, documents in grades.items()}
         self.words = {query: [query] for query in self.graded}
-        """Each query with its other words."""
+        """Each query with its other wordings."""
         for query, other in pack.also.tolist():
             if query in self.words:
                 self.words[query].append(other)
@@ -97,7 +97,7 @@ def library_loss(
     merged: Mapping[str, Tensor],
     temperature: float,
 ) -> Tensor:
-    """Return how far the nearness of clauses is from their grades, query by query."""
+    """Return the cross-entropy between the scores of clauses and their target shares, averaged over queries."""
     drawn = library.draw(count, random)
     device = texts.ids.device
     documents, place = np.unique(np.concatenate(drawn.clauses), return_inverse=True)

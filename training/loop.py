@@ -1,4 +1,4 @@
-"""Steps of a training: the rate rises and falls, long gradients are cut, and the weights of late steps are averaged."""
+"""The steps of a training: a one-cycle learning rate, gradient clipping, and averaged weights."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import torch
 from torch import Tensor, nn
 
 _LONGEST = 1.0
-"""Norm of a step's gradient, at most: a single odd batch must not throw the weights about."""
+"""The greatest norm of a step's gradient: a single unusual batch must not change the weights much."""
 
 
 class Pace(Protocol):
-    """What a recipe says of its steps."""
+    """The part of a recipe that a loop needs."""
 
     @property
     def rate(self) -> float:
-        """The highest rate of learning."""
+        """The highest learning rate."""
 
     @property
     def average(self) -> float:
-        """How much of the averaged weights is kept at each step; 0: the last weights are taken as they are."""
+        """The decay of the moving average of the weights, per step; 0 = the last weights are used."""
 
 
 class Loop:
-    """Makes steps, then puts the averaged weights in place."""
+    """Makes steps, and finally replaces the weights by their averages."""
 
     def __init__(self, module: nn.Module, pace: Pace, *, steps: int) -> None:
         self._parameters = [p for p in module.parameters() if p.requires_grad]
@@ -36,7 +36,7 @@ class Loop:
         )
 
     def step(self, loss: Tensor) -> float:
-        """Learn from a loss and return its size."""
+        """Make one step of gradient descent; return the loss as a number."""
         self._optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._parameters, _LONGEST)
@@ -48,7 +48,7 @@ class Loop:
         return float(loss.detach())
 
     def settle(self) -> None:
-        """Put the averages in the place of the last weights."""
+        """Replace the last weights by the averages."""
         with torch.no_grad():
             for average, parameter in zip(self._averages, self._parameters, strict=False):
                 parameter.copy_(average)

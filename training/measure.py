@@ -1,7 +1,7 @@
-"""How well vectors and scores find answers, the right document given.
+"""Metrics of vectors and scores, within the right document.
 
-These figures choose between trainings. They are of passages as they are cut, by meaning alone; what the whole pipeline
-makes of the weights is measured with `evaluate_rag.py`.
+They are for choosing between trainings. They apply to single passages and to vectors alone; the effect of the weights
+on the whole pipeline is measured with `evaluate_rag.py`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from training.pack import ROLES, Ints, Pack, Role
 
-DEPTHS = (1, 8, 64)  # as the figures of the papers
+DEPTHS = (1, 8, 64)  # as in the papers' tables
 
 Scores = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A question in certain words on a document."""
+    """A question in a certain wording, about a document."""
 
     row: int
     query: int
@@ -33,7 +33,10 @@ class Ask:
 
 
 def asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> list[Ask]:
-    """Return the questions of a pack in words of one role; of many wordings `each`, which the row's number chooses."""
+    """Return the questions of a pack in wordings of one role.
+
+    If there are many, `each` of them, chosen by the row's number.
+    """
     gold: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for row, start, end in pack.gold.tolist():
         gold[row].append((start, end))
@@ -66,7 +69,7 @@ def characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
 
 
 def table(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
-    """Return, for each source and for all of them, n and the means of the figures in percent."""
+    """Return, for each source and for all together, n and the mean figures in percent."""
     groups: dict[str, list[list[float]]] = defaultdict(list)
     for ask, order in zip(wanted, ranked, strict=True):
         if ask.impossible or not ask.gold:
@@ -78,13 +81,13 @@ def table(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str
 
 
 def group_of(pack: Pack, ask: Ask) -> str:
-    """Return the benchmark of a question; LegalBench-RAG's documents have theirs in front of their names."""
+    """Return the benchmark of a question; in LegalBench-RAG, the documents' names begin with it."""
     document = pack.documents[ask.document]
     return str(document.get("group") or document["source"])
 
 
 def joined(near: Scores, judged: Scores, *, dense: float) -> Scores:
-    """Return both scores in standard deviations among the passages, added."""
+    """Return the sum of both scores, each in standard deviations among the passages."""
     return _standard(judged) + dense * _standard(near)
 
 
@@ -94,14 +97,17 @@ def _standard(values: Scores) -> Scores:
 
 
 def auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
-    """Return how likely a score of a question with an answer is above one without; None where one kind lacks."""
+    """Return the probability that a question with an answer scores higher than one without.
+
+    None if one sort is missing.
+    """
     if not len(yes) or not len(no):
         return None
     values = np.concatenate([yes, no])
     order = np.argsort(values, kind="stable")
     ranks = np.empty(len(values))
     ranks[order] = np.arange(1, len(values) + 1)
-    for value in np.unique(values):  # equals share their ranks
+    for value in np.unique(values):  # equal values share their ranks
         same = values == value
         if same.sum() > 1:
             ranks[same] = ranks[same].mean()
@@ -109,7 +115,7 @@ def auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
 
 
 def abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]:
-    """Return right abstentions and false refusals at the threshold where they are best balanced."""
+    """Return right abstentions and false refusals at the threshold with the best balance of both."""
     best = max(sorted([*yes, *no]), key=lambda cut: np.mean(np.array(no) < cut) - np.mean(np.array(yes) < cut))
     return float(np.mean(np.array(no) < best)), float(np.mean(np.array(yes) < best))
 
@@ -118,9 +124,9 @@ def abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]
 
 
 def library_ndcg(pack: Pack, near: Scores, queries: Sequence[int], depths: tuple[int, ...] = (5, 10)) -> list[float]:
-    """Return nDCG with the grade as gain, over the clauses that were graded for each query.
+    """Return nDCG with the grade as gain, over the graded clauses of each query.
 
-    `near` has a row for each query and the score of each passage. Nobody said what the other clauses are worth.
+    `near` has one row for each query, with the score of each passage. Clauses without a grade are ignored.
     """
     figures = []
     for at, query in enumerate(queries):

@@ -1,4 +1,4 @@
-"""Wrong passages that look right: those that the network, as it is now, ranks first."""
+"""Finds hard negatives: wrong passages that the network in its present state ranks high."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from training.pack import Ints
 from training.sampling import Examples, Row
 
 FIRST = 40
-"""How many wrong passages of a document are kept, the likeliest first."""
+"""The number of wrong passages of a document that are kept, the highest-ranked first."""
 
 
 def mine(
     examples: Examples, rows: Sequence[Row], passages: Tensor, queries: Tensor, *, first: int = FIRST
 ) -> list[Ints]:
-    """Return, for each question, the wrong passages of its document, the likeliest first, over all its wordings."""
+    """Return, for each question, the wrong passages of its document, highest-ranked first, over all its wordings."""
     device = passages.device
     middles = {
         kind: queries[torch.from_numpy(numbers).to(device)].mean(0) for kind, numbers in examples.wordings.items()
@@ -36,7 +36,7 @@ def mine(
         asked = [middles[rows[at].kind] if rows[at].kind >= 0 else queries[rows[at].query] for at in members]
         near = torch.stack(asked) @ passages[span].T
         near = near.masked_fill(torch.from_numpy(~allowed).to(device), -torch.inf)
-        # all questions of a document at once, on the device: row by row it took half of a training's time
+        # all questions of a document at once, on the device: row by row, this took half of the training time
         best = near.topk(min(first, near.shape[1])).indices.cpu().numpy()
         for place, at in enumerate(members):
             wrong[at] = best[place, : min(first, len(rows[at].others))] + span.start

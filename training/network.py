@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 in PyTorch, frozen, with low-rank weights beside each of its products that are trained."""
+"""all-MiniLM-L6-v2 in PyTorch, frozen, with trainable low-rank weights beside each of its products."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from torch import Tensor, nn
 from training.tensors import Array
 
 _HEAD = 32
-"""Numbers of an attention head."""
-CLS, SEP = 101, 102  # of BERT's vocabulary
-_EPSILON = 1e-12  # as the model's own config.json has it
+"""The numbers of an attention head."""
+CLS, SEP = 101, 102  # token ids of BERT's vocabulary
+_EPSILON = 1e-12  # from the model's own config.json
 _PRODUCTS = (
     "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
     "intermediate.dense", "output.dense",
 )  # fmt: skip
 _ROOM = 98_304
-"""Tokens, filling included, that run at once."""
+"""The most tokens in one batch, padding included."""
 MOST = 256
-"""Tokens of a text, or of a pair, with its marks."""
+"""The most tokens of a text, or of a pair, with special tokens."""
 _STEP = 16
-"""Tokens that a batch is filled up to a multiple of."""
+"""The length of a batch is padded to a multiple of this number of tokens."""
 LABELS = 6
-"""Numbers for each token of a window: inside, start and end of the quote, then of the short answer."""
+"""The numbers for each token of a window: inside, start and end of the quote, then the same of the short answer."""
 LEAST_INSIDE = 1e-3
-"""The least sum of shares by which a mean is divided: a window without a quote has next to none."""
+"""The least sum of weights that a mean is divided by: in a window without a quote the sum is nearly 0."""
 ASKED = 64
-"""Tokens of a question beside a passage, at most."""
+"""The most tokens of a question in a pair."""
 
 
 def products(weights: Mapping[str, object]) -> list[str]:
@@ -40,12 +40,12 @@ def products(weights: Mapping[str, object]) -> list[str]:
 
 
 def layers_of(weights: Mapping[str, object]) -> int:
-    """Return how many layers there are."""
+    """Return the number of layers."""
     return len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
 
 
 class Encoder(nn.Module):
-    """Token ids to states; `down` and `up` are trained, everything else stays as it is."""
+    """Computes token states from token ids; `down` and `up` are trained, all other weights are frozen."""
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Encoder(nn.Module):
         return weight
 
     def merged(self, strength: float = 1.0) -> dict[str, Tensor]:
-        """Return the products' weights with so much of the low-rank ones added."""
+        """Return the products' weights, plus the low-rank weights times a factor."""
         flat = {name: _flat(name) for name in self.names}
         return {n: self.w(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
 
@@ -103,7 +103,7 @@ class Encoder(nn.Module):
     def _norm(self, state: Tensor, name: str) -> Tensor:
         return f.layer_norm(state, (self.width,), self.w(f"{name}.weight"), self.w(f"{name}.bias"), _EPSILON)
 
-    # ---------------------------------------------------------------- texts
+    # ---------------------------------------------------------------- embeddings
 
     def embed(self, texts: Texts, numbers: Tensor, *, merged: Mapping[str, Tensor] | None = None) -> Tensor:
         """Return a unit vector for each text, in order."""
@@ -119,7 +119,7 @@ class Encoder(nn.Module):
 
 
 class Judge(nn.Module):
-    """Question and passage read together; a score that is high where the passage answers."""
+    """Reads question and passage together, and returns a score that is high if the passage answers."""
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
@@ -149,8 +149,8 @@ class Judge(nn.Module):
 class Reader(nn.Module):
     """Reads a question and a window together.
 
-    It returns a score as a `Judge` does, the log-odds that the answer is yes, and for each token whether it is inside
-    the quote that answers, begins it or ends it, and the same for the short answer in the quote.
+    It returns a score like a `Judge`, the log-odds that the answer is yes, and for each token whether it is inside the
+    quote that answers, begins it or ends it, and the same for the short answer in the quote.
     """
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
@@ -164,18 +164,18 @@ class Reader(nn.Module):
             for layer in (self.head, self.says):
                 layer.weight.copy_(torch.randn(layer.weight.shape, generator=maker) * 0.02)
                 layer.bias.zero_()
-            if "head.weight" in weights:  # the score begins as that of the reranker below
+            if "head.weight" in weights:  # the head starts with the weights of the reranker's head
                 self.head.weight.copy_(torch.from_numpy(weights["head.weight"]))
                 self.head.bias.copy_(torch.from_numpy(weights["head.bias"]))
             self.spans.weight.copy_(torch.randn(self.spans.weight.shape, generator=maker) * 0.02)
-            self.spans.bias.fill_(-2.0)  # few tokens are an answer's
+            self.spans.bias.fill_(-2.0)  # few tokens are part of an answer
 
     def forward(
         self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return scores, the odds of a yes, and for each token inside, start, end of quote and short answer.
+        """Return the scores, the log-odds of a yes, and six numbers for each token (see LABELS).
 
-        Yes or no is read from the first token and from the quote: the mean of the tokens that are likely inside it.
+        Yes or no is computed from the first token and from the quote: the mean of the tokens that are likely inside it.
         """
         with half(ids.device):
             state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
@@ -188,7 +188,7 @@ class Reader(nn.Module):
 
 
 class Texts:
-    """All texts of a pack on the device, each with its marks, filled up to one length."""
+    """All texts of a pack on the device, each with special tokens, padded to one length."""
 
     def __init__(self, tokens: npt.NDArray[np.uint16], ends: npt.NDArray[np.int64], device: torch.device) -> None:
         starts = np.concatenate([[0], ends[:-1]])
@@ -202,19 +202,19 @@ class Texts:
         self.lengths = torch.from_numpy(lengths + 2).to(device)
 
     def batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the ids of texts, and where they are not filling."""
+        """Return the ids of texts, and the mask of the tokens that are not padding."""
         lengths = self.lengths[numbers]
         longest = padded(int(lengths.max()))
         mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
         return self.ids[numbers, :longest].long(), mask
 
     def pair_lengths(self, questions: Tensor, passages: Tensor) -> Tensor:
-        """Return how long pairs are: one mark in the middle serves both."""
+        """Return the lengths of pairs: the two texts share the special token between them."""
         asked = self.lengths[questions].clamp(max=ASKED)
         return (asked + self.lengths[passages] - 1).clamp(max=MOST)
 
     def pairs(self, questions: Tensor, passages: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the ids of pairs, where they are not filling, and which are the passage's."""
+        """Return the ids of pairs, the mask of tokens that are not padding, and the mask of the passage's tokens."""
         asked = self.lengths[questions].clamp(max=ASKED)[:, None]
         total = self.pair_lengths(questions, passages)[:, None]
         at = torch.arange(padded(int(total.max())), device=asked.device)[None, :]
@@ -227,7 +227,7 @@ class Texts:
 
 
 def padded(length: int) -> int:
-    """Return a length of few different ones: an accelerator prepares itself for each shape that it meets."""
+    """Return a padded length: there are few different ones, since an accelerator prepares for each new shape."""
     return min(MOST, -(-length // _STEP) * _STEP)
 
 
@@ -236,12 +236,12 @@ def _mean(state: Tensor, mask: Tensor) -> Tensor:
 
 
 def half(device: torch.device) -> torch.autocast:
-    """Return the context in which an accelerator computes in bfloat16; a processor stays in single precision."""
+    """Return the context in which an accelerator computes in bfloat16; a CPU stays in single precision."""
     return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
 
 
 def _rooms(lengths: Sequence[int]) -> list[slice]:
-    """Return batches of texts, the longest first, that fit into the room."""
+    """Return batches of texts, the longest first, each within the limit of tokens."""
     rooms, at = [], 0
     while at < len(lengths):
         count = max(1, _ROOM // lengths[at])
@@ -251,7 +251,7 @@ def _rooms(lengths: Sequence[int]) -> list[slice]:
 
 
 def lowrank(encoder: Encoder, strength: float = 1.0) -> dict[str, Array]:
-    """Return what was trained, by name: `up @ down` is what is added to a weight."""
+    """Return the trained weights by name; `up @ down` is added to a weight."""
     arrays: dict[str, Array] = {}
     for name in encoder.names:
         key = _flat(name)
@@ -261,7 +261,7 @@ def lowrank(encoder: Encoder, strength: float = 1.0) -> dict[str, Array]:
 
 
 def load(encoder: Encoder, low: Mapping[str, Array]) -> None:
-    """Put low-rank weights of the encoder's own rank in place of those it has."""
+    """Replace the low-rank weights of an encoder by others of the same rank."""
     with torch.no_grad():
         for name in encoder.names:
             encoder.down[_flat(name)].copy_(torch.from_numpy(low[f"{name}.down"]))
@@ -269,7 +269,7 @@ def load(encoder: Encoder, low: Mapping[str, Array]) -> None:
 
 
 def start_from(module: Encoder | Judge | Reader, arrays: Mapping[str, Array]) -> None:
-    """Put trained arrays, low-rank weights and heads, in place of those that a network has; none changes nothing."""
+    """Replace the low-rank weights and heads of a network by trained ones; None changes nothing."""
     if not arrays:
         return
     load(module if isinstance(module, Encoder) else module.encoder, arrays)
@@ -280,7 +280,7 @@ def start_from(module: Encoder | Judge | Reader, arrays: Mapping[str, Array]) ->
 
 
 def merge(weights: Mapping[str, Array], low: Mapping[str, Array], strength: float = 1.0) -> dict[str, Array]:
-    """Return weights with low-rank ones added."""
+    """Return the weights plus low-rank weights times a factor."""
     merged = dict(weights)
     for name in products(weights):
         merged[f"{name}.weight"] = weights[f"{name}.weight"] + strength * low[f"{name}.up"] @ low[f"{name}.down"]

@@ -1,6 +1,7 @@
-"""What training reads: passages, questions and which answers which, as token ids in one file.
+"""The input of training: passages, questions and their answers, as token ids in one file.
 
-A pack is gathered where the bundles are (`training.gather`) and read where the accelerator is: it needs numpy alone.
+A pack is gathered where the bundles are (`training.gather`), and read where the accelerator is; there it needs numpy
+alone.
 """
 
 from __future__ import annotations
@@ -18,53 +19,58 @@ from exhibit.schemas.errors import BundleError
 
 FORMAT = "exhibit-pack/1"
 MOST_TOKENS = 254
-"""Tokens kept of a text: the model reads 256, and its first and last mark the ends."""
+"""The tokens kept of a text: the model reads 256, of which the first and the last are special tokens."""
 
 Ints = npt.NDArray[np.int64]
 Role = Literal["own", "train", "test", "heading", "library", "asked"]
 ROLES: tuple[Role, ...] = ("own", "train", "test", "heading", "library", "asked")
-"""Where a question comes from: the converter's wording, ours for training or testing, a heading, ACORD, a row."""
+"""The origins of a query: the converter's wording, a wording for training or testing, a heading, ACORD, a bundle's
+row.
+"""
 Purpose = Literal["training", "measuring"]
 
 
 @dataclass
 class Pack:
-    """Tables that point into each other by row; passages of a document stand together, in reading order."""
+    """Tables whose columns are row numbers of each other.
+
+    The passages of a document are consecutive, in reading order.
+    """
 
     purpose: Purpose
     documents: list[dict[str, Any]]
-    """name, source, sha256, split (train or dev) of each document."""
+    """For each document: name, source, sha256, split (train or dev)."""
     kinds: list[str]
-    """`source/kind`, as `cuad/Governing Law`."""
+    """The kinds as `source/kind`, such as `cuad/Governing Law`."""
     passages: Ints
-    """document, start, end, section, heading: one row a passage; its text has the same number. heading = -1: none."""
+    """Columns: document, start, end, section, heading (-1 = none). A passage's text has the same number as its row."""
     queries: Ints
-    """text, kind, role: kind = -1 where a question is of none."""
+    """Columns: text, kind (-1 = none), role."""
     rows: Ints
-    """document, kind, query, impossible: a question of a bundle; query = its own words, -1 where it has a kind."""
+    """Columns: document, kind, query (the row's own words; -1 if it has a kind), impossible. One row per question."""
     gold: Ints
-    """row, start, end: where the answers stand in the document."""
+    """Columns: row, start, end: the spans of the answers in the document."""
     positives: Ints
-    """row, passage, characters: which passages have gold in them, and how much."""
+    """Columns: row, passage, characters: the passages that contain gold, and the number of gold characters."""
     headings: Ints
-    """query, passage: what stands under a heading."""
+    """Columns: query, passage: the passages under a heading."""
     grades: Ints
-    """query, document, grade: a library of clauses."""
+    """Columns: query, document, grade: a library of clauses."""
     tokens: npt.NDArray[np.uint16]
     ends: Ints
-    """Where each text ends among the tokens; passages first."""
+    """The end of each text among the tokens; the passages' texts come first."""
     also: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    """query, query: other words for a query on a library of clauses, to train on."""
+    """Columns: query, query: other wordings of a library query, for training."""
     places: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    """start, end of each token of the passages, in characters of its passage: what a reader is taught by."""
+    """Columns: start, end of each token of the passages, in characters of its passage; for training a reader."""
     short: Ints = field(default_factory=lambda: np.zeros((0, 3), np.int64))
-    """row, start, end: where the short answer stands inside a row's gold."""
+    """Columns: row, start, end: the span of the short answer inside a row's gold."""
     says: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    """row, verdict: 1 if the answer to a yes-or-no question is yes, 0 if it is no."""
+    """Columns: row, verdict: 1 if the answer to a yes-or-no question is yes, 0 if it is no."""
     notes: dict[str, Any] = field(default_factory=dict)
 
     def text(self, number: int) -> npt.NDArray[np.uint16]:
-        """Return the token ids of a text, without marks."""
+        """Return the token ids of a text, without special tokens."""
         return self.tokens[self.ends[number - 1] if number else 0 : self.ends[number]]
 
     def documents_of(self, split: str) -> Ints:
@@ -72,20 +78,20 @@ class Pack:
         return np.array([n for n, document in enumerate(self.documents) if document["split"] == split], np.int64)
 
     def passages_of(self, document: int) -> slice:
-        """Return where a document's passages stand."""
+        """Return the slice of a document's passages."""
         owners = self.passages[:, 0]
         return slice(int(np.searchsorted(owners, document)), int(np.searchsorted(owners, document, side="right")))
 
 
 def is_called(kind: str, names: Set[str]) -> bool:
-    """Return whether one of the names is a kind's: `cuad/Rofr/Rofo/Rofn`, or without its benchmark."""
+    """Return whether one of the names means a kind: `cuad/Rofr/Rofo/Rofn`, or the same without its benchmark."""
     return kind in names or kind.partition("/")[2] in names
 
 
 _ARRAYS = [f.name for f in fields(Pack) if f.name not in {"purpose", "documents", "kinds", "notes"}]
 
 _LATER = {"also", "places", "short", "says"}
-"""Arrays that packs of before do not have."""
+"""Arrays that packs of earlier formats lack."""
 
 
 def save_pack(pack: Pack, path: Path) -> None:
@@ -104,9 +110,11 @@ def load_pack(path: Path) -> Pack:
             told = json.loads(archive["about"].tobytes())
             arrays = {name: archive[name] for name in _ARRAYS if name in archive or name not in _LATER}
     except (OSError, KeyError, ValueError) as error:
-        raise BundleError(f"{path}: not a pack: {error}; make one with python -m training.gather") from error
+        raise BundleError(f"{path}: not a pack: {error}; make a pack with python -m training.gather") from error
     if told.get("format") != FORMAT:
-        raise BundleError(f"{path}: format {told.get('format')!r}, expected {FORMAT!r}; gather it again")
+        raise BundleError(
+            f"{path}: its format is {told.get('format')!r}, expected {FORMAT!r}; gather it again with training.gather"
+        )
     wide = {name: array if name == "tokens" else array.astype(np.int64) for name, array in arrays.items()}
     return Pack(told["purpose"], told["documents"], told["kinds"], notes=told["notes"], **wide)
 

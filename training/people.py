@@ -1,12 +1,12 @@
-"""Writes the questions that people would ask as a table with its documents, for `exhibit convert table`.
+"""Writes the questions that people wrote as a table with its documents, for `exhibit convert table`.
 
     python -m training.people --data FOLDER --out FOLDER
     exhibit convert table --source FOLDER/questions.jsonl --documents FOLDER/documents --as is --name people \\
       --out datasets_out/people
 
-`people/questions.jsonl` has a question a line: its document, the short answer, and where the words that answer it stand
-in the document's text. The words themselves are not there: documents belong to others, and --data names the folder with
-CUAD, ContractNLI and MAUD as their authors published them. The lessons are our own.
+`people/questions.jsonl` has one question per line: its document, the short answer, and the spans of the words that
+answer in the document's text. It does not contain these words, since the documents belong to others; --data names the
+folder with CUAD, ContractNLI and MAUD as their authors published them. The lessons are this project's own documents.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the table and its documents."""
     parser = argparse.ArgumentParser(prog="python -m training.people", description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="has the folders cuad, contractnli, maud"
+        "--data", type=Path, required=True, metavar="DIR", help="the folder with the folders cuad, contractnli, maud"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="for questions.jsonl and documents/")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="the folder for questions.jsonl and documents/"
+    )
     options = parser.parse_args(arguments)
     count = write_table(options.data, options.out)
     print(f"{count} questions: {options.out / 'questions.jsonl'}; documents: {options.out / 'documents'}")

@@ -1,7 +1,7 @@
-"""What CUAD's authors publish of a model: precision and recall over all confidences, by the rules of their script.
+"""The metrics of CUAD's authors: precision and recall over all confidences, by the rules of their script.
 
-A prediction is right where it shares half of all words, or more, with a gold quote; of parties also where it holds one.
-A quote that no prediction is right for is missed. Precision never gets worse with recall.
+A prediction is right if it shares at least half of all words with a gold quote; for parties also if it contains one. A
+quote without a right prediction is missed. Precision is made monotonic in recall.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-_SHARED = 0.5  # of all words of quote and prediction, as the authors have it
+_SHARED = 0.5  # the share of common words among all words of quote and prediction, as in the authors' script
 _CUTS = (*np.arange(0.99, 0, -0.01).tolist(), 0.001, 0.0)
-"""The confidences that a prediction must be above, one after the other."""
+"""The thresholds of the confidence, in turn."""
 _MARKS = re.compile(r"[.,;:]")
 
 
 class Predicted(NamedTuple):
-    """A question's gold quotes, none where nothing answers, and what is said to answer it, with how likely it is."""
+    """A question with its gold quotes (none if nothing answers), and the predicted answers with their confidences."""
 
     gold: Sequence[str]
     said: Sequence[tuple[str, float]]
@@ -27,7 +27,7 @@ class Predicted(NamedTuple):
 
 
 class Published(NamedTuple):
-    """The three figures, and the recall of all predictions together."""
+    """The three metrics, and the recall of all predictions together."""
 
     area: float
     at_80: float
@@ -35,7 +35,7 @@ class Published(NamedTuple):
     recall: float
 
     def __str__(self) -> str:
-        """Return them in a line."""
+        """Return the metrics in one line."""
         return (
             f"AUPR {self.area:.3f}, precision at 80% recall {self.at_80:.3f}, at 90% {self.at_90:.3f}; "
             f"recall of all {self.recall:.3f}"
@@ -43,7 +43,7 @@ class Published(NamedTuple):
 
 
 def published(asked: Sequence[Predicted]) -> Published:
-    """Return the figures of all questions together."""
+    """Return the metrics of all questions together."""
     tables = [_table(one) for one in asked]
     precisions, recalls = [1.0], [0.0]
     for cut in _CUTS:
@@ -61,7 +61,7 @@ def published(asked: Sequence[Predicted]) -> Published:
 
 
 def _table(one: Predicted) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Return which prediction (a row) is right for which quote (a column)."""
+    """Return a table of right predictions: one row per prediction, one column per quote."""
     rows = [[_right(quote, words, one.is_parties) for quote in one.gold] for words, _ in one.said]
     return np.array(rows, np.bool_).reshape(len(one.said), len(one.gold))
 

@@ -1,4 +1,4 @@
-"""Questions in other words, by kind: some of them for training, others for testing only."""
+"""Other wordings of the questions of benchmarks, by kind: some for training, others for testing only."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from exhibit.schemas.errors import ToolkitError
 
 FOLDER = Path(__file__).parent / "wordings"
 OWN = {"cuad": cuad.QUESTIONS, "contractnli": contractnli.QUESTIONS, "maud": maud.QUESTIONS}
-"""How each converter asks."""
+"""The wording of each kind by its converter."""
 LABELS = {"cuad": "clause", "contractnli": "hypothesis", "maud": "deal_point"}
-"""Which label of gold.jsonl has the kind of a question."""
+"""The label in gold.jsonl that names the kind of a question."""
 
 
 @dataclass(frozen=True)
 class Wordings:
-    """What one kind of question may be asked in."""
+    """The wordings of one kind of question."""
 
     own: str
     train: tuple[str, ...]
@@ -32,12 +32,12 @@ def read_wordings(source: str) -> dict[str, Wordings]:
     own = OWN[source]
     if told.keys() != own.keys():
         odd = sorted(told.keys() ^ own.keys())
-        raise ToolkitError(f"{path}: has other kinds than converters.{source}: {odd[0]!r}")
+        raise ToolkitError(f"{path}: its kinds differ from those of converters.{source}: {odd[0]!r}; add or rename it")
     return {kind: Wordings(own[kind], tuple(told[kind]["train"]), tuple(told[kind]["test"])) for kind in own}
 
 
 def read_queries(source: str) -> dict[str, tuple[str, ...]]:
-    """Return other words for the queries on a library of clauses, to train on; none where nobody wrote any."""
+    """Return other wordings of library queries, for training; empty if the benchmark has none."""
     path = FOLDER / f"{source}.toml"
     told = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {query: tuple(words["train"]) for query, words in told.items()}

@@ -3,8 +3,8 @@
 python -m training.reader --pack pack.npz --adapter models/embedders/weights/legal.safetensors \\
     --reranker models/rerankers/weights/legal.safetensors --out models/weights/reader
 
-It stands on the reranker and is taught the same questions; beside the score of a window, each of its tokens is taught
-whether it belongs to the answer, begins it or ends it. `training.reading` measures it.
+Its weights start from the reranker's, and it is trained on the same questions. Beside the score of a window, it
+predicts for each token whether the token is in the answer, begins it or ends it. `training.reading` measures it.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from training.tensors import Array
 from training.windows import OUTSIDE, Batch, Tokens, Window, Windows
 
 _EDGE = 0.2
-"""What the edges of an answer count beside each of its tokens: there are two of them, and they are summed."""
+"""The weight of the loss at an answer's start and end, beside each of its tokens; the two are summed."""
 _WITHOUT = 0.5
-"""What the tokens of windows without an answer count beside those of windows with one."""
+"""The weight of tokens in windows without an answer, beside those in windows with one."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Recipe(reranker.Recipe):
-    """How a reader is trained: as a reranker, and on tokens."""
+    """The hyperparameters of a reader's training: those of a reranker, and those of the loss on tokens."""
 
     rank: int = 64
     epochs: int = 10
@@ -57,13 +57,13 @@ class Recipe(reranker.Recipe):
     rate: float = 8e-4
     average: float = 0.995
     spans: float = 3.0
-    """What the tokens count beside the verdicts on windows and questions."""
+    """The weight of the loss on tokens, beside the loss on scores."""
     short: float = 1.0
-    """What the tokens of short answers count beside those of quotes."""
+    """The weight of short answers' tokens, beside those of quotes."""
     says: float = 1.5
-    """What a verdict of yes or no counts beside the verdicts on windows."""
+    """The weight of the loss on yes or no, beside the loss on scores."""
     hints: float = 0.7
-    """How often a question is shown beside the words of the kind it is taken for."""
+    """The share of questions that are shown together with the wording of their predicted kind."""
 
 
 def train_reader(
@@ -75,7 +75,10 @@ def train_reader(
     start: Mapping[str, Array] | None = None,
     say: Say = lambda _: None,
 ) -> Reader:
-    """Return the reader; `adapted` is the embedder that finds the passages, `judged` the reranker that it stands on."""
+    """Return the trained reader.
+
+    `adapted` is the embedder that finds the passages, `judged` the reranker that it starts from.
+    """
     groups, windows = Groups(ground, adapted, recipe), Windows(ground.pack)
     hints = Hints(ground.pack, groups.queries, recipe.hints)
     random = np.random.default_rng(recipe.seed + 10)
@@ -87,7 +90,7 @@ def train_reader(
         begun, losses = time.monotonic(), []
         for batch in groups.epoch(steps):
             shown = windows.batch(
-                [one for group in batch for one in _shown(group, windows, hints, random)], ground.device
+                [one for group in batch for one in _show(group, windows, hints, random)], ground.device
             )
             losses.append(loop.step(read_loss(reader, shown, batch, windows, recipe)))
         say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
@@ -96,7 +99,7 @@ def train_reader(
 
 
 class Hints:
-    """Questions as they are shown: some beside the words of the kind that they are taken for."""
+    """The tokens of questions, a share of them together with the wording of their predicted kind (a hint)."""
 
     def __init__(self, pack: Pack, queries: Tensor, share: float) -> None:
         self.pack, self.share = pack, share
@@ -104,15 +107,18 @@ class Hints:
         self.taken = dict(zip(pack.queries[:, 0].tolist(), taken.tolist(), strict=True))
 
     def draw(self, text: int, random: np.random.Generator) -> Tokens:
-        """Return the tokens of a question, so often with its hint."""
+        """Return the tokens of a question, sometimes with its hint."""
         kind = self.taken.get(text, -1) if random.random() < self.share else -1
         return self.kinds.beside(self.pack.text(text), kind)
 
 
-def _shown(
+def _show(
     group: Group, windows: Windows, hints: Hints, random: np.random.Generator
 ) -> list[tuple[int, Tokens, Window]]:
-    """Return a question's passages as windows of many lengths; a wrong one never runs into the answer."""
+    """Return a question's passages as windows of different lengths.
+
+    A wrong passage is never extended into the answer.
+    """
     shown, words = [], hints.draw(group.query, random)
     for passage, share in zip(group.passages, group.shares, strict=True):
         window = windows.around(passage, random)
@@ -123,7 +129,7 @@ def _shown(
 
 
 def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], windows: Windows, recipe: Recipe) -> Tensor:
-    """Return how wrong scores, verdicts and tokens are."""
+    """Return the loss on scores, on yes or no, and on tokens."""
     scores, yes, tokens = reader(shown.ids, shown.mask, shown.types)
     order = scores_loss(scores, [group.shares for group in batch], sure=recipe.sure, exists=recipe.exists)
     said = [windows.verdict(group.row, group.query) if share else OUTSIDE for group in batch for share in group.shares]
@@ -134,7 +140,7 @@ def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], windows: Win
 
 
 def says_loss(odds: Tensor, said: Tensor) -> Tensor:
-    """Return how wrong the verdicts of yes and no are where they are known."""
+    """Return the loss on yes or no, for the questions where it is known."""
     known = said >= 0
     if not known.any():
         return odds.sum() * 0
@@ -142,7 +148,7 @@ def says_loss(odds: Tensor, said: Tensor) -> Tensor:
 
 
 def tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:
-    """Return how wrong each window's tokens are, those with an answer counting as much as all others together."""
+    """Return the loss on tokens; in each window, tokens with an answer have the same weight as all others together."""
     known = (labels >= 0).float()
     wrong = f.binary_cross_entropy_with_logits(tokens, labels.clamp(min=0).float(), reduction="none") * known
     inside = wrong[:, :, 0].sum(1) / known[:, :, 0].sum(1).clamp(min=1)
@@ -158,11 +164,17 @@ def tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train a reader and print every figure."""
+    """Train a reader and print all figures."""
     parser = argparse.ArgumentParser(prog="python -m training.reader", description=__doc__.partition("\n")[0])
     _cli.add_arguments(parser, Recipe())
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")
-    parser.add_argument("--reranker", type=Path, required=True, metavar="FILE", help="the reranker's, on top of them")
+    parser.add_argument(
+        "--reranker",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the low-rank weights of the reranker on that embedder",
+    )
     options = parser.parse_args(arguments)
     pack, weights, device = _cli.prepare(options)
     recipe: Recipe = _cli.recipe_of(options, Recipe())
@@ -180,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def arrays_of(reader: Reader) -> dict[str, Array]:
-    """Return what was trained, by name."""
+    """Return the trained weights by name."""
     arrays = lowrank(reader.encoder)
     for name, layer in (("head", reader.head), ("says", reader.says), ("spans", reader.spans)):
         arrays[f"{name}.weight"] = layer.weight.detach().cpu().numpy()

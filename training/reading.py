@@ -1,8 +1,9 @@
-"""How well a reader finds the words of answers, the right document given.
+"""Measures how well a reader finds the words of answers, within the right document.
 
 python -m training.reading --pack pack.npz --measure held.npz --adapter FILE --reranker FILE --reader FILE
 
-The passages are the embedder's first ones; what the whole pipeline makes of a reader is measured with `bench.answers`.
+The passages are the embedder's first ones; the effect of a reader on the whole pipeline is measured with
+`bench.answers`.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ from training.tensors import Array, read_tensors
 from training.windows import OUTSIDE, Tokens, Window, Windows
 
 _READ = 400
-"""Passages that are read for CUAD's own measures: the whole contract, as its authors' systems do."""
+"""The most passages that are read for CUAD's own metrics: the whole contract, as its authors' systems do."""
 FIRST = 6
-"""Passages that are read: so many an answer is made from."""
+"""The number of passages that are read, as many as an answer is made from."""
 _ROOM = 400
-"""Windows that are read at once."""
+"""The number of windows in one batch."""
 ROLES: tuple[Role, ...] = ("own", "test", "asked")
-"""In a benchmark's words, in words that were not trained on, and questions of no kind as they are."""
+"""The roles of wordings: the benchmark's, those outside the training data, and questions without a kind."""
 REFUSALS = (0.05, 0.10, 0.15)
-"""False refusals at which right abstentions are told: the goals and the floors."""
+"""The shares of false refusals at which right abstentions are reported."""
 
 Floats = npt.NDArray[np.float64]
 Span = tuple[int, int]
 
 
 class Reading(NamedTuple):
-    """What is read in a window: its score, spans of its document with theirs, short answers, the odds of a yes."""
+    """The reader's output for a window: its score, scored spans, short answers, and the log-odds of a yes."""
 
     score: float
     spans: tuple[tuple[Span, float], ...]
@@ -57,7 +58,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class Models:
-    """A reader, the embedder that finds its passages, and what tells kinds of questions apart; None: no hints."""
+    """A reader, the embedder that finds its passages, and the classifier of questions' kinds; None = no hints."""
 
     adapted: Mapping[str, Array]
     reader: Reader
@@ -70,7 +71,7 @@ class Models:
         return embed_all(encoder, Texts(pack.tokens, pack.ends, device), pack)
 
     def words(self, pack: Pack, wanted: Sequence[Ask], queries: torch.Tensor) -> list[Tokens]:
-        """Return the tokens of questions, each beside those of the kind it is taken for."""
+        """Return the tokens of questions, each with those of its predicted kind."""
         own = [pack.text(int(pack.queries[ask.query, 0])) for ask in wanted]
         if self.kinds is None:
             return own
@@ -81,7 +82,7 @@ class Models:
 def read(
     reader: Reader, windows: Windows, asked: Sequence[tuple[Tokens, Window]], *, lean: float = 0.0
 ) -> Iterator[Reading]:
-    """Yield what is read in each window, beside the tokens of its question, in order."""
+    """Yield the reading of each window with its question's tokens, in order."""
     device = reader.spans.weight.device
     merged = reader.encoder.merged()
     order = sorted(range(len(asked)), key=lambda at: asked[at][1].end - asked[at][1].start)
@@ -116,7 +117,7 @@ def _reading(
 
 
 def overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
-    """Return the F1 of characters, against all gold or one of its spans, whichever is best."""
+    """Return the F1 of characters, against all gold or against its best single span, whichever is higher."""
     taken = sum(end - start for start, end in spans)
     best = 0.0
     for wanted in [list(gold), *([one] for one in gold)]:
@@ -127,7 +128,7 @@ def overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
 
 
 def report(title: str, pack: Pack, models: Models, *, role: Role, split: str | None) -> None:
-    """Print, by source, the overlap of answers with gold, and how many are refused rightly."""
+    """Print, by source, the overlap of answers with gold, and the share of right refusals."""
     wanted = asks(pack, role=role, split=split)
     if not wanted:
         return
@@ -155,7 +156,7 @@ def report(title: str, pack: Pack, models: Models, *, role: Role, split: str | N
 
 
 def _short_figures(pack: Pack, windows: Windows, read: Sequence[tuple[Ask, list[Reading]]]) -> Iterator[str]:
-    """Yield, of the window with the best score: whether it has gold, how good its short answer and its verdict are."""
+    """Yield the figures of the window with the best score: whether it has gold, its short answer, its yes or no."""
     best = [(ask, max(few, key=lambda one: one.score)) for ask, few in read if few and not ask.impossible]
     chosen = [any(overlap([span], ask.gold) for span, _ in one.spans) for ask, one in best]
     yield f"the best window has gold: {np.mean(chosen):.3f} of {len(chosen)}"
@@ -173,7 +174,7 @@ def _short_figures(pack: Pack, windows: Windows, read: Sequence[tuple[Ask, list[
 
 
 def report_published(title: str, pack: Pack, models: Models, words: Sequence[str]) -> None:
-    """Print CUAD's own measures of what is read in the first passages; `words` are the tokenizer's, by number."""
+    """Print CUAD's own metrics of the readings of the first passages; `words` are the tokenizer's, by id."""
     wanted = [ask for ask in asks(pack, role="own", split=None) if group_of(pack, ask) == "cuad"]
     windows, vectors = Windows(pack), models.vectors(pack)
     orders = [order[:_READ] for order, _ in rankings(pack, wanted, *vectors)]
@@ -198,7 +199,7 @@ def report_published(title: str, pack: Pack, models: Models, words: Sequence[str
 
 
 def _answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
-    """Return the best window's score and spans, or those of the next best where it has none."""
+    """Return the score and spans of the best window that has spans."""
     best = sorted(readings, key=lambda reading: -reading.score)
     spans = next((r.spans for r in best if r.spans), ())
     return best[0].score, [span for span, _ in spans]
@@ -207,8 +208,8 @@ def _answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
 # ---------------------------------------------------------------- the command
 
 
-def loaded_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Reader:
-    """Return a reader; `judged` are the weights of the reranker that it stands on."""
+def load_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Reader:
+    """Return a reader; `judged` are the weights of the reranker that it starts from."""
     rank = next(int(array.shape[0]) for name, array in low.items() if name.endswith(".down"))
     reader = Reader(judged, rank=rank, seed=0)
     load(reader.encoder, low)
@@ -221,19 +222,19 @@ def loaded_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Read
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print every figure of a reader that is there."""
+    """Print all figures of an existing reader."""
     parser = argparse.ArgumentParser(prog="python -m training.reading", description=__doc__.partition("\n")[0])
     _cli.add_inputs(parser)
     for name in ("adapter", "reranker", "reader"):
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE", help=f"the {name}'s weights")
     parser.add_argument(
-        "--words", type=Path, metavar="FILE", help="the tokenizer's words, a line each: CUAD's measures"
+        "--words", type=Path, metavar="FILE", help="the tokenizer's vocabulary, one word per line; for CUAD's metrics"
     )
-    parser.add_argument("--hints", action="store_true", help="show questions beside the words of their kinds")
+    parser.add_argument("--hints", action="store_true", help="show questions together with the wordings of their kinds")
     options = parser.parse_args(arguments)
     pack, weights, device = _cli.prepare(options)
     adapted, judged = stacked(weights, options.adapter, options.reranker)
-    reader = loaded_reader(judged, read_tensors(options.reader)).to(device)
+    reader = load_reader(judged, read_tensors(options.reader)).to(device)
     models = with_hints(pack, Models(adapted, reader)) if options.hints else Models(adapted, reader)
     report_all(pack, models, options)
     if options.words:
@@ -251,12 +252,12 @@ def stacked(weights: Mapping[str, Array], adapter: Path, judge: Path) -> tuple[d
 
 
 def with_hints(pack: Pack, models: Models) -> Models:
-    """Return the models with a classifier of questions learned from the pack they were trained on."""
+    """Return the models with a classifier of questions, trained on the same pack."""
     return replace(models, kinds=learn(pack, models.vectors(pack)[1])[0])
 
 
 def report_all(pack: Pack, models: Models, options: argparse.Namespace) -> None:
-    """Print the figures on the documents for tuning and on every pack to measure on, in each kind of words."""
+    """Print the figures on the documents for tuning and on every pack to measure on, for each role of wordings."""
     sets = [(pack, "dev", "dev"), *((load_pack(path), None, path.stem) for path in options.measure)]
     for measured, split, name in sets:
         for role in ROLES:

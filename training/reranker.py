@@ -2,7 +2,7 @@
 
 python -m training.reranker --pack pack.npz --adapter models/embedders/weights/legal.safetensors --out FILE
 
-Questions without an answer are trained on as well, so that the score of the best passage says whether there is one.
+It is also trained on questions without an answer, so that the score of the best passage shows whether there is one.
 """
 
 from __future__ import annotations
@@ -35,43 +35,45 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a reranker is trained."""
+    """The hyperparameters of a reranker's training."""
 
     rank: int = 32
     epochs: int = 1
     batch: int = 64
-    """Questions a step, with and without an answer."""
+    """The questions of a step, with and without an answer."""
     others: int = 7
-    """Wrong passages a question, of the first forty that the embedder finds."""
+    """The number of wrong passages per question, from the first forty that the embedder finds."""
     impossible: float = 0.5
-    """Questions without an answer for each that has one."""
+    """The number of questions without an answer per question with one."""
     headings: float = 0.25
-    """Headings with what stands under them, a question."""
+    """The number of headings, each with a passage under it, per question."""
     library: float = 0.1
-    """Queries on a library of clauses, a question."""
+    """The number of library queries per question."""
     sure: float = 0.5
-    """What it counts that a score says yes or no, beside the order of passages."""
+    """The weight of the loss on each score as a yes or no, beside the loss on the order of passages."""
     exists: float = 0.0
-    """What it counts that the best score of a question says whether there is an answer at all."""
+    """The weight of the loss on a question's best score, which should show whether there is an answer at all."""
     own: float = 0.0
-    """How often a question is asked in the words of its own benchmark, beside all its wordings alike."""
+    """The share of questions in the wording of their benchmark; the others are in any of their wordings."""
     balance: float = 0.5
-    """How much a source's size counts in drawing its questions."""
+    """The exponent of a source's size in the draw of questions: 1 = in proportion to size, 0 = all sources equally
+    often.
+    """
     rate: float = 5e-4
     average: float = 0.0
-    """How much of the averaged weights is kept at each step."""
+    """The decay of the moving average of the weights, per step; 0 = no average."""
     seed: int = 1
 
 
 @dataclass(frozen=True)
 class Group:
-    """A question with passages; the share that each should have, all zero where none answers."""
+    """A question with passages, and the target share of each passage; all zero if none answers."""
 
     query: int
     passages: list[int]
     shares: list[float]
     row: int = -1
-    """Its place among the pack's rows; -1: it is none of them."""
+    """The row of the question in the pack; -1 if it has none."""
 
 
 def train_reranker(
@@ -82,7 +84,7 @@ def train_reranker(
     start: Mapping[str, Array] | None = None,
     say: Say = lambda _: None,
 ) -> Judge:
-    """Return the reranker; `weights` are those of the embedder whose first passages it will see."""
+    """Return the trained reranker; `weights` are those of the embedder whose first passages it will score."""
     texts = ground.texts
     groups = Groups(ground, weights, recipe)
     judge: Judge = Judge(weights, rank=recipe.rank, seed=recipe.seed).to(ground.device)
@@ -99,7 +101,7 @@ def train_reranker(
 
 
 def judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], recipe: Recipe) -> Tensor:
-    """Return how wrong a reranker's scores are."""
+    """Return the loss on a reranker's scores."""
     device = texts.ids.device
     questions = torch.tensor([group.query for group in batch for _ in group.passages], device=device)
     passages = torch.tensor([passage for group in batch for passage in group.passages], device=device)
@@ -108,9 +110,10 @@ def judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], recipe: Reci
 
 
 def scores_loss(scores: Tensor, shares: Sequence[Sequence[float]], *, sure: float, exists: float) -> Tensor:
-    """Return how wrong the order of passages is where one answers, each single verdict, and the question's own.
+    """Return the loss on the order of passages, on each score, and on each question's best score.
 
-    `shares` has, for each question, what each of its passages should have of the whole; all zero where none answers.
+    `shares` has, for each question, the target share of each of its passages; all zero if none answers. `sure` is the
+    weight of the second part, `exists` of the third.
     """
     device = scores.device
     wanted = torch.tensor([share for some in shares for share in some], device=device)
@@ -151,7 +154,7 @@ class Groups:
         self.size = sum(self.counts.values())
 
     def epoch(self, steps: int) -> list[list[Group]]:
-        """Return the batches of an epoch, every kind of question mixed."""
+        """Return the batches of an epoch, with all kinds of questions mixed."""
         todo = [(name, turn) for name, count in self.counts.items() for turn in range(count)]
         order = self.random.permutation(len(todo))
         rows = {name: self._order(getattr(self.examples, name)) for name in ("answerable", "impossible")}
@@ -202,7 +205,7 @@ class Groups:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train a reranker and print every figure."""
+    """Train a reranker and print all figures."""
     parser = argparse.ArgumentParser(prog="python -m training.reranker", description=__doc__.partition("\n")[0])
     _cli.add_arguments(parser, Recipe())
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")

@@ -1,4 +1,4 @@
-"""What a step trains on: questions in many words with a passage that answers and some that do not."""
+"""Draws the examples of a step: questions in many wordings, with passages that answer and passages that do not."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import numpy.typing as npt
 from training.pack import ROLES, Ints, Pack, is_called
 
 COVER = 0.5
-"""A passage answers if gold makes up so much of it, or if it has so much of one of the gold's stretches."""
+"""A passage answers if this share of it is gold, or if it contains this share of one of the gold spans."""
 _NEAR = 1
-"""Passages beside a gold one may go on with the answer: they are never taken for wrong ones."""
+"""The number of passages beside a gold one that are never drawn as wrong ones, since the answer may continue there."""
 
 Random = np.random.Generator
 
 
 @dataclass(frozen=True)
 class Row:
-    """A question on a document: what answers it, and what surely does not."""
+    """A question about a document: the passages that answer it, and those that certainly do not."""
 
     document: int
     kind: int
-    """-1: none."""
+    """The number of the question's kind; -1 = none."""
     query: int
-    """Its own words where it is of no kind; else -1."""
+    """The query with its own words if it has no kind; else -1."""
     answers: Ints
     weights: npt.NDArray[np.float64]
-    """How likely each answer is drawn."""
+    """The probability that each answering passage is drawn."""
     others: Ints
-    """Passages of the document that have no gold and are not beside one that has."""
+    """The passages of the document without gold that are not beside a passage with gold."""
     number: int = -1
-    """Its place among the pack's rows."""
+    """The row of the question in the pack."""
 
 
 class Examples:
-    """The questions of a split, ready to be drawn from."""
+    """The questions of a split, from which examples are drawn."""
 
     def __init__(
         self, pack: Pack, *, split: tuple[str, ...] = ("train",), leave_out: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ class Examples:
         self.wordings = {kind: _wordings(pack, kind, ("own", "train")) for kind in range(len(pack.kinds))}
         self.own = {kind: _wordings(pack, kind, ("own",)) for kind in range(len(pack.kinds))}
         self.kinds_of: dict[int, set[int]] = defaultdict(set)
-        """Which kinds a passage has gold for: it is no wrong answer to them, whoever asks."""
+        """The kinds that a passage has gold for: it is no wrong answer to any question of these kinds."""
         for row, passage, _ in pack.positives.tolist():
             if pack.rows[row, 1] >= 0:
                 self.kinds_of[passage].add(int(pack.rows[row, 1]))
@@ -69,14 +69,14 @@ class Examples:
         self.source_of_kind = np.array([sources[kind.partition("/")[0]] for kind in pack.kinds], np.int64)
 
     def shares(self, rows: list[Row], balance: float) -> npt.NDArray[np.float64]:
-        """Return how likely each row is drawn: 1 = every source as often as it has rows, 0 = every source alike."""
+        """Return the probability of each row; `balance` 1 = by the sources' sizes, 0 = all sources equally often."""
         sources = np.array([self.pack.documents[row.document]["source"] for row in rows])
         names, place, counts = np.unique(sources, return_inverse=True, return_counts=True)
         weights = (counts.astype(np.float64) ** balance / counts)[place] if len(names) else np.ones(len(rows))
         return np.asarray(weights / weights.sum(), np.float64)
 
     def draw_wording(self, row: Row, random: Random, *, own: float = 0.0) -> int:
-        """Return a question in any of the words of its kind, and so often in its benchmark's own."""
+        """Return a query in one of the wordings of its kind; with the probability `own`, in its benchmark's wording."""
         if row.kind < 0:
             return row.query
         wordings = self.own if own and random.random() < own else self.wordings

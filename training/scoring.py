@@ -1,4 +1,4 @@
-"""What a network makes of a pack: vectors, rankings within the right document, a second look at the first passages."""
+"""Applies a network to a pack: vectors, rankings within the right document, reranking of the first passages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from training.network import Encoder, Judge, Texts
 from training.pack import Ints, Pack
 
 RERANKED = 32
-"""Passages that are looked at a second time."""
+"""The number of passages that are reranked."""
 
 
 def embed_all(encoder: Encoder, texts: Texts, pack: Pack, *, strength: float = 1.0) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""safetensors, as little of it as is needed: named arrays in 8 bits, half or single precision, and notes on them."""
+"""Reads and writes safetensors: named arrays in 8 bits, half or single precision, with metadata."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from exhibit.schemas.errors import SourceError
 
 _KINDS = {"I8": "<i1", "F16": "<f2", "F32": "<f4"}
 _SCALE = ".scale"
-"""What an array of 8 bits is multiplied by, a number a row, has this behind its name."""
+"""The suffix of the array of scales, one for each row, by which an array of 8-bit numbers is multiplied."""
 
 Array = npt.NDArray[Any]
 
 
 def read_tensors(path: Path) -> dict[str, Array]:
-    """Return the arrays of a file by name, in single precision; integers are passed over."""
+    """Return the arrays of a file by name, in single precision; integer arrays are skipped."""
     try:
         data = path.read_bytes()
         length = int.from_bytes(data[:8], "little")
         entries = json.loads(data[8 : 8 + length])
     except (OSError, ValueError) as error:
-        raise SourceError(f"{path}: not a safetensors file: {error}") from error
+        raise SourceError(f"{path}: not a safetensors file: {error}; give another file") from error
     arrays = {}
     for name, entry in entries.items():
         if entry.get("dtype") in _KINDS:

@@ -1,4 +1,4 @@
-"""What a reader is shown: stretches of a document of any length, and which of their tokens are the answer's."""
+"""Builds the reader's input: windows of a document of any length, and the labels of the tokens in the answer."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from training.pack import ROLES, Ints, Pack
 from training.sampling import Random
 
 OUTSIDE = -1
-"""The label of a token that is not the passage's: nothing is learned from it."""
+"""The label of a token outside the passage, which has no loss."""
 _ALONE = 0.35
-"""How often a passage is shown as it was cut; else with some of what stands before and behind it."""
+"""The probability that a passage is shown as it was split; else it is shown with some text before and after it."""
 _SENTENCE = 0.15
-"""How often it is cut at sentences inside it, as the pipeline cuts its first passage."""
+"""The probability that it is cut to whole sentences, as the pipeline cuts its first passage."""
 _STOPS = (1012, 1025)
-"""A full stop and a semicolon in BERT's vocabulary."""
+"""The tokens of a full stop and of a semicolon in BERT's vocabulary."""
 
 _NOWHERE: Ints = np.zeros((0, 2), np.int64)
 
@@ -33,7 +33,7 @@ Tokens = npt.NDArray[np.uint16]
 
 @dataclass(frozen=True)
 class Window:
-    """Tokens of a document, as places among all tokens of a pack."""
+    """A window: consecutive tokens of a document, as positions among all tokens of a pack."""
 
     document: int
     start: int
@@ -42,9 +42,9 @@ class Window:
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions beside windows on the device.
+    """Questions with windows on the device.
 
-    `labels` has inside, start and end of the quote, then of the short answer, and OUTSIDE where nothing is known.
+    `labels` has inside, start and end of the quote, then of the short answer; OUTSIDE where they are unknown.
     """
 
     ids: Tensor
@@ -54,11 +54,11 @@ class Batch:
 
 
 class Windows:
-    """The tokens of all documents in a row, with their places in them."""
+    """The tokens of all documents in a row, with their offsets in the documents."""
 
     def __init__(self, pack: Pack) -> None:
         if not len(pack.places):
-            raise ToolkitError("this pack does not say where its tokens stand: gather it again")
+            raise ToolkitError("this pack has no offsets of its tokens; gather it again with training.gather")
         self.pack = pack
         count = len(pack.passages)
         self.ends = pack.ends[:count]
@@ -71,7 +71,7 @@ class Windows:
         self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
     def around(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
-        """Return a passage as it is; or, drawn by chance, cut at its sentences or with what stands around it."""
+        """Return a passage as it is; or, at random, cut to its sentences or extended by the text around it."""
         start, end = int(self.starts[passage]), int(self.ends[passage])
         document = int(self.pack.passages[passage, 0])
         if random is None or (drawn := random.random()) < _ALONE:
@@ -90,19 +90,19 @@ class Windows:
         return Window(document, start - taken, min(high, end + min(behind, spare - taken)))
 
     def tokens_of(self, document: int) -> slice:
-        """Return where the tokens of a document are among all."""
+        """Return the slice of a document's tokens among all tokens."""
         span = self.pack.passages_of(document)
         return slice(int(self.starts[span.start]), int(self.ends[span.stop - 1]))
 
     def verdict(self, row: int, query: int) -> int:
         """Return 1 if the answer to a question in these words is yes, 0 if it is no, OUTSIDE if that is unknown.
 
-        Other wordings of a kind may ask for the contrary, so only the source's own words have a verdict.
+        Other wordings of a kind may ask for the contrary, so only the source's own wording has a label.
         """
         return self._says.get(row, OUTSIDE) if query in self._as_asked else OUTSIDE
 
     def inside(self, row: int, window: Window) -> npt.NDArray[np.bool_]:
-        """Return which tokens of a window are part of a row's answers."""
+        """Return a mask of the tokens of a window that are part of a row's answers."""
         return self._within(self.gold.get(row, _NOWHERE), window)
 
     def _within(self, spans: Ints, window: Window) -> npt.NDArray[np.bool_]:
@@ -113,7 +113,7 @@ class Windows:
         return inside
 
     def batch(self, asked: Sequence[tuple[int, Tokens, Window]], device: torch.device) -> Batch:
-        """Return pairs of a question's tokens and a window; of each its row, for the labels, -1 where none has any."""
+        """Return pairs of a question's tokens and a window with labels; the row -1 has no labels."""
         questions = [tokens[: ASKED - 2] for _, tokens, _ in asked]
         sizes = [
             len(q) + 3 + min(w.end - w.start, MOST - len(q) - 3) for q, (_, _, w) in zip(questions, asked, strict=True)
@@ -143,7 +143,10 @@ def _by_row(spans: Ints) -> dict[int, Ints]:
 
 
 def edges(inside: npt.NDArray[np.bool_]) -> Labels:
-    """Return, for each token, whether it is in an answer, begins one, ends one; what is cut begins where it is cut."""
+    """Return, for each token, whether it is in an answer, begins one, ends one.
+
+    A cut answer begins or ends at the cut.
+    """
     before = np.concatenate([[False], inside[:-1]])
     behind = np.concatenate([inside[1:], [False]])
     return np.stack([inside, inside & ~before, inside & ~behind], axis=1).astype(np.int64)

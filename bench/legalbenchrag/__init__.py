@@ -1,1 +1,1 @@
-"""Our presets on LegalBench-RAG, beside the figures that papers published."""
+"""The presets on LegalBench-RAG, compared with published figures."""

@@ -1,4 +1,4 @@
-"""LegalBench-RAG: our presets beside the published figures, at every k, with intervals, curves and a page.
+"""LegalBench-RAG: the presets compared with published figures, at every k, with intervals, curves and a page.
 
     python -m bench.legalbenchrag --source legalbenchrag/data
     python -m bench.legalbenchrag --source legalbenchrag/data --presets sac,routed --reworded --unnamed
@@ -6,9 +6,9 @@
     python -m bench.legalbenchrag --source legalbenchrag/data --presets routed --full --file-type pdf
     python -m bench.legalbenchrag --source samples/legalbenchrag --embedder hashing --limit 10
 
-Bundles, runs and caches are kept below --out. A run that was stopped goes on, one that is finished is only read: after
-a change to the code, measure it with --anew. The page tells of every finished run below --out, whichever command made
-it. With --no-filenames every file is renamed to a number, and presets that look at names are told not to.
+Bundles, runs and caches are kept below --out. A stopped run is continued, and a finished one is only read: after a
+change to the code, measure it again with --anew. The page has every finished run below --out, whichever command made
+it. With --no-filenames every file is renamed to a number, and presets that use file names are set not to.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from exhibit.runtime.command import guarded
 PAGE = ROOT / "bench" / "results" / "legalbenchrag.md"
 
 
-@guarded("stopped; the same command goes on with it")
+@guarded("stopped; the same command continues the run")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run what is not finished; print the tables; write the page."""
+    """Run the unfinished conditions, print the tables, and write the page."""
     options = _parser().parse_args(argv)
     check_engine(options.engine)
     groups = [(condition, _measure(condition, options)) for condition in _conditions(options)]
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _conditions(options: argparse.Namespace) -> list[Condition]:
-    """Return what is measured: other wordings always beside the questions as published."""
+    """Return the conditions to measure: the published questions, and any other wordings."""
     size: Size = "full" if options.full else "mini"
     asked = {"original": True, "reworded": options.reworded, "free": options.free, "unnamed": options.unnamed}
     wordings = [wording for wording in get_args(Wording) if asked[wording]]
@@ -84,7 +84,7 @@ def _measure(condition: Condition, options: argparse.Namespace) -> list[Measured
 
 
 def _recipes(options: argparse.Namespace) -> list[Recipe]:
-    """Return the recipes; a preset that there is not is an error before any work."""
+    """Return the recipes; raise an error for an unknown preset before any work."""
     shared = {"embedder": options.embedder} if options.embedder else {}
     names = [name for name in options.presets.split(",") if name]
     return list(dict.fromkeys(parse_recipe(name, shared=shared) for name in names))
@@ -174,17 +174,19 @@ def _parser() -> argparse.ArgumentParser:
     add("--file-type", choices=["txt", "pdf"], default="txt", help="texts as published, or printed (default: txt)")
     presets = _default_presets()
     add("--presets", default=presets, metavar="NAME,…", help=f"NAME[:SETTING=VALUE…] each (default: {presets})")
-    add("--embedder", metavar="NAME", help="instead of the presets' own")
-    add("--no-filenames", action="store_true", help="every file renamed to a number, for every preset")
-    add("--reworded", action="store_true", help="the questions in other words, too; tells the fall")
-    add("--free", action="store_true", help="200 of mini's questions in free words, too; tells the fall")
-    add("--unnamed", action="store_true", help="the questions without their document's name, too; tells the fall")
+    add("--embedder", metavar="NAME", help="the embedder instead of the presets' own")
+    add("--no-filenames", action="store_true", help="rename every file to a number, for every preset")
+    add("--reworded", action="store_true", help="also measure reworded questions, and the difference")
+    add("--free", action="store_true", help="also measure 200 of mini's questions in free words, and the difference")
+    add(
+        "--unnamed",
+        action="store_true",
+        help="also measure the questions without their document's name, and the difference",
+    )
     add("--out", type=Path, default=Path("results/legalbenchrag"), metavar="DIR", help="default: results/legalbenchrag")
     add("--page", type=Path, metavar="FILE", help="default: bench/results/legalbenchrag.md; none with --limit")
-    add(
-        "--limit", type=parse_positive, metavar="N", help="a quick look: only N questions, drawn from all four datasets"
-    )
-    add("--anew", action="store_true", help="convert and measure again what is finished")
+    add("--limit", type=parse_positive, metavar="N", help="a quick look at N questions, drawn from all four datasets")
+    add("--anew", action="store_true", help="convert and measure finished runs again")
     add_engine_arguments(parser)
     return parser
 

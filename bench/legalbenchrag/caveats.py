@@ -1,4 +1,4 @@
-"""What a reader must know beside the figures: what they do not say, and where the published ones come from."""
+"""The notes on the page: the limits of the figures, and the origin of the published ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMED = (
 
 
 def caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Iterator[str]:
-    """Yield what the figures do not say, as far as it concerns these runs."""
+    """Yield the limits of the figures that concern these runs."""
     conditions = [condition for condition, _ in groups]
     embedders = {str(run.config["config"]["embedder"]) for _, runs in groups for run in runs}
     unnamed = any(condition.wording == "unnamed" for condition in conditions)
@@ -47,7 +47,7 @@ def caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Iterator[
 
 
 def provenance(papers: Sequence[Paper]) -> Iterator[str]:
-    """Yield each paper with what its figures were measured with."""
+    """Yield each paper with the setup of its measurements."""
     yield "## Where the published figures come from"
     yield ""
     for paper in papers:
@@ -58,5 +58,5 @@ def provenance(papers: Sequence[Paper]) -> Iterator[str]:
 
 
 def wrapped(text: str) -> list[str]:
-    """Return the lines of an entry of a list."""
+    """Return the lines of a list item."""
     return textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

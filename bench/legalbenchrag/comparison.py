@@ -1,4 +1,4 @@
-"""Our figures beside the published ones, and beside ours under another condition."""
+"""Compares our figures with the published ones, and with ours under another condition."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ ABOVE, NOT_ABOVE = "▲", "▽"
 
 
 def number(value: float) -> str:
-    """Return a percentage as tables show it: small ones as fine as they were published."""
+    """Return a percentage for a table; a small one has as many digits as published."""
     return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
 def signed(share: float) -> str:
-    """Return a change in points with its sign; what rounds to nothing is no loss."""
+    """Return a change in points with its sign; a change that rounds to zero has no minus sign."""
     return f"{round(100 * share, 1) + 0.0:+.1f}".replace("-", "−")
 
 
 def comparable(runs: Sequence[Measured]) -> bool:
-    """Return whether the published figures are on these questions: the whole sample, as it was asked."""
+    """Return whether the published figures are on the same questions: the whole sample, in its own wording."""
     return all(run.is_published_sample and run.condition.wording == "original" for run in runs)
 
 
 def marks(run: Measured, metric: str, dataset: str, highest: Sequence[float] | None) -> list[str]:
-    """Return for each k whether a run is above the best published value; nothing where there is none."""
+    """Return, for each k, a mark that shows whether a run is above the best published value; empty if there is none."""
     if highest is None:
         return [""] * len(KS)
     figures = [run.figure(metric, dataset, k) for k in KS]
@@ -44,7 +44,7 @@ def marks(run: Measured, metric: str, dataset: str, highest: Sequence[float] | N
 
 
 class Score(NamedTuple):
-    """In how many places a run is above what was published, and where it is not."""
+    """The number of places in which a run is above the published figures, and the places where it is not."""
 
     won: int
     places: int
@@ -67,7 +67,7 @@ def score_of(run: Measured) -> Score:
 
 
 def against(run: Measured, method: Method) -> list[str]:
-    """Return in how many k a run is better over all datasets, for each metric that a method has."""
+    """Return, for each metric of a method, the number of k at which a run is better, over all datasets."""
     told = []
     for metric in METRICS:
         curve = method.curve(metric, ALL)
@@ -83,7 +83,7 @@ def against(run: Measured, method: Method) -> list[str]:
 def falls(
     groups: Sequence[tuple[Condition, Sequence[Measured]]],
 ) -> Iterator[tuple[Condition, str, Mapping[str, Difference]]]:
-    """Yield what each preset loses under other wordings, paired with its run on the questions as published."""
+    """Yield the loss of each preset under other wordings, paired with its run on the published questions."""
     plain = {(condition, run.label): run for condition, runs in groups for run in runs}
     for condition, runs in groups:
         if condition.wording == "original":
@@ -95,5 +95,5 @@ def falls(
 
 
 def _by_id(folder: Path) -> list[Table]:
-    """Return a run's values without the digests of its questions: a question in other words keeps its id."""
+    """Return a run's values without the digests of its questions: a reworded question keeps its id."""
     return [replace(table, contents=()) for table in read_tables(folder)]

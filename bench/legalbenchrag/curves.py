@@ -1,6 +1,6 @@
-"""Curves over k as one SVG file: a row a metric, a panel a dataset; ours drawn through, published dashed.
+"""Draws curves over k as one SVG file: a row per metric, a panel per dataset; ours solid, published ones dashed.
 
-The geometry is the report's (`viewer.plots`); what is added is a file that stands alone, in light and dark.
+The geometry is the report's (`viewer.plots`); the file is self-contained, with light and dark colours.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ rect{fill:#0d1117}.line{filter:brightness(1.45)}}
 
 @dataclass(frozen=True)
 class Panel:
-    """One frame of the picture: its corner, the highest value it shows, and its values."""
+    """One panel of the picture: its corner, its greatest value, and its values."""
 
     x: float
     y: float
     top: float
 
     def point(self, k: int, value: float, label: str) -> Point:
-        """Return a value's place; k doubles from step to step, and so stands evenly."""
+        """Return the position of a value; k doubles from step to step, so that steps are evenly spaced."""
         across = (PANEL - _LEFT) * math.log2(k) / math.log2(KS[-1])
         return Point(self.x + _LEFT + across, self.y + TALL - min(value / self.top, 1.0) * (TALL - _TOP), label)
 
 
 def draw(runs: Sequence[Measured], papers: Sequence[Paper], *, title: str) -> str:
-    """Return the picture of some runs and of what was published; metrics nobody has values for are left out."""
+    """Return the picture of some runs and of the published figures; metrics without values are left out."""
     head = 26 + 16 * math.ceil((len(runs) + len(_theirs(papers))) / 3)
     rows = [metric for metric in METRICS if any(run.figure(metric, "ALL", KS[0]) for run in runs)]
     parts = [f'<rect width="{WIDTH}" height="100%"/>', f'<text x="8" y="18" class="title">{escape(title)}</text>']
@@ -70,7 +70,7 @@ def _theirs(papers: Sequence[Paper]) -> list[str]:
 
 
 def _highest(runs: Sequence[Measured], papers: Sequence[Paper], metric: str) -> float:
-    """Return the top of the axis: one for all datasets, so that they can be compared."""
+    """Return the top of the axis: the same for all datasets, so that they can be compared."""
     ours = [f.mean for run in runs for d in DATASETS for k in KS if (f := run.figure(metric, d, k))]
     theirs = [v for p in papers for m in p.method for d in DATASETS for v in m.curve(metric, d) or ()]
     highest = max([*ours, *theirs, 1.0])
@@ -110,12 +110,12 @@ def _lines(panel: Panel, runs: Sequence[Measured], papers: Sequence[Paper], metr
         curve = method.curve(metric, dataset)
         if curve:
             points = [panel.point(k, v, f"{v:.1f}% at k = {k}") for k, v in zip(KS, curve, strict=True)]
-            parts += _drawn(PlotLine(name, points), f'class="line theirs" stroke-dasharray="{_dash(number)}"')
+            parts += _draw_line(PlotLine(name, points), f'class="line theirs" stroke-dasharray="{_dash(number)}"')
     for number, run in enumerate(runs):
         line = _our_line(panel, run, metric, dataset)
         for band in line.bands:
             parts.append(f'<polygon class="band" fill="{_colour(number)}" points="{band}"/>')
-        parts += _drawn(line, f'class="line" stroke="{_colour(number)}"')
+        parts += _draw_line(line, f'class="line" stroke="{_colour(number)}"')
     return parts
 
 
@@ -128,7 +128,7 @@ def _our_line(panel: Panel, run: Measured, metric: str, dataset: str) -> PlotLin
     return PlotLine(run.label, points, [" ".join(f"{p.x:.1f},{p.y:.1f}" for p in outline)])
 
 
-def _drawn(line: PlotLine, look: str) -> list[str]:
+def _draw_line(line: PlotLine, look: str) -> list[str]:
     values = escape(f"{line.name}: " + ", ".join(point.label for point in line.points))
     return [f'<polyline {look} points="{line.path}"><title>{values}</title></polyline>']
 

@@ -1,4 +1,4 @@
-"""What LegalBench-RAG's datasets and metrics are called in tables and pictures, in the order they are shown."""
+"""The names of LegalBench-RAG's datasets and metrics in tables and pictures, in display order."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ DATASETS = {
 }
 METRICS = {"precision": "Precision", "recall": "Recall", "drm": "DRM"}
 LOWER = frozenset({"drm"})
-"""Metrics of which less is better."""
+"""Metrics for which a lower value is better."""

@@ -1,4 +1,4 @@
-"""The results page: every figure on it is read from the runs' own files, so that nobody copies one by hand."""
+"""Writes the results page: every figure on it is read from the runs' own files, and none is copied by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from exhibit.schemas.errors import ToolkitError
 
 PLAIN = Condition()
 HEADLINE = (("precision", 1), ("recall", 8), ("recall", 64), ("drm", 8))
-"""What is told of a run in one line."""
+"""The metrics of a run's one-line summary."""
 _SIZES = {"mini": "LegalBench-RAG-mini", "full": "the whole of LegalBench-RAG"}
 _TYPES = {"txt": "the texts as published", "pdf": "the texts printed to PDF, gold located in print"}
 _WORDINGS = {
@@ -37,9 +37,9 @@ Groups = Sequence[tuple[Condition, Sequence[Measured]]]
 
 
 def write_page(groups: Groups, path: Path) -> None:
-    """Write the page and its pictures, which lie in `images/` beside it."""
+    """Write the page, and its pictures in `images/` beside it."""
     if not groups:
-        raise ToolkitError(f"{path}: not written: no finished run to tell of")
+        raise ToolkitError(f"{path}: not written: there is no finished run; run without --limit first")
     images = path.parent / "images"
     images.mkdir(parents=True, exist_ok=True)
     for condition, runs in groups:
@@ -108,7 +108,7 @@ def _section(condition: Condition, runs: Sequence[Measured]) -> Iterator[str]:
 
 
 def _by_dataset(runs: Sequence[Measured]) -> Iterator[str]:
-    """Yield the headline's metrics for each dataset: enough where a condition is only a check of another."""
+    """Yield the summary's metrics for each dataset: enough for a condition that only checks another."""
     yield _row("", ["dataset", *(f"{METRICS[metric]}@{k}" for metric, k in HEADLINE)])
     yield _rule(len(HEADLINE) + 1)
     for run in runs:
@@ -138,7 +138,7 @@ def _verdicts(runs: Sequence[Measured]) -> Iterator[str]:
     others = [(paper, method) for paper in published() if not paper.same_set for method in paper.method]
     for run in runs:
         won, places, lost = score_of(run)
-        few = 2 * won > places and lost  # where it is nearly nowhere above, a list of where it is not says little
+        few = 2 * won > places and lost  # if it is above nearly nowhere, a list of the other places is useless
         yield from wrapped(f"- `{run.label}`: {won} of {places}" + (f"; not {'; '.join(lost)}" if few else ""))
         for paper, method in others:
             yield f"  ({paper.titled(method)}: better in {', '.join(against(run, method))})"
@@ -165,7 +165,7 @@ def _tables(condition: Condition, runs: Sequence[Measured], dataset: str) -> Ite
         yield ""
 
 
-# ---------------------------------------------------------------- pairs of conditions
+# ---------------------------------------------------------------- comparisons of two conditions
 
 
 def _falls(groups: Groups) -> Iterator[str]:
@@ -215,7 +215,7 @@ def _title(condition: Condition) -> str:
 
 
 def command_of(condition: Condition, runs: Sequence[Measured]) -> str:
-    """Return the command that measures this."""
+    """Return the command that measures a condition."""
     words = ["python -m bench.legalbenchrag --source DIR", "--presets", ",".join(run.label for run in runs)]
     words += ["--full"] * (condition.size == "full") + ["--file-type pdf"] * (condition.file_type == "pdf")
     words += ["--no-filenames"] * (not condition.filenames)

@@ -1,4 +1,4 @@
-"""Published figures, with where they come from: one TOML file a paper, found by its place in `papers/`."""
+"""Published figures with their sources: one TOML file per paper, in `papers/`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALL = "ALL"
 """The mean of the four datasets' means."""
 
 Curve = Annotated[list[Annotated[float, Field(ge=0, le=100)]], Field(min_length=len(KS), max_length=len(KS))]
-"""Per cent, one value for each k."""
+"""Percentages, one for each k."""
 
 
 class _Model(BaseModel):
@@ -26,7 +26,7 @@ class _Model(BaseModel):
 
 
 class Method(_Model):
-    """A method's curves, by dataset; only those that were published."""
+    """The published curves of a method, by dataset."""
 
     name: str
     precision: dict[str, Curve] = {}
@@ -34,13 +34,13 @@ class Method(_Model):
     drm: dict[str, Curve] = {}
 
     def curve(self, metric: str, dataset: str) -> Curve | None:
-        """Return a metric's values over k, None where there are none."""
+        """Return a metric's values over k; None if there are none."""
         known: dict[str, Curve] = getattr(self, metric)
         return known.get(dataset)
 
 
 class Paper(_Model):
-    """Where figures come from, and how far they can be compared."""
+    """The source of published figures, and how comparable they are."""
 
     key: str
     authors: str
@@ -57,7 +57,7 @@ class Paper(_Model):
     method: list[Method]
 
     def titled(self, method: Method) -> str:
-        """Return a method's name with its paper's, as tables show it."""
+        """Return a method's name with its paper's, for tables."""
         return f"{method.name}, {self.authors}{'' if self.same_set else ' (another sample)'}"
 
 
@@ -68,15 +68,17 @@ def published() -> tuple[Paper, ...]:
 
 
 def read_paper(path: Path) -> Paper:
-    """Return one file's figures."""
+    """Return the figures of one file."""
     try:
         return Paper.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (ValidationError, tomllib.TOMLDecodeError) as error:
-        raise ToolkitError(f"{path}: not published figures: {error}") from error
+        raise ToolkitError(
+            f"{path}: not a file of published figures: {error}; compare it with the other files in papers/"
+        ) from error
 
 
 def best(metric: str, dataset: str, papers: Sequence[Paper] | None = None) -> list[float] | None:
-    """Return the highest published value at each k on the same questions; None where nothing was published."""
+    """Return the highest published value at each k on the same questions; None if nothing was published."""
     curves = [
         curve
         for paper in (published() if papers is None else papers)

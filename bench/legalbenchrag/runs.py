@@ -1,4 +1,4 @@
-"""Runs on LegalBench-RAG: under which conditions, by which recipe, and what came of each."""
+"""Runs on LegalBench-RAG: their conditions, their recipes, and their figures."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from exhibit.storage.bundle import sha256_of
 
 BUNDLES, RUNS = "bundles", "runs"
 SEED = 20240819
-"""Draws the questions of a quick look; any number does."""
+"""The seed for the questions of a quick look."""
 METRICS = "characters,drm,document_hit"
 
 Size = Literal["mini", "full"]
 Wording = Literal["original", "reworded", "free", "unnamed"]
 SIZES: dict[Size, tuple[int, int]] = {"mini": (4 * legalbenchrag.MINI, 72), "full": (6889, 714)}
-"""How many questions and files the published sets have."""
+"""The numbers of questions and files of the published sets."""
 WORDINGS: dict[Wording, Callable[[str], str | None]] = {"original": lambda question: question}
 WORDINGS |= {"reworded": reword, "free": free, "unnamed": unname}
 
 
 class Condition(NamedTuple):
-    """On what presets are run: presets are compared only under the same one."""
+    """The data of a run: presets are compared only under the same condition."""
 
     size: Size = "mini"
     file_type: Literal["txt", "pdf"] = "txt"
@@ -50,22 +50,22 @@ class Condition(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """The bundle's folder name: the same for every wording, so that they share an index."""
+        """The name of the bundle's folder: the same for every wording, so that they share an index."""
         return f"legalbenchrag-{self.size}-{self.file_type}"
 
     @property
     def variant(self) -> str:
-        """How the bundle differs from the converter's."""
+        """The difference between the bundle and the converter's."""
         return self.wording if self.filenames else f"{self.wording}-nameless"
 
     @property
     def name(self) -> str:
-        """The folder of its runs."""
+        """The folder of the runs under this condition."""
         return f"{self.size}-{self.file_type}-{self.variant}" + (f"-limit{self.limit}" if self.limit else "")
 
 
 def all_conditions(limit: int | None) -> list[Condition]:
-    """Return every condition there can be, the plain ones first."""
+    """Return every possible condition, the plain ones first."""
     made = product(("mini", "full"), ("txt", "pdf"), (True, False), WORDINGS)
     return [Condition(size, kind, wording, names, limit) for size, kind, names, wording in made]  # type: ignore[arg-type]
 
@@ -78,13 +78,13 @@ class Recipe(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Its name in tables, and its run's folder."""
+        """The recipe's name in tables, and its run's folder."""
         name = self.preset.rpartition("/")[2].removesuffix(".toml")
         return ":".join([name, *(f"{key}={value.replace('/', '_')}" for key, value in self.settings)])
 
 
 def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recipe:
-    """Read `PRESET[:NAME=VALUE…]`; `shared` settings come on top, where they are not the preset's own."""
+    """Parse `PRESET[:NAME=VALUE…]`; `shared` settings are added unless the preset has its own."""
     preset, *pairs = text.split(":")
     told: dict[str, str] = {}
     for pair in pairs:
@@ -103,20 +103,20 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
 def make_bundle(
     source: Path, out: Path, condition: Condition, *, engine: str, jobs: int | None, anew: bool = False
 ) -> Path:
-    """Return the bundle of a condition, converted and reworded where it is not there yet."""
+    """Return the bundle of a condition; it is converted and reworded if it is missing."""
     plain = out / BUNDLES / "original" / condition.dataset
     if anew or not _is_current(plain, source):
         _convert(source, plain, condition, engine=engine, jobs=jobs)
     if condition.variant == "original":
         return plain
     folder = out / BUNDLES / condition.variant / condition.dataset
-    # quick beside a run, and so never out of date
+    # this is fast compared with a run, so it is done each time and never out of date
     rewrite(plain, folder, word=WORDINGS[condition.wording], nameless=not condition.filenames, force=True)
     return folder
 
 
 def _is_current(bundle: Path, source: Path) -> bool:
-    """Return whether a bundle is of this source and version; texts that were edited are not noticed (--anew)."""
+    """Return whether a bundle is of this source and version; edited texts are not detected (use --anew)."""
     if not (bundle / INFO).is_file():
         return False
     info = read_info(bundle / INFO)
@@ -136,7 +136,7 @@ def _convert(source: Path, out: Path, condition: Condition, *, engine: str, jobs
     if code == 130:
         raise KeyboardInterrupt
     if code:
-        raise BundleError(f"{source}: was not converted; expected {legalbenchrag.INFO.expects}")
+        raise BundleError(f"{source}: the conversion failed; expected {legalbenchrag.INFO.expects}")
 
 
 # ---------------------------------------------------------------- runs
@@ -152,9 +152,9 @@ def run(
     say: Callable[[str], None],
     **workers: Any,
 ) -> Path:
-    """Return the folder of a recipe's run, made or gone on with where it is not finished.
+    """Return the folder of a recipe's run; an unfinished run is made or continued.
 
-    `workers` (engine, jobs) say what does the work; they change no figure.
+    `workers` (engine, jobs) are the settings of the engine; they change no figure.
     """
     settings = _settings(recipe, bundle, out, condition, workers)
     folder = settings.output_dir / recipe.label
@@ -181,7 +181,7 @@ def _settings(recipe: Recipe, bundle: Path, out: Path, condition: Condition, wor
         "resume": True,
         "report_cases": 0,
         **workers,
-        # a preset that looks at file names is told that these say nothing
+        # file names are renamed to numbers here, so a preset must not use them
         **({"filenames": False} if not condition.filenames and "filenames" in Search.model_fields else {}),
         **dict(recipe.settings),
     }
@@ -191,7 +191,7 @@ def _settings(recipe: Recipe, bundle: Path, out: Path, condition: Condition, wor
 
 
 def is_finished(folder: Path, settings: Settings, bundle: Path) -> bool:
-    """Return whether a run ended, with these settings and questions."""
+    """Return whether a run has ended, with these settings and questions."""
     return (folder / SUMMARY).is_file() and _is_same(folder, settings, bundle)
 
 
@@ -202,12 +202,12 @@ def _is_same(folder: Path, settings: Settings, bundle: Path) -> bool:
     return bool(asked and config.get("version") == __version__ and questions == sha256_of(bundle / TRAIN))
 
 
-# ---------------------------------------------------------------- what came of them
+# ---------------------------------------------------------------- figures of runs
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A mean and its interval, in per cent."""
+    """A mean and its interval, in percent."""
 
     mean: float
     ci95: tuple[float, float] | None = None
@@ -215,33 +215,33 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measured:
-    """A finished run: its means by dataset, as its summary files have them."""
+    """A finished run: its means by dataset, from its summary files."""
 
     label: str
     folder: Path
     condition: Condition
     config: Mapping[str, Any]
     means: Mapping[str, Mapping[str, Figure]]
-    """Dataset (ALL, privacy_qa …) to metric (`char_recall@8`) to figure."""
+    """The figure of each metric (`char_recall@8`) by dataset (ALL, privacy_qa …)."""
 
     @property
     def told(self) -> Mapping[str, Any]:
-        """What its config says of the dataset: questions, files."""
+        """The facts on the dataset in the run's config: questions, files."""
         told: Mapping[str, Any] = next(iter(self.config["datasets"].values()))
         return told
 
     @property
     def is_published_sample(self) -> bool:
-        """Whether it is LegalBench-RAG-mini that was asked, and not a part of it or another source."""
+        """Whether the run is on LegalBench-RAG-mini, and not on a part of it or on another source."""
         return self.condition.size == "mini" and (self.told["questions"], self.told["files"]) == SIZES["mini"]
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that the set should have was there."""
+        """Whether the run has all questions and files of the set."""
         return (self.told["questions"], self.told["files"]) == SIZES[self.condition.size]
 
     def figure(self, metric: str, dataset: str, k: int) -> Figure | None:
-        """Return a value; None where there is none."""
+        """Return a figure; None if there is none."""
         name = metric if metric == "drm" else f"char_{metric}"
         return self.means.get(dataset, {}).get(f"{name}@{k}")
 
@@ -259,7 +259,7 @@ def read_measured(folder: Path, condition: Condition) -> Measured:
 
 
 def longest_passage(run: Measured) -> int:
-    """Return the length of the longest passage that a run retrieved, in characters: what k is a count of."""
+    """Return the length in characters of the longest passage that a run retrieved; k counts such passages."""
     [dataset] = run.config["datasets"]
     rows = map(json.loads, read_lines(run.folder / dataset / RESULTS))
     spans = (passage["span"] for row in rows for passage in row["reply"]["passages"])
@@ -274,7 +274,7 @@ def _figure(told: Mapping[str, Any]) -> Figure | None:
 
 
 def finished_runs(out: Path, limit: int | None = None) -> Iterator[tuple[Condition, list[Measured]]]:
-    """Yield each condition that has finished runs, with them in the order of `ORDER`, then of their names."""
+    """Yield each condition with its finished runs, in the order of `ORDER`, then of their names."""
     for condition in all_conditions(limit):
         folder = out / RUNS / condition.name
         ended = sorted((path.parent for path in folder.glob(f"*/{SUMMARY}")), key=_rank)

@@ -1,4 +1,4 @@
-"""Bundles made from a bundle: the same gold, with other questions or with files that have no telling name."""
+"""Makes bundles from a bundle with the same gold: with other questions, or with numbers as file names."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def rewrite(
     nameless: bool = False,
     force: bool = False,
 ) -> int:
-    """Write the bundle with each question put through `word`, and files that are numbers where `nameless`.
+    """Write the bundle with each question rewritten by `word`; with `nameless`, its files are renamed to numbers.
 
-    A question that `word` has no other words for is left out. Return how many questions there are.
+    A question for which `word` returns None is left out. Return the number of questions.
     """
     old = open_bundle(bundle)
     if old.info is None:
@@ -49,7 +49,7 @@ def rewrite(
 
 
 def number_files(bundle: BundleFolder) -> dict[str, str]:
-    """Return a number for each file, in the order of their checksums: it says nothing of name, kind or place."""
+    """Return a number for each file, in the order of their checksums, so that it reveals no name, kind or folder."""
     ordered = sorted(bundle.files, key=lambda name: (sha256_of(bundle.files[name]), name))
     width = len(str(len(ordered)))
     return {name: f"{number:0{width}}{Path(name).suffix}" for number, name in enumerate(ordered, 1)}
@@ -67,7 +67,7 @@ def _row(question: Question, text: str, names: Mapping[str, str]) -> Row:
 
 
 def _counts(counts: Counts, asked: Sequence[Question], gold: Sequence[Gold]) -> Counts:
-    """Return the bundle in figures, where some questions are left out."""
+    """Return the counts of a bundle from which some questions are left out."""
     impossible = sum(question.is_impossible for question in asked)
     return counts.model_copy(
         update={

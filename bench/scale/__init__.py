@@ -1,1 +1,1 @@
-"""What time and memory grow with: documents, chunks, workers."""
+"""Measures how time and memory grow with documents, chunks and workers."""

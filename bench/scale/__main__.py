@@ -1,17 +1,17 @@
-"""Cost as work grows: documents, chunks, workers, memory; and a model of what lies beyond this machine.
+"""Measures cost as work grows: documents, chunks, workers, memory; and computes a model for larger machines.
 
     python -m bench.scale                                    everything, about twenty minutes on two free cores
-    python -m bench.scale --part memory --source FOLDER      one part, on documents of your own
+    python -m bench.scale --part memory --source FOLDER      one part, on your own documents
     python -m bench.scale --part chunks --vectors FILE --queries FILE    real vectors (`python -m bench.vectors`)
-    python -m bench.scale --part chunks --rows 1000000 --stores faiss:pq      what takes long, one at a time
+    python -m bench.scale --part chunks --rows 1000000 --stores faiss:pq      slow points, one at a time
     python -m bench.scale --part chunks --stores milvus --milvus URI --milvus-data DIR    a server on this machine
     python -m bench.scale --part flat                        memory of 1,000 and 20,000 documents: ten minutes more
     python -m bench.scale --part routed --index INDEX --questions BUNDLE    grown from a real index, real questions
-    python -m bench.scale --part model                       nothing measured: the model on what is known already
+    python -m bench.scale --part model                       no measurement: the model from existing points
 
-Nothing is measured while other work uses the machine, unless `--busy` is given; the page then says so.
-Points go to OUT/scale.json, tables into OUT/scale.md between its markers, pictures to OUT/images/scale-*.svg. A part
-that is not measured keeps its numbers.
+Nothing is measured while other programs use the machine, unless `--busy` is given; the page then says so. Points go to
+OUT/scale.json, tables into OUT/scale.md between its markers, pictures to OUT/images/scale-*.svg. A part that is not
+measured keeps its numbers.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from exhibit.schemas.errors import ToolkitError
 
 PARTS = ("documents", "memory", "chunks", "routed", "workers", "model")
 APART = ("flat",)
-"""Parts that are measured when they are asked for alone: they take too long."""
+"""Parts that are measured only if they are named, since they take long."""
 DOCS = ROOT / "bench" / "results"
 
 
 def same_machine(known: dict[str, Any], part: str) -> bool:
-    """Return whether what is known of a part was measured on a machine like this one."""
+    """Return whether the existing points of a part were measured on a machine of the same kind."""
     there = known.get("machines", {}).get(part, {})
     return all(there.get(name) == value for name, value in machine_kind().items())
 
 
 def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> dict[str, Any]:
-    """Return what a part found."""
+    """Return the points of a part."""
     if part == "chunks":
-        # points of another machine beside those of this one would be taken for a difference of stores
+        # points of two machines in one table would look like a difference of stores
         before = known.get("chunks") if same_machine(known, part) else None
         if bool(options.milvus) != bool(options.milvus_data):
-            raise ToolkitError("--milvus URI and --milvus-data DIR go together")
+            raise ToolkitError("--milvus URI and --milvus-data DIR go together: give both")
         server = Server(options.milvus, options.milvus_data) if options.milvus else None
         rows = chunks.QUICK if options.quick else options.rows
         how = {"rows": rows, "stores": options.stores, "server": server, "known": before}
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     for part in PARTS if options.part == "all" else [options.part]:
         if part == "model":
-            continue  # it is reckoned anew whenever the page is written
+            continue  # it is computed again whenever the page is written
         where = machine()
         if not options.busy:
             refuse_busy(f"--part {part}", where["busy"])
@@ -98,8 +98,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--source", type=Path, metavar="FOLDER", help="documents to repeat (default: the samples' texts)"
     )
-    parser.add_argument("--index", type=Path, metavar="INDEX", help="what `routed` is grown from (default: samples)")
-    parser.add_argument("--questions", type=Path, metavar="BUNDLE", help="what is asked of it (default: a few)")
+    parser.add_argument(
+        "--index", type=Path, metavar="INDEX", help="the index that `routed` is grown from (default: of the samples)"
+    )
+    parser.add_argument(
+        "--questions", type=Path, metavar="BUNDLE", help="the bundle with its questions (default: a few)"
+    )
     parser.add_argument("--vectors", type=Path, metavar="FILE", help=".npy, or the .faiss file of an index")
     parser.add_argument("--queries", type=Path, metavar="FILE", help=".npy (default: made from the vectors)")
     parser.add_argument("--rows", type=int, nargs="+", default=(), metavar="N", help="sizes (default: 10⁴ to 10⁶)")
@@ -109,15 +113,17 @@ def _parser() -> argparse.ArgumentParser:
         default=(),
         choices=[*chunks.STORES, *chunks.MILVUS],
         metavar="STORE",
-        help="kinds of index; the points of others stay as they are (default: all)",
+        help="index types; the points of others stay as they are (default: all)",
     )
-    parser.add_argument("--milvus", default="", metavar="URI", help="a Milvus server to measure chunks with, too")
-    parser.add_argument("--milvus-data", type=Path, metavar="DIR", help="its folder: what `milvus-server --data` has")
+    parser.add_argument("--milvus", default="", metavar="URI", help="also measure chunks on this Milvus server")
     parser.add_argument(
-        "--limit", type=int, default=documents.SIZES[-1], metavar="N", help="documents at most (default: 10000)"
+        "--milvus-data", type=Path, metavar="DIR", help="the server's folder, as given to `milvus-server --data`"
     )
-    parser.add_argument("--busy", action="store_true", help="measure even while other work uses the machine")
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
+    parser.add_argument(
+        "--limit", type=int, default=documents.SIZES[-1], metavar="N", help="the most documents (default: 10000)"
+    )
+    parser.add_argument("--busy", action="store_true", help="measure even while other programs use the machine")
+    parser.add_argument("--quick", action="store_true", help="small sizes, as a test of this program")
     return parser
 
 

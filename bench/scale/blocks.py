@@ -1,4 +1,4 @@
-"""What each part says and shows on the page: tables in Markdown, charts."""
+"""The text of each part of the page: tables in Markdown, and charts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from bench.scale.workers import parent_share, serial_share, speed_up, steady
 
 _MB = 1e6
 _PAPER = 10_000_000
-"""Chunks that are reckoned with, not measured."""
+"""The number of chunks for which costs are extrapolated, not measured."""
 
 
 # ---------------------------------------------------------------- documents
 
 
 def documents(results: Results) -> str:
-    """Return ingest by stage, queries and conversion."""
+    """Return the tables of ingestion by stage, queries and conversion."""
     part = results["documents"]
     points = part["ingest"]
     each = [p["seconds"] / p["documents"] for p in points]
@@ -79,7 +79,7 @@ def _conversions(convert: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
 
 
 def document_pictures(results: Results) -> dict[str, Chart]:
-    """Return ingest by stage."""
+    """Return the chart of ingestion by stage."""
     points = results["documents"]["ingest"]
     lines = [Series("all", [(p["documents"], p["seconds"]) for p in points])]
     lines += [Series(s, [(p["documents"], p["stages"][s]) for p in points]) for s in STAGES if s != "checksum"]
@@ -92,7 +92,7 @@ def document_pictures(results: Results) -> dict[str, Chart]:
 
 
 def memory(results: Results) -> str:
-    """Return peaks by store, and how they grow."""
+    """Return the table of peak memory by store, and its growth."""
     part = results["memory"]
     times = sorted({p["times"] for p in part["points"]})
     by = {(p["store"], p["times"]): p for p in part["points"]}
@@ -115,7 +115,7 @@ def memory(results: Results) -> str:
 
 
 def flat(results: Results) -> str:
-    """Return how little an ingest of many documents takes more than one of few."""
+    """Return the table that compares the memory of a large ingestion with a small one."""
     points = results["flat"]["points"]
     grown = growth(points, WHOLE) or {"ratio": math.nan, "document": math.nan}
     rows = [
@@ -132,7 +132,7 @@ def flat(results: Results) -> str:
 
 
 def memory_pictures(results: Results) -> dict[str, Chart]:
-    """Return memory over documents."""
+    """Return the chart of memory over documents."""
     points = results["memory"]["points"]
     lines = [
         Series(
@@ -148,7 +148,7 @@ def memory_pictures(results: Results) -> dict[str, Chart]:
 
 
 def chunks(results: Results) -> str:
-    """Return search by store and size."""
+    """Return the tables of search by store and size."""
     points = results["chunks"]["points"]
     names = ("one ms", "batch ms", "recall@10", "recall@64", "build s", "search MB", "disk MB")
     rows = [[f"{p['rows']:,}", f"`{p['store']}`", *(_figure(name, p.get(name)) for name in names)] for p in points]
@@ -169,7 +169,7 @@ def _stores(points: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _ten_million(points: Sequence[Mapping[str, Any]]) -> str:
-    """Return ten million chunks on paper: the lines through the last points, drawn on."""
+    """Return the table for ten million chunks, extrapolated from the last points."""
     rows = []
     for store in _stores(points):
         sizes = sorted(p["rows"] for p in points if p["store"] == store)
@@ -188,17 +188,17 @@ def _figure(name: str, value: float | None) -> str:
 
 
 def about(value: float) -> str:
-    """Return a large number to two figures."""
+    """Return a large number rounded to two digits."""
     return f"{float(f'{value:.2g}'):,.0f}"
 
 
 def _short(store: str) -> str:
-    """Return a store's name as there is room for it beside a line: `milvus IVF`."""
+    """Return a store's name, short enough to stand beside a line: `milvus IVF`."""
     return store.replace("?index=", " ").removesuffix("_FLAT")
 
 
 def chunk_pictures(results: Results) -> dict[str, Chart]:
-    """Return time and recall over chunks."""
+    """Return the charts of time, recall and memory over chunks."""
     points = results["chunks"]["points"]
 
     def lines(what: str) -> list[Series]:
@@ -219,7 +219,7 @@ def chunk_pictures(results: Results) -> dict[str, Chart]:
 
 
 def routed(results: Results) -> str:
-    """Return what a question takes of the whole of `routed`, named and unnamed, and what the process holds."""
+    """Return the table of the time of a whole `routed` query, with and without a document's name, and of its memory."""
     part = results["routed"]
     rows = []
     for p in part["points"]:
@@ -246,7 +246,7 @@ def routed(results: Results) -> str:
 
 
 def workers(results: Results) -> str:
-    """Return speed-ups and the serial share."""
+    """Return the table of speed-ups and of the serial share."""
     rows = []
     for p in results["workers"]["points"]:
         alone = next(q for q in results["workers"]["points"] if q["kind"] == p["kind"] and q["engine"] == "serial")

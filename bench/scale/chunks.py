@@ -1,4 +1,4 @@
-"""10⁴ to 10⁶ chunks: what a search takes and finds in each kind of index, beside comparing them all."""
+"""Measures search in 10⁴ to 10⁶ chunks: time and recall of each index type, compared with exact search."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ROWS = (10_000, 100_000, 310_000, 1_000_000)
 QUICK = (2_000, 10_000)
 STORES = ("faiss", "faiss:fp16", "faiss:pq")
 LIMIT_MS = 60
-"""What a query may take beside its embedding."""
+"""The most milliseconds of a query, without its embedding."""
 MILVUS = ("milvus", "milvus?index=IVF_FLAT", "milvus?index=HNSW")
-"""What a server is measured with: all vectors compared, lists of them, and a graph."""
+"""The index types of a Milvus server that are measured: exact, inverted lists, and a graph."""
 _LARGEST = 100_000
-"""Rows up to which slow ones are measured unless more are asked for."""
+"""The most rows for slow stores, unless more are requested."""
 _SLOW = MILVUS
-"""A server makes its index when the rows are there: minutes for a million rows."""
+"""Slow stores: a server builds its index after the rows are added, which takes minutes for a million rows."""
 _QUERIES = 200
 _BYTES = ("search MB", "disk MB")
 _MIXED = "a mixture of 300 clusters"
@@ -42,7 +42,7 @@ def measure(
     server: Server | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return points by rows and store; those of the same vectors that are not measured now are kept from before."""
+    """Return points by rows and store; existing points of the same vectors that are not measured now are kept."""
     base = read_vectors(vectors) if vectors else mixture(20_000, 384, 1)
     queries = read_vectors(asked)[:_QUERIES] if asked else grow(base, _QUERIES, 2, spread=0.6, keep=False)
     points: list[Point] = []
@@ -51,7 +51,7 @@ def measure(
         here = [one for one in wanted if one not in MILVUS]
         by_store = compare(size, here, base, queries) if here else {}
         for one in (one for one in wanted if one in MILVUS):
-            by_store[one] = _served(server, one, size, base, queries)
+            by_store[one] = _measure_server(server, one, size, base, queries)
         points += [{"rows": size, "store": store, **values} for store, values in by_store.items()]
     told = described(vectors, len(base))
     before = known["points"] if known and known["vectors"] == told else ()
@@ -59,23 +59,23 @@ def measure(
 
 
 def allowed(store: str, rows: int) -> bool:
-    """Return whether a store is measured with so many rows when none are named: not the slow ones with very many."""
+    """Return whether a store is measured with so many rows by default: slow stores are not, with very many."""
     return rows <= _LARGEST or store not in _SLOW
 
 
 def described(vectors: Path | None, there: int) -> str:
-    """Return what the vectors are, and whether they are as many as the page speaks of."""
+    """Return a description of the vectors, and of their number if the larger sizes are grown from them."""
     told = about(vectors) if vectors else _MIXED
     return told if there >= ROWS[-1] else f"{told}; {there:,}, grown by moving them along the difference of two others"
 
 
-def _served(server: Server | None, store: str, rows: int, base: Vectors, queries: Vectors) -> dict[str, float]:
-    """Return what a kind of index takes of a server: its own memory and disk, and the clock's time, not this process's.
+def _measure_server(server: Server | None, store: str, rows: int, base: Vectors, queries: Vectors) -> dict[str, float]:
+    """Return the cost of an index type on a server: the server's memory and disk, and wall-clock time.
 
-    A batch has no time: the processor's, which other stores are told by, is the server's.
+    A batch has no time here: for other stores it is processor time, which is the server's in this case.
     """
     if server is None:
-        raise ToolkitError(f"{store}: --milvus URI and --milvus-data DIR say which server is measured")
+        raise ToolkitError(f"{store}: no server is named; give --milvus URI and --milvus-data DIR")
     before = server.disk()
     spec = store.replace("milvus", f"milvus:{server.uri}", 1)
 
@@ -89,9 +89,10 @@ def _served(server: Server | None, store: str, rows: int, base: Vectors, queries
 
 
 def reckon(points: Iterable[Mapping[str, Any]], store: str, what: str, rows: int) -> float | None:
-    """Return what a store would take with so many rows; None without two points.
+    """Return the extrapolated cost of a store with so many rows; None without two points.
 
-    Bytes by a straight line through its last two points, as each row takes as many as the last; time by a power law.
+    Bytes are extrapolated by a straight line through the last two points, since each row takes as many; time by a power
+    law.
     """
     if what in _BYTES:
         return _line(points, store, what, rows)
@@ -112,7 +113,7 @@ def _points(points: Iterable[Mapping[str, Any]], store: str, what: str) -> list[
 
 
 def _law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[float, float, int] | None:
-    """Return exponent, factor (as a logarithm) and the most rows of the last three points."""
+    """Return the exponent, the factor (as a logarithm) and the most rows of the last three points."""
     mine = _points(points, store, what)[-3:]
     if len(mine) < 2:
         return None
@@ -121,16 +122,16 @@ def _law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[fl
 
 
 def merged(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:
-    """Return all points in order; a new one takes the place of an old one."""
+    """Return all points in order; a new point replaces an old one."""
     points = {(point["rows"], point["store"]): point for point in [*old, *new]}
     order = {store: number for number, store in enumerate((*STORES, *MILVUS))}
     return [points[key] for key in sorted(points, key=lambda key: (key[0], order.get(key[1], 99)))]
 
 
 def crossing(points: Iterable[Point], store: str, what: str, limit: float) -> float | None:
-    """Return how many rows a store can have before it takes more than so much, by a power law through its last points.
+    """Return the number of rows at which a store exceeds a limit, by a power law through its last points.
 
-    None where that is beyond ten times what was measured: nobody knows what happens there.
+    None if that is more than ten times the measured rows, where the law is unreliable.
     """
     law = _law(points, store, what)
     if law is None or law[0] <= 0:

@@ -1,4 +1,4 @@
-"""A corpus as large as is asked for: documents repeated under new names, each copy with small changes."""
+"""Makes a corpus of any size: documents repeated under new names, each copy with small changes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from exhibit.schemas.errors import SourceError
 
 CONTRACTS = ROOT / "samples" / "cuad" / "CUAD_v1"
 TEXTS = CONTRACTS / "full_contract_txt"
-"""What is repeated unless another folder is named: six contracts of some 10,000 characters."""
+"""The documents that are repeated by default: six contracts of some 10,000 characters."""
 
 _SENTENCE = re.compile(r"(.{240,}?[.;,:])(?=\s)", re.DOTALL)
-"""A stretch shorter than a chunk: one mark after each makes every chunk of a copy a new one."""
+"""Matches text shorter than a chunk: one mark after each match makes every chunk of a copy different."""
 _GOLD = re.compile(r"[A-Z][^.;]{60,300}[.;]")
 _PER_FOLDER = 1000
 _QUESTIONS = 2
-"""Questions on each document of a repeated benchmark."""
+"""The number of questions about each document of a repeated benchmark."""
 
 
 def documents_of(folder: Path | None) -> list[Path]:
-    """Return the documents that are repeated: those of a folder, or the samples' contracts as text."""
+    """Return the documents to repeat: those of a folder, or the samples' contracts as text."""
     files = files_of(folder or TEXTS)
     if not files:
-        raise SourceError(f"{folder}: no document in it that can be read")
+        raise SourceError(f"{folder}: no readable document; give another folder")
     return files
 
 
@@ -43,7 +43,10 @@ def changed(text: str, number: int) -> str:
 
 
 def repeat(documents: Sequence[Path], count: int, folder: Path) -> list[Path]:
-    """Write so many documents; the first of a name is the original, PDFs differ in a comment at their end alone."""
+    """Write so many documents.
+
+    The first of a name is the original, and a PDF's copy differs by a comment at its end.
+    """
     written = []
     for position in range(count):
         turn, which = divmod(position, len(documents))
@@ -59,7 +62,7 @@ def repeat(documents: Sequence[Path], count: int, folder: Path) -> list[Path]:
 
 
 def repeat_benchmark(count: int, folder: Path) -> Path:
-    """Write a benchmark in LegalBench-RAG's form on so many contracts, and return its folder."""
+    """Write a benchmark in the format of LegalBench-RAG about so many contracts, and return its folder."""
     paths = repeat(documents_of(None), count, folder / "corpus" / "cuad")
     tests = []
     for number, path in enumerate(paths):
@@ -73,7 +76,7 @@ def repeat_benchmark(count: int, folder: Path) -> Path:
 
 
 def repeat_contracts(count: int, folder: Path) -> Path:
-    """Write CUAD's own layout with so many PDFs, and return its folder: what a benchmark of PDFs costs."""
+    """Write a source in CUAD's layout with so many PDFs, and return its folder."""
     with (CONTRACTS / "master_clauses.csv").open(encoding="utf-8-sig", newline="") as file:
         head, *rows = csv.reader(file)
     pdfs = {_known_by(path.stem): path for path in files_of(CONTRACTS / "full_contract_pdf")}
@@ -96,5 +99,5 @@ def repeat_contracts(count: int, folder: Path) -> Path:
 
 
 def _known_by(name: str) -> str:
-    """Return what a contract's PDF, its text and its row have in common: the first letters of their names."""
+    """Return the part that the names of a contract's PDF, text and row share: their first letters."""
     return re.sub(r"[^A-Z]", "", name.upper())[:12]

@@ -1,4 +1,4 @@
-"""10² to 10⁴ documents: conversion and ingest by stage, and whether time grows as documents do."""
+"""Measures 10² to 10⁴ documents: conversion and ingestion by stage, and whether time is linear."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from exhibit.schemas.errors import ToolkitError
 
 SIZES = (100, 300, 1000, 10_000)
 TEXT_SIZES, PDF_SIZES = (100, 1000, 10_000), (100, 300)
-"""Documents that are converted: texts, and PDFs, which take some ten times as long."""
+"""The numbers of converted documents: texts, and PDFs, which take some ten times as long."""
 _SAMPLE = 256
-"""Chunks that the default embedder is timed on."""
+"""The number of chunks for timing the default embedder."""
 
 
 def measure(source: Path | None, *, limit: int) -> dict[str, Any]:
-    """Return conversion, ingest and query times by number of documents, and the costs that a model needs."""
+    """Return conversion, ingestion and query times by number of documents, and the unit costs for the model."""
     ingests = [ingested(source, size) for size in track(_up_to(SIZES, limit), total=None, label="sizes", unit="size")]
     text = [converted("legalbenchrag", repeat_benchmark, size) for size in _up_to(TEXT_SIZES, limit)]
     pdf = [converted("cuad", repeat_contracts, size) for size in _up_to(PDF_SIZES, limit)]
@@ -49,7 +49,7 @@ def _up_to(sizes: Sequence[int], limit: int) -> list[int]:
 
 
 def ingested(source: Path | None, size: int) -> dict[str, Any]:
-    """Return what the ingest of so many documents took, and a query on what it made."""
+    """Return the cost of ingesting so many documents, and of a query on the index."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         paths = repeat(documents_of(source), size, folder / "corpus")
@@ -59,7 +59,7 @@ def ingested(source: Path | None, size: int) -> dict[str, Any]:
 
 
 def converted(name: str, make: Callable[[int, Path], Path], size: int) -> dict[str, Any]:
-    """Return what the conversion of so many documents took: processor seconds of all its processes, and the clock's."""
+    """Return the cost of converting so many documents: processor seconds of all processes, and wall-clock seconds."""
     with tempfile.TemporaryDirectory(prefix="scale-") as folder:
         source = make(size, Path(folder) / "source")
         before = _children()
@@ -73,29 +73,29 @@ def converted(name: str, make: Callable[[int, Path], Path], size: int) -> dict[s
 
 
 def _children() -> float:
-    """Return the processor seconds of all processes that were started from here and have ended."""
+    """Return the processor seconds of all child processes that have ended."""
     times = os.times()
     return times.children_user + times.children_system
 
 
 def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """Return b of the best `seconds = a · sizes^b`: 1 is linear."""
+    """Return b of the best fit `seconds = a · sizes^b`: 1 is linear."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]) if len(sizes) > 1 else 1.0
 
 
 def spread(values: Sequence[float]) -> float:
-    """Return how far the values lie from their middle, as a share of it: 0.15 is within 15%."""
+    """Return the greatest distance of the values from their middle, as a share of it: 0.15 is within 15%."""
     return (max(values) - min(values)) / (max(values) + min(values))
 
 
 def embedder_cost(chunks: int) -> dict[str, float]:
-    """Return what the default embedder takes for a chunk of 500 characters, by the processor and by the clock."""
+    """Return the default embedder's time for a chunk of 500 characters: processor time and wall-clock time."""
     texts = [path.read_text(encoding="utf-8") for path in documents_of(None)]
     pieces = [text[start:end] for text in texts for start, end in rcts.split(text)]
     wanted = [f"{number} {pieces[number % len(pieces)]}" for number in range(chunks)]
     module, argument = load_plugin("exhibit.models.embedders", "minilm")
     embedder = module.open(argument)
-    embedder.embed(wanted[:32], role="passage")  # the first time, the model is loaded
+    embedder.embed(wanted[:32], role="passage")  # the first call loads the model
     started, clocked = time.process_time(), time.perf_counter()
     embedder.embed(wanted, role="passage")
     return {
@@ -106,7 +106,7 @@ def embedder_cost(chunks: int) -> dict[str, float]:
 
 
 def reading_cost() -> dict[str, float]:
-    """Return what a page of a PDF takes to read, on the samples' contracts."""
+    """Return the time of reading a page of a PDF, on the samples' contracts."""
     paths = files_of(CONTRACTS / "full_contract_pdf")
     read_document(paths[0])
     started = time.process_time()

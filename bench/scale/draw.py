@@ -1,4 +1,4 @@
-"""Curves on logarithmic axes as an SVG file that stands alone, in light and dark."""
+"""Draws curves on logarithmic axes as a self-contained SVG file, with light and dark colours."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from exhibit.viewer.plots import PlotLine, Point
 
 WIDTH, HEIGHT = 700, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 566, 46, 346
-"""The frame; names of the lines stand to the right of it."""
+"""The frame; the names of the lines are to the right of it."""
 _COLOURS = (
     "#0b6e99", "#c2410c", "#4d7c0f", "#7c3aed", "#be123c", "#0f766e",
     "#a16207", "#64748b", "#db2777", "#1d4ed8", "#16a34a", "#92400e",
 )  # fmt: skip
 _APART = 14
-"""Pixels between two names, so that both can be read."""
+"""The pixels between two names, so that both can be read."""
 _STYLE = """
 text{font:12px system-ui,sans-serif;fill:#1f2933}.small{font-size:11px;fill:#52606d}
 .title{font-size:14px;font-weight:600}.grid{stroke:#d9e2ec;stroke-width:1}.line{fill:none;stroke-width:2}
@@ -29,7 +29,7 @@ text{font:12px system-ui,sans-serif;fill:#1f2933}.small{font-size:11px;fill:#526
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its name, its points, and whether it is dashed because it was not measured but reckoned."""
+    """A line: its name, its points, and whether it is dashed because it is extrapolated."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -38,7 +38,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over one axis; a limit is a level to be read against."""
+    """Lines over one axis; a limit is a horizontal line."""
 
     title: str
     across: str
@@ -46,12 +46,12 @@ class Chart:
     series: Sequence[Series]
     limit: tuple[float, str] | None = None
     linear: bool = False
-    """Whether the upward axis is even, for shares that lie close together."""
+    """Whether the vertical axis is linear, for shares that are close together."""
     ticks: Sequence[float] = field(default_factory=tuple)
 
 
 def draw(chart: Chart) -> str:
-    """Return the picture; values that are not above zero have no place on it."""
+    """Return the picture; values that are not above zero are left out."""
     kept = [Series(s.name, [p for p in s.points if p[0] > 0 and p[1] > 0], s.dashed) for s in chart.series]
     kept = [series for series in kept if series.points]
     xs = [x for series in kept for x, _ in series.points]
@@ -65,7 +65,7 @@ def draw(chart: Chart) -> str:
     )
     parts += _grid(place, chart)
     for number, series in enumerate(kept):
-        parts += _drawn(series, place, _COLOURS[number % len(_COLOURS)])
+        parts += _draw_series(series, place, _COLOURS[number % len(_COLOURS)])
     parts += _names(kept, place)
     body = "\n".join(parts)
     label = escape(f"{chart.title}. {chart.up} by {chart.across}")
@@ -77,7 +77,7 @@ def draw(chart: Chart) -> str:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a value stands in the picture."""
+    """The position of values in the picture."""
 
     across: tuple[float, float]
     up: tuple[float, float]
@@ -96,13 +96,13 @@ def _share(value: float, low: float, high: float) -> float:
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
-    """Return whole powers of ten, or halves of them, around the values."""
+    """Return powers of ten, or halves of them, around the values."""
     low, high = math.log10(min(values)), math.log10(max(values))
     return 10 ** (math.floor(2 * low + 0.01) / 2), 10 ** (math.ceil(2 * high - 0.01) / 2)
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return the powers of ten in a span; where it holds few of them, their twofold and fivefold, too."""
+    """Return the powers of ten in a range; if there are few, their doubles and quintuples as well."""
     steps = (1, 2, 5) if high <= 101 * low else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     return [value for power in powers for step in steps if 0.99 * low <= (value := step * 10.0**power) <= 1.01 * high]
@@ -126,7 +126,7 @@ def _grid(place: _Place, chart: Chart) -> list[str]:
     return parts
 
 
-def _drawn(series: Series, place: _Place, colour: str) -> list[str]:
+def _draw_series(series: Series, place: _Place, colour: str) -> list[str]:
     line = PlotLine(series.name, [Point(place.x(x), place.y(y), f"{short(y)} at {short(x)}") for x, y in series.points])
     dash = ' stroke-dasharray="6 4"' if series.dashed else ""
     parts = [f'<polyline class="line" stroke="{colour}"{dash} points="{line.path}"/>']
@@ -138,7 +138,7 @@ def _drawn(series: Series, place: _Place, colour: str) -> list[str]:
 
 
 def _names(kept: Sequence[Series], place: _Place) -> list[str]:
-    """Return each line's name beside its end, moved apart where lines end together."""
+    """Return each line's name beside its end; names of lines that end together are moved apart."""
     ends = sorted((place.y(series.points[-1][1]), number) for number, series in enumerate(kept))
     at: list[float] = []
     for wanted, _ in ends:
@@ -148,7 +148,7 @@ def _names(kept: Sequence[Series], place: _Place) -> list[str]:
     for y, (_, number) in zip(at, ends, strict=True):
         series, colour = kept[number], _COLOURS[number % len(_COLOURS)]
         x, up = place.x(series.points[-1][0]), y - over
-        if abs(x - _RIGHT) > 12 or abs(up - place.y(series.points[-1][1])) > 4:  # the name is not where the line ends
+        if abs(x - _RIGHT) > 12 or abs(up - place.y(series.points[-1][1])) > 4:  # the name is not beside the line's end
             parts.append(
                 f'<line stroke="{colour}" stroke-opacity=".45" x1="{x + 5:.1f}" x2="{_RIGHT + 7}" '
                 f'y1="{place.y(series.points[-1][1]):.1f}" y2="{up:.1f}"/>'
@@ -159,7 +159,7 @@ def _names(kept: Sequence[Series], place: _Place) -> list[str]:
 
 
 def short(value: float) -> str:
-    """Return a number as an axis has it: 0.01, 5, 300, 10k, 1M."""
+    """Return a number as an axis shows it: 0.01, 5, 300, 10k, 1M."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:.3g}{letter}"

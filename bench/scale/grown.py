@@ -1,7 +1,7 @@
-"""An index as large as is asked for, grown from a small real one without embedding anything: copies under other names.
+"""Grows a large index from a small real one without embedding: by copies of documents under other names.
 
-Each copy of a document has its text, its chunks and its headings, with the words of its name put in other letters,
-another word for each copy; its vectors lie near the original's, moved along the difference of two others.
+Each copy of a document has its text, its chunks and its headings; the words of its name are replaced by other letters,
+different in each copy. Its vectors are near the original's, moved along the difference of two others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from exhibit.rag.lexicon.postings import TermCounts, digest
 from exhibit.rag.protocols import section_keys
 
 _SPREAD = 0.35
-"""How far a copy's vector lies from its original: about as far as the chunks of one contract, as in `bench.stores`."""
+"""The distance of a copy's vector from its original: about that of chunks of one contract, as in `bench.stores`."""
 _NAME = re.compile(r"[A-Z][A-Za-z]{3,}")
 _KNOWN = frozenset(
     """agreement amendment assignment collaboration company consulting contract corporation development distribution
@@ -36,13 +36,13 @@ _KNOWN = frozenset(
     manufacturing marketing merger outsourcing plan policy privacy promotion reseller service services sponsorship
     strategic alliance supply systems transportation""".split()
 )
-"""Words of names that every collection shares: they stay."""
+"""Words of names that every collection shares: they are not replaced."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True)
 class Original:
-    """A document of the small index, with all that a copy needs."""
+    """A document of the small index, with all data for a copy."""
 
     entry: Entry
     text: str
@@ -54,7 +54,7 @@ class Original:
 
 
 def grow_index(source: Path, folder: Path, *, chunks: int, store: str) -> Path:
-    """Write an index of at least so many chunks, copies of a small one with words and one layer of vectors."""
+    """Write an index of at least so many chunks: copies of a small one, with words and one layer of vectors."""
     small = open_index(source)
     config = Config.parse({**small.config.model_dump(), "store": store})
     originals = list(read_originals(small))
@@ -71,7 +71,7 @@ def grow_index(source: Path, folder: Path, *, chunks: int, store: str) -> Path:
 
 
 def read_originals(index: Index) -> Iterator[Original]:
-    """Yield the documents of an index with their words counted once."""
+    """Yield the documents of an index, with their words counted once."""
     stored: Any = faiss.read_index(str(index.folder / "chunk.faiss"))
     vectors = faiss.downcast_index(stored.index).reconstruct_n(0, stored.ntotal)
     for entry in index.documents:
@@ -88,27 +88,27 @@ def read_originals(index: Index) -> Iterator[Original]:
 
 
 def names_of(entry: Entry) -> tuple[str, ...]:
-    """Return the words of a document's file, title and parties that are its own."""
+    """Return the words of a document's file name, title and parties that distinguish it."""
     written = " ".join([entry.filename, entry.profile.title, *entry.profile.parties])
     return tuple(sorted({word for word in _NAME.findall(written) if word.lower() not in _KNOWN}))
 
 
 def renamed(word: str, turn: int) -> str:
-    """Return a word of the same length that stands for it in a copy; letters keep their case."""
+    """Return the word of the same length that replaces a word in a copy; letters keep their case."""
     if not turn:
         return word
     number = zlib.crc32(f"{turn} {word.lower()}".encode()) | 1 << 32
     steps = (1 + (number >> 5 * at % 27) % 25 for at in range(len(word)))
-    moved = [_moved(letter, step) for letter, step in zip(word.lower(), steps, strict=True)]
+    moved = [_move(letter, step) for letter, step in zip(word.lower(), steps, strict=True)]
     return "".join(new.upper() if old.isupper() else new for old, new in zip(word, moved, strict=True))
 
 
-def _moved(letter: str, step: int) -> str:
+def _move(letter: str, step: int) -> str:
     return _LETTERS[(_LETTERS.index(letter) + step) % len(_LETTERS)] if letter in _LETTERS else letter
 
 
 def rename(text: str, names: Sequence[str], turn: int) -> str:
-    """Return a text with the words of a name replaced; it stays as long as it was."""
+    """Return a text with the words of a name replaced; its length stays the same."""
     if not turn or not names:
         return text
     pattern = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)), re.IGNORECASE)
@@ -139,13 +139,13 @@ def _words(original: Original, entry: Entry, turn: int) -> DocumentWords:
             swaps[digest(old)] = digest(new)
     fresh = read_words(filename=entry.filename, profile=entry.profile, text="", chunks=(), headings=())
     named = original.words.names
-    fields = {name: TermCounts(_swapped(held.terms, swaps), held.counts) for name, held in named.fields.items()}
+    fields = {name: TermCounts(_swap(held.terms, swaps), held.counts) for name, held in named.fields.items()}
     fields["file"] = fresh.names.fields["file"]
-    counted = [part._replace(terms=_swapped(part.terms, swaps)) for part in original.words[1:]]
+    counted = [part._replace(terms=_swap(part.terms, swaps)) for part in original.words[1:]]
     return DocumentWords(named._replace(run=fresh.names.run, fields=fields), *counted)
 
 
-def _swapped(hashed: npt.NDArray[np.uint32], swaps: Mapping[int, int]) -> npt.NDArray[np.uint32]:
+def _swap(hashed: npt.NDArray[np.uint32], swaps: Mapping[int, int]) -> npt.NDArray[np.uint32]:
     old = np.array(sorted(swaps), np.uint32)
     if not len(old):
         return hashed

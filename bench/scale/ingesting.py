@@ -1,4 +1,4 @@
-"""One ingest as the command does it, taken apart: processor time by stage, what is kept, how long a query takes."""
+"""Measures one ingestion in parts: processor time by stage, size on disk, query time."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 EMBEDDER = "hashing:384"
-"""No model, but vectors as wide as the default's: what is measured is everything around the model."""
+"""An embedder without a model, with vectors as long as the default's: the measurement is of all other work."""
 STAGES = ("read", "structure", "profile", "split", "checksum", "summarise", "embed", "words", "index", "store", "save")
 PARENT = ("embed", "index", "store", "save")
-"""Stages of the one process that the others hand their documents to."""
+"""The stages of the one process that collects the workers' documents."""
 PRESETS = ("sac", "sac-multilayer", "routed")
 QUESTIONS = (
     "Which law governs the distributor agreement?",
@@ -52,11 +52,11 @@ _WORKER = {
     "sha256_of": "checksum",
     "read_words": "words",
 }
-"""What `rag.ingest` calls for a document, by stage; splitting is what is left of the whole, without the summaries."""
+"""The functions that `rag.ingest` calls for a document, by stage; splitting is the rest, without the summaries."""
 
 
 class _Engine:
-    """An engine that counts the time its items take, and how long the first one was waited for."""
+    """An engine that counts the time of its items, and the wait for the first one."""
 
     def __init__(self, inner: Engine, clock: Clock, *, whole: bool) -> None:
         self._inner, self._clock, self._whole = inner, clock, whole
@@ -71,7 +71,7 @@ class _Engine:
 
 
 class _Embedder:
-    """An embedder with its time counted."""
+    """An embedder that counts its time."""
 
     def __init__(self, inner: Embedder, clock: Clock) -> None:
         self.name, self.dimensions = inner.name, inner.dimensions
@@ -83,7 +83,7 @@ class _Embedder:
 
 
 class _Summariser:
-    """A summariser with its time counted."""
+    """A summariser that counts its time."""
 
     def __init__(self, inner: Summariser, clock: Clock) -> None:
         self._inner, self._clock = inner, clock
@@ -99,7 +99,7 @@ class _Summariser:
 
 
 class _Store:
-    """A layer's store with the time of adding counted; or one that forgets, to see what memory is left without it."""
+    """A layer's store that counts the time of adding; or one that discards vectors, to measure memory without them."""
 
     def __init__(self, inner: VectorStore | None, clock: Clock) -> None:
         self._inner, self._clock, self._rows = inner, clock, 0
@@ -131,7 +131,7 @@ class _Store:
 
 
 class _Index(Index):
-    """An index with its time counted."""
+    """An index that counts its time."""
 
     clock: Clock
     forgets = False
@@ -160,7 +160,7 @@ class _Index(Index):
 
 
 def config_for(store: str, *, words: bool = True) -> Config:
-    """Return the settings that are measured: three layers and the words, the most that an index can have."""
+    """Return the settings that are measured: three layers and the lexicon, the most that an index can have."""
     return Config.preset("sac-multilayer", embedder=EMBEDDER, store=store, lexicon=words)
 
 
@@ -173,11 +173,10 @@ def ingest_once(
     engine: str = "serial",
     jobs: int = 1,
 ) -> dict[str, Any]:
-    """Build an index of some documents, or of a folder's, below a folder and return what it took.
+    """Build an index of some documents, or of a folder's, below a folder, and return its costs.
 
-    The store `none` forgets every vector. A folder is listed as the command lists it.
-
-    Stages of the workers are known where all of it runs in this process: with the serial engine.
+    The store `none` discards every vector. A folder is listed as by the command. The stages of workers are known only
+    with the serial engine, where everything runs in this process.
     """
     clock = Clock()
     paths = find_files(documents) if isinstance(documents, Path) else list(documents)
@@ -212,13 +211,13 @@ def ingest_once(
 def _stages(clock: Clock) -> dict[str, float]:
     seconds = dict(clock.seconds)
     if "prepare" in seconds:
-        apart = (*_WORKER.values(), "summarise")  # an index without words has none of that stage
+        apart = (*_WORKER.values(), "summarise")  # an index without words lacks that stage
         seconds["split"] = seconds.pop("prepare") - sum(seconds.get(stage, 0.0) for stage in apart)
     return {stage: seconds[stage] for stage in STAGES if stage in seconds}
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """Return the bytes of an index by what they are."""
+    """Return the bytes of an index, by kind of file."""
     bytes_of = {"documents and words": 0, "vectors": 0}
     for path in folder.rglob("*"):
         if path.is_file():
@@ -228,7 +227,7 @@ def sizes(folder: Path) -> dict[str, int]:
 
 
 def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
-    """Return, for each preset there is, the milliseconds of a question without its embedding, and of the first one."""
+    """Return, for each preset, the milliseconds of a query without its embedding, and of the first query."""
     times_of: dict[str, Any] = {}
     made_with = open_index(folder / "index").config
     for preset in (name for name in PRESETS if name in preset_names()):

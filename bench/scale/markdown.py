@@ -1,4 +1,4 @@
-"""Tables in Markdown, put between the markers of a page."""
+"""Writes tables in Markdown between the markers of a page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Results = Mapping[str, Any]
 
 
 def fill(text: str, part: str, block: str) -> str:
-    """Return the page with a part's block in the place of the old one."""
+    """Return the page with the block of a part replaced."""
     marked = re.compile(rf"(<!-- scale:{part} -->\n).*?(<!-- /scale:{part} -->)", re.DOTALL)
     if not marked.search(text):
         raise ToolkitError(f"the page has no markers <!-- scale:{part} --> … <!-- /scale:{part} -->; put them back")
@@ -27,7 +27,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def told(results: Results, part: str) -> str:
-    """Return the line that says where a part was measured."""
+    """Return the line on the machine and the command of a part's measurement."""
     where = results["machines"][part]
     share = where.get("busy")
     quiet = where["load"] < where["cores"] / 2 if share is None else share <= BUSY

@@ -1,4 +1,4 @@
-"""Memory from 1 × to 10 × a corpus: what the work takes, and what the index itself does."""
+"""Measures memory from 1 × to 10 × a corpus: that of the work, and that of the index."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ STORES = {
     "faiss": "with vectors in `faiss`",
     "milvus:lite": "with vectors in `milvus:lite`",
 }
-"""What an index keeps beside what it knows of its documents: nothing, words, or vectors; by the name in the table."""
+"""The content of an index beside its documents' entries: nothing, words, or vectors; by the name in the table."""
 JOBS = 2
 WHOLE = "whole"
-"""An index as `routed` makes one: words, and vectors in `faiss`."""
+"""An index with the settings of `routed`: words, and vectors in `faiss`."""
 FLAT_ONCE, FLAT_TIMES = 1000, (1, 20)
-"""Documents that must not take more memory than so many times fewer."""
+"""The number of documents, and the factors for which the peak memory must stay nearly the same."""
 
 
 def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the peak memory of the process tree by store and by size."""
+    """Return the peak memory of the process tree, by store and by size."""
     once = 30 if quick else ONCE
     stores = [store for store in STORES if store != "milvus:lite" or find_spec("pymilvus")]
     wanted = [(store, times) for store in stores for times in TIMES]
@@ -39,14 +39,14 @@ def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
 
 
 def measure_flatness(source: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the peak of an ingest with words and vectors, of a thousand documents and of twenty thousand."""
+    """Return the peak memory of an ingestion with words and vectors, of a thousand documents and of twenty thousand."""
     once = 15 if quick else FLAT_ONCE
     points = [point(source, once, times, WHOLE) for times in track(FLAT_TIMES, total=None, label="flat", unit="size")]
     return {"jobs": JOBS, "points": points}
 
 
 def point(source: Path | None, once: int, times: int, store: str) -> dict[str, Any]:
-    """Return the peak of one ingest with two workers."""
+    """Return the peak memory of one ingestion with two workers."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         repeat(documents_of(source), once * times, folder / "corpus")
@@ -58,7 +58,7 @@ def point(source: Path | None, once: int, times: int, store: str) -> dict[str, A
 
 
 def growth(points: Sequence[dict[str, Any]], store: str) -> dict[str, float] | None:
-    """Return how a store's peak grows: from first to last as a ratio, and in bytes a document and a chunk."""
+    """Return the growth of a store's peak: as a ratio of last to first, and in bytes per document and per chunk."""
     mine = sorted((p for p in points if p["store"] == store), key=lambda p: float(p["documents"]))
     if len(mine) < 2:
         return None

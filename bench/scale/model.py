@@ -1,4 +1,4 @@
-"""A small explicit cost model: what was measured, times how much there is; every constant has a name and a source."""
+"""A small cost model: measured unit costs times quantities; every constant has a name and a source."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bench.scale.chunks import LIMIT_MS, crossing
 from bench.scale.ingesting import PARENT
 
 DATE = "November 2026"
-"""When prices and machines were assumed."""
+"""The date of the assumed prices and machines."""
 SIZES = (10**4, 10**6, 10**8)
 _DAY = 86_400.0
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A number of the model, in words a reader can check."""
+    """A number of the model, with its unit and its source."""
 
     value: float
     unit: str
@@ -27,18 +27,18 @@ class Constant:
 
 @dataclass(frozen=True)
 class Setting:
-    """Machines that the work is given to."""
+    """The machines of a scenario."""
 
     name: str
     machines: int
     cores: int
     gpus: int
     ram: float
-    """GB of each machine."""
+    """The memory of each machine in GB."""
     flags: str
     store: str
     indexes: int = 1
-    """Parts that the corpus is split into: each is handed on by a process of its own, and searched apart."""
+    """The parts that the corpus is split into: each has its own index, which one process writes and searches."""
 
 
 SETTINGS = (
@@ -65,7 +65,7 @@ ASSUMED = {
 
 
 def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
-    """Return the table: what this machine measured, and what is assumed."""
+    """Return the table of constants: measured on this machine, or assumed."""
     documents, last = results["documents"], results["documents"]["ingest"][-1]
     stages, chunks = last["stages"], last["chunks"]
     worker = sum(value for stage, value in stages.items() if stage not in PARENT)
@@ -94,7 +94,7 @@ def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
 
 
 def _held(points: Sequence[Mapping[str, Any]]) -> float:
-    """Return the bytes that a process which asks holds more for each chunk, from the first size to the last."""
+    """Return the bytes that a searching process holds per chunk, from the first size to the last."""
     first, last = points[0], points[-1]
     return float((last["query_peak"] - first["query_peak"]) / max(1, last["chunks"] - first["chunks"]))
 
@@ -104,14 +104,14 @@ def _sorting(last: Mapping[str, Any]) -> float:
 
 
 def vector_bytes(numbers: float, store: str) -> float:
-    """Return the bytes that a vector takes in memory: four a number, its key, and its sketch or list."""
+    """Return the bytes of a vector in memory: four per number, its key, and its sketch or list."""
     extra = {"faiss": 8, "faiss:fp16": 8, "faiss:pq": 8 + numbers / 4, "milvus": 16}
     width = 2 if store == "faiss:fp16" else 4
     return width * numbers + extra[store]
 
 
 def cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dict[str, float]:
-    """Return hours, GB and dollars for so many documents, each part of them by name."""
+    """Return hours, GB and dollars for so many documents, by part."""
     of = {name: constant.value for name, constant in table.items()}
     chunks = documents * of["chunks a document"]
     cores = setting.machines * setting.cores
@@ -120,7 +120,7 @@ def cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dic
     embed = (
         chunks / (of["accelerator"] * setting.gpus) if setting.gpus else chunks * of["chunk, default embedder"] / cores
     )
-    # workers prepare while one process embeds what they have done: the slower of the two decides, not their sum
+    # workers prepare while one process embeds: the slower of the two decides, not their sum
     hours = max(workers / cores, alone + embed) / 3600
     vectors = chunks * vector_bytes(of["numbers a vector"], setting.store)
     disk = (documents * (of["bytes of a PDF"] + of["characters a document"]) + 2 * vectors) / 1e9
@@ -140,7 +140,7 @@ def cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dic
 
 @dataclass(frozen=True)
 class Break:
-    """Something that no longer works well, from how many documents on, and what mends it."""
+    """A limit: the problem, the number of documents from which it occurs, and the remedy."""
 
     what: str
     documents: float
@@ -148,7 +148,7 @@ class Break:
 
 
 def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Break]:
-    """Return what breaks on two cores with 16 GB and the default flags, first things first."""
+    """Return the limits on two cores with 16 GB and the default flags, the first ones first."""
     of = {name: constant.value for name, constant in table.items()}
     laptop, per, long = SETTINGS[0], of["chunks a document"], of["long"]
     slow = crossing(results["chunks"]["points"], "faiss", "one ms", LIMIT_MS) or math.inf
@@ -183,7 +183,7 @@ def _room(memory: float, each: float) -> float:
 
 
 def plain(hours: float) -> str:
-    """Return a time in the unit that a reader thinks in."""
+    """Return a time in a suitable unit."""
     for unit, size in (("years", 24 * 365), ("days", 24), ("h", 1)):
         if hours >= 2 * size:
             return f"{hours / size:,.0f} {unit}"
@@ -191,10 +191,10 @@ def plain(hours: float) -> str:
 
 
 def figure(value: float) -> str:
-    """Return a constant as the table has it."""
+    """Return a constant as the table shows it."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
 
 
 def rows(table: Mapping[str, Constant], sizes: Sequence[int] = SIZES) -> list[tuple[int, Setting, dict[str, float]]]:
-    """Return the costs of every size in every setting."""
+    """Return the costs of every size in every scenario."""
     return [(size, setting, cost(size, setting, table)) for size in sizes for setting in SETTINGS]

@@ -1,4 +1,4 @@
-"""The page and its pictures: numbers are written between markers; the words around them stay."""
+"""Writes the page and its pictures: numbers are written between markers, and the words around them stay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.scale.markdown import Results, fill, table
 
 
 def write(results: Results, out: Path, template: Path) -> list[Path]:
-    """Fill the page's markers with every part there is, draw its pictures, and return what was written."""
+    """Fill the page's markers with every part that has points, draw its pictures, and return the written files."""
     page = out / "scale.md"
     text = (page if page.is_file() else template).read_text(encoding="utf-8")
     written = []
@@ -30,7 +30,7 @@ def write(results: Results, out: Path, template: Path) -> list[Path]:
 
 
 def reckoned(results: Results) -> str:
-    """Return the model: its constants, its results, and what breaks."""
+    """Return the text of the model: its constants, its results, and its limits."""
     constants = model.constants(results)
     rows = [[name, model.figure(c.value), c.unit, c.source] for name, c in constants.items()]
     text = table(["constant", "value", "unit", "source"], rows) + "\n"
@@ -66,7 +66,7 @@ def reckoned(results: Results) -> str:
 
 
 def model_pictures(results: Results) -> dict[str, Chart]:
-    """Return hours over documents."""
+    """Return the chart of hours over documents."""
     constants = model.constants(results)
     sizes = [10**power for power in range(3, 9)]
     names = ("two cores", "one machine", "a cluster", "16 indexes")

@@ -1,4 +1,4 @@
-"""Work in a process of its own, with the memory that it and its children take."""
+"""Runs a function in a separate process, and measures the memory of that process and its children."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from exhibit.schemas.errors import ToolkitError
 Result = TypeVar("Result")
 
 _EVERY = 0.1
-"""Seconds between two looks at the memory."""
+"""The seconds between two samples of memory."""
 _LOOKED = 2.0
-"""Seconds for which the machine is watched before something is measured."""
+"""The seconds for which the machine's load is observed before a measurement."""
 BUSY = 0.15
-"""Share of the cores that others may use: a machine at rest uses some hundredths for itself."""
+"""The greatest share of the cores that other programs may use; an idle machine uses some hundredths."""
 
 
 @dataclass(frozen=True)
 class Apart(Generic[Result]):
-    """What some work returned, and what it took."""
+    """The result of a function, and its cost."""
 
     value: Result
     seconds: float
     peak: int
-    """Bytes of the process and its children at the worst moment seen, shared pages once."""
+    """The peak bytes of the process and its children; shared pages count once."""
 
 
 def run_apart(work: Callable[..., Result], *arguments: Any, **options: Any) -> Apart[Result]:
-    """Run picklable work in a fresh process; an error it raises is raised here."""
+    """Run a picklable function in a new process; its errors are raised here."""
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(theirs, work, arguments, options))
@@ -60,19 +60,19 @@ def run_apart(work: Callable[..., Result], *arguments: Any, **options: Any) -> A
 def _work(answer: Connection, work: Callable[..., Any], arguments: Any, options: Any) -> None:
     try:
         answer.send((True, work(*arguments, **options)))
-    except Exception as error:  # whatever it is, the parent raises it
+    except Exception as error:  # any error is raised again in the parent
         answer.send((False, error))
 
 
 @dataclass
 class Clock:
-    """Processor seconds by stage: on a machine that does other things, too, they say more than the clock."""
+    """Counts processor seconds by stage: on a busy machine they are more reliable than wall-clock time."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count what happens inside under a name."""
+        """Count the time of the block under a name."""
         started = time.process_time()
         try:
             yield
@@ -90,16 +90,16 @@ class Clock:
 
 
 def resident(kind: str) -> int:
-    """Return the bytes that this process holds now: `RssAnon` its own, `RssFile` of mapped files; 0 where unknown."""
+    """Return the bytes that this process holds now: `RssAnon` its own, `RssFile` of mapped files; 0 if unknown."""
     status = Path("/proc/self/status")
     told = status.read_text(encoding="utf-8").partition(f"{kind}:")[2].split() if status.is_file() else []
     return 1024 * int(told[0]) if told else 0
 
 
 def busy_share(seconds: float = _LOOKED, *, stat: Path = Path("/proc/stat")) -> float:
-    """Return the share of all cores that others use while this process waits; without `/proc/stat`, by the load.
+    """Return the share of all cores that others use while this process waits; without `/proc/stat`, the load average.
 
-    The load of the last minute would count what this command itself has just measured.
+    The load average of the last minute would include this command's own last measurement.
     """
     if not stat.is_file():
         return min(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
@@ -110,26 +110,26 @@ def busy_share(seconds: float = _LOOKED, *, stat: Path = Path("/proc/stat")) -> 
 
 
 def _ticks(stat: Path) -> tuple[int, int]:
-    """Return the ticks of all cores until now, and those in which they had nothing to do."""
+    """Return the total ticks of all cores, and their idle ticks."""
     ticks = [int(number) for number in stat.read_text(encoding="utf-8").partition("\n")[0].split()[1:9]]
     return sum(ticks), ticks[3] + ticks[4]
 
 
 def refuse_busy(what: str, share: float) -> None:
-    """Raise where others use more than a little of the machine: figures that nobody can repeat are not written."""
+    """Raise an error if other programs use more than a little of the machine: such figures cannot be repeated."""
     if share > BUSY:
         raise ToolkitError(
-            f"{what}: not measured, other work uses {100 * share:.0f}% of this machine; wait until it is done, "
+            f"{what}: not measured, since other programs use {100 * share:.0f}% of this machine; wait until they end, "
             "or give --busy, and the page says so"
         )
 
 
 def machine() -> dict[str, Any]:
-    """Return what a reader must know of the machine: its kind, its processors, and how busy it was before."""
+    """Return a description of the machine: its kind, its processors, and its load before the measurement."""
     return {**machine_kind(), "load": os.getloadavg()[0], "busy": busy_share()}
 
 
 def machine_kind() -> dict[str, Any]:
-    """Return what two machines must share for their figures to stand side by side."""
+    """Return the properties that two machines must share for their figures to be comparable."""
     system = os.uname()
     return {"system": system.sysname, "machine": system.machine, "cores": os.cpu_count() or 1}

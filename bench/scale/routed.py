@@ -1,4 +1,4 @@
-"""`routed` as a whole at 326,000 and a million chunks: questions that name a document, and questions that name none."""
+"""Measures the whole `routed` retrieval at 326,000 and a million chunks, with and without a document's name."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from exhibit.rag.questions import understand
 from exhibit.runtime.plugins import load_plugin
 
 POINTS = ((326_000, "faiss"), (1_000_000, "faiss:pq"))
-"""Chunks and the store that holds them: where the flat one is left, and what it is left for."""
+"""The numbers of chunks with their stores: the most for the flat index, and a size for which `pq` is recommended."""
 _QUICK = ((3_000, "faiss"), (3_000, "faiss:pq"))
 _ASKED = 100
 _POOL = 256
 
 Questions = Sequence[tuple[str, str]]
-"""Questions and the file that each names; empty where it names none that is known."""
+"""Questions, each with the file that it names; empty if it names none that is known."""
 
 
 class Asked(NamedTuple):
-    """What a question took beside its embedding, in milliseconds."""
+    """The milliseconds of a query, without its embedding."""
 
     clock: float
     processor: float
@@ -41,7 +41,7 @@ class Asked(NamedTuple):
 
 
 def measure(index: Path | None, bundle: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return what questions take at each size; the index is grown from one that is given, or from the samples."""
+    """Return the times of queries at each size; the index is grown from the given one, or from the samples."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         small = index or small_index(folder / "small")
@@ -61,7 +61,7 @@ def small_index(folder: Path) -> Path:
 
 
 def read_questions(bundle: Path | None) -> Questions:
-    """Return a bundle's questions that have an answer, spread over it, or a few on the samples."""
+    """Return a bundle's answerable questions, spread over it; or a few about the samples."""
     if bundle is None:
         return [(question, "") for question in QUESTIONS]
     rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
@@ -70,7 +70,7 @@ def read_questions(bundle: Path | None) -> Questions:
 
 
 def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[str, Any]:
-    """Open an index in this process and ask: named and unnamed, each question once, after one that opens all files."""
+    """Open an index in this process and search it: each question once, named and unnamed, after a first one."""
     index = open_index(folder)
     module, argument = load_plugin("exhibit.models.embedders", index.config.embedder)
     embedder: Embedder = module.open(argument)
@@ -78,12 +78,12 @@ def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[s
     entries = {entry.number: entry for entry in index.documents}
     named = [renamed_for(entries, *question, turn=turn) for turn, question in enumerate(questions[:most])]
     unnamed = [understand(question).asks for question, _ in questions[:most]]
-    # vectors are cached before the clock starts, and the threads that made them have come to rest
+    # vectors are cached before the clock starts, and the threads that computed them are idle again
     vectors = pipeline.embedder.embed([*named, *unnamed], role="query")[len(named) :]
     pipeline.search([named[0]])
     figures: dict[str, Any] = {"chunks": len(index), "documents": len(index.documents)}
     for kind, asked in (("named", named), ("unnamed", unnamed)):
-        figures[kind] = told([_timed(pipeline, question) for question in asked])
+        figures[kind] = told([_time_question(pipeline, question) for question in asked])
     store, keys = index.store("chunk"), index.keys("chunk")
     nearest, exact = (store.search(vectors, _POOL, within=within)[1] for within in (None, keys))
     figures["recall"] = float(
@@ -102,7 +102,7 @@ def renamed_for(entries: Mapping[int, Entry], question: str, filename: str, *, t
 
 
 def told(asked: Sequence[Asked]) -> dict[str, float]:
-    """Return what most questions took, and nine of ten."""
+    """Return the median and the ninth decile of the times."""
     clock, processor, compared = (np.array(column) for column in zip(*asked, strict=True))
     return {
         "questions": len(asked),
@@ -113,7 +113,7 @@ def told(asked: Sequence[Asked]) -> dict[str, float]:
     }
 
 
-def _timed(pipeline: Pipeline, question: str) -> Asked:
+def _time_question(pipeline: Pipeline, question: str) -> Asked:
     clock, processor = time.perf_counter(), time.process_time()
     [retrieved] = pipeline.search([question])
     took = 1000 * (time.perf_counter() - clock), 1000 * (time.process_time() - processor)

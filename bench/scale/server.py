@@ -1,4 +1,4 @@
-"""A Milvus server on this machine as it is seen from outside: what its processes hold, and what its folder takes."""
+"""Measures a Milvus server on this machine from outside: the memory of its processes, and the size of its folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exhibit.schemas.errors import ToolkitError
 
 _MB = 1e6
 _NOT_DATA = frozenset({"bin", "logs", "configs"})
-"""Folders of the program itself, which has 450 MB: what is left is the data."""
+"""Folders of the program itself, which has 450 MB; the other folders are data."""
 
 
 @dataclass(frozen=True)
@@ -20,15 +20,15 @@ class Server:
     folder: Path
 
     def memory(self, *, proc: Path = Path("/proc")) -> float:
-        """Return the MB that the processes hold whose program lies in the folder; raise where there are none."""
+        """Return the MB that the processes hold whose program is in the folder; raise an error if there are none."""
         inside = self.folder.resolve()
         held = [_resident(entry) for entry in proc.glob("[0-9]*") if inside in _program(entry).parents]
         if not held:
-            raise ToolkitError(f"{self.folder}: no server runs from there; start one with milvus-server --data")
+            raise ToolkitError(f"{self.folder}: no server runs from this folder; start one with milvus-server --data")
         return sum(held) / _MB
 
     def disk(self) -> float:
-        """Return the MB of the data."""
+        """Return the size of the data in MB."""
         parts = [part for part in self.folder.iterdir() if part.name not in _NOT_DATA]
         return sum(_size(file) for part in parts for file in (part, *part.rglob("*"))) / _MB
 
@@ -36,7 +36,7 @@ class Server:
 def _program(process: Path) -> Path:
     try:
         return (process / "exe").readlink()
-    except OSError:  # it has ended, or belongs to the system
+    except OSError:  # the process has ended, or belongs to the system
         return Path()
 
 
@@ -48,5 +48,5 @@ def _resident(process: Path) -> int:
 def _size(file: Path) -> int:
     try:
         return file.stat().st_size if file.is_file() else 0
-    except FileNotFoundError:  # the server has just put it elsewhere
+    except FileNotFoundError:  # the server has just moved the file
         return 0

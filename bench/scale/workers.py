@@ -1,4 +1,4 @@
-"""One worker and two, in processes and on Ray: how much faster, and which share cannot be shared."""
+"""Measures one worker and two, in processes and on Ray: the speed-up, and the serial share of the work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNNERS = (("serial", 1), ("local", 2), ("ray", 1), ("ray", 2))
 
 
 def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the seconds of an ingest by kind of document, engine and workers."""
+    """Return the seconds of an ingestion by kind of document, engine and number of workers."""
     size = 24 if quick else SIZE
     runners = [runner for runner in RUNNERS if runner[0] != "ray" or find_spec("ray")]
     folders = {"text": source, "pdf": CONTRACTS / "full_contract_pdf"}
@@ -33,22 +33,22 @@ def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
 
 
 def speed_up(alone: dict[str, Any], shared: dict[str, Any]) -> float:
-    """Return how many times as fast the shared run is once its workers have started."""
+    """Return the speed-up of the run with several workers, once they have started."""
     return steady(alone) / steady(shared)
 
 
 def steady(point: dict[str, Any]) -> float:
-    """Return the seconds by the clock from the first document on: starting workers is paid once."""
+    """Return the wall-clock seconds from the first document on: workers are started once."""
     return float(point["clock"] - point["first"])
 
 
 def serial_share(faster: float, workers: int) -> float:
-    """Return the share of the work that was done by one alone, after Amdahl: 0 shares all, 1 nothing."""
+    """Return the serial share of the work, by Amdahl's law: 0 = all is parallel, 1 = nothing is."""
     if workers < 2:
         return 1.0
     return min(1.0, max(0.0, (workers / faster - 1) / (workers - 1)))
 
 
 def parent_share(stages: dict[str, float]) -> float:
-    """Return the share of a serial run that stays in one process whatever the number of workers."""
+    """Return the share of a serial run that stays in one process, whatever the number of workers."""
     return sum(stages.get(stage, 0.0) for stage in PARENT) / sum(stages.values())

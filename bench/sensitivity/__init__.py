@@ -1,1 +1,1 @@
-"""What retrieval loses or gains when one setting or constant changes."""
+"""Measures the effect of single settings and constants on retrieval."""

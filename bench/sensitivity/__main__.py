@@ -1,14 +1,14 @@
-"""How much each constant of the `routed` preset matters: one at a time around its default, on LegalBench-RAG-mini.
+"""Measures the effect of each constant of the preset `routed`, one at a time, on LegalBench-RAG-mini.
 
     python -m bench.sensitivity --source legalbenchrag/data
     python -m bench.sensitivity --source legalbenchrag/data --all
     python -m bench.sensitivity --source legalbenchrag/data --settings weight_lexical,_MENTION
     python -m bench.sensitivity --source samples/legalbenchrag --embedder hashing --settings trim_first
 
-The collection is indexed once, in a temporary folder; vectors come from the cache where they were made before. Every
-second question is asked, all with --all: with and without files' names, and for two settings without the document's
-name. Without --settings the pictures and the table of bench/results/notebook-retrieval.md are written anew; with it,
-where --out or --page says so.
+The collection is indexed once, in a temporary folder; vectors come from the cache if they are there. Every second
+question is asked, or all with --all: with and without file names, and for two settings without the document's name.
+Without --settings the pictures and the table of bench/results/notebook-retrieval.md are written again; with it, only to
+--out and --page.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ IMAGES, PAGE = RESULTS / "images", RESULTS / "notebook-retrieval.md"
 BEGIN, END = "<!-- sensitivity -->\n", "<!-- /sensitivity -->"
 
 
-@guarded("stopped; nothing is written")
+@guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure every value; print the figures; write the pictures and the page."""
+    """Measure every value, print the figures, and write the pictures and the page."""
     options = _parser().parse_args(argv)
     check_engine(options.engine)
     settings = choose_settings([name for name in options.settings.split(",") if name])
@@ -72,15 +72,15 @@ def fill(page: Path, block: str) -> str:
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ToolkitError(f"{page}: no lines {BEGIN.strip()} and {END} to write between; put them where it belongs")
+        raise ToolkitError(f"{page}: no lines {BEGIN.strip()} and {END}; add them where the table belongs")
     return f"{before}{begin}{block}{end}{after}"
 
 
-# ---------------------------------------------------------------- measuring
+# ---------------------------------------------------------------- measurement
 
 
 def _measure(settings: Sequence[Setting], options: argparse.Namespace) -> tuple[list[Curve], int]:
-    """Return each setting's curves, and how many questions were asked."""
+    """Return each setting's curves, and the number of questions."""
     recipe = {"embedder": options.embedder} if options.embedder else {}
     workers = {"engine": options.engine, "jobs": options.jobs}
     with tempfile.TemporaryDirectory(prefix="sensitivity-") as name:
@@ -92,7 +92,7 @@ def _measure(settings: Sequence[Setting], options: argparse.Namespace) -> tuple[
         pipeline.index(dataset.files.values(), folder / "index")
         _embed(pipeline, settings, dataset)
         trials = trials_of(settings)
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # for workers: their threads would wait for each other's cores
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # for workers: more threads would wait for each other's cores
         outcomes = open_engine(options.engine, jobs=options.jobs).map(Trying(folder / "index", cases, recipe), trials)
         done = track(outcomes, total=len(trials), label="sensitivity", unit="trial")
         measured = {trial: outcome.unwrap() for trial, outcome in zip(trials, done, strict=True)}
@@ -100,13 +100,13 @@ def _measure(settings: Sequence[Setting], options: argparse.Namespace) -> tuple[
 
 
 def _embed(pipeline: Pipeline, settings: Sequence[Setting], dataset: Dataset) -> None:
-    """Put the questions' vectors into the cache, so that no two workers make them."""
+    """Put the questions' vectors into the cache, so that no two workers compute them."""
     ways = {way for setting in settings for way in ways_of(setting)}
     texts = {understand(asked(case, way)).asks for way in ways for case in dataset.cases}
     pipeline.embedder.embed(sorted(texts), role="query")
 
 
-# ---------------------------------------------------------------- telling
+# ---------------------------------------------------------------- output
 
 
 def _print(curves: Sequence[Curve]) -> None:
@@ -141,9 +141,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--source", type=Path, required=True, metavar="DIR", help="benchmarks/*.json and corpus/, as published")
-    add("--settings", default="", metavar="NAME,…", help="only these (default: all)")
-    add("--all", action="store_true", help="ask every question, not every second")
-    add("--embedder", metavar="NAME", help="instead of the preset's own")
+    add("--settings", default="", metavar="NAME,…", help="only these settings (default: all)")
+    add("--all", action="store_true", help="ask every question, and not every second one")
+    add("--embedder", metavar="NAME", help="the embedder instead of the preset's own")
     add(
         "--out",
         type=Path,

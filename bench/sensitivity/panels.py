@@ -1,4 +1,4 @@
-"""Sensitivity as pictures and a table: a panel a constant, what each value changes in points."""
+"""Draws the sensitivity as pictures and a table: one panel per constant, with the change by each value in points."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bench.sensitivity.trials import METRICS, Curve, Value, Way
 from exhibit.viewer.plots import PlotLine, Point
 
 WAYS = {"names": Way(False, True), "no-names": Way(False, False), "unnamed": Way(True, True)}
-"""A picture each."""
+"""The ways of asking; each has a picture."""
 WIDTH = 800
 _COLUMNS, _TALL, _HEAD = 4, 150, 62
 _WIDE = WIDTH // _COLUMNS
 _LEFT, _RIGHT, _ABOVE, _BELOW = 30, 12, 24, 24
-"""Margins inside a panel."""
+"""The margins inside a panel."""
 _TICKS = (1, 2, 5, 10, 20)
 _COLOURS = dict(zip(METRICS, ("#0b6e99", "#c2410c", "#4d7c0f", "#7c3aed"), strict=True))
 _STYLE = """
@@ -29,7 +29,7 @@ text{font:12px system-ui,sans-serif;fill:#1f2933}.small{font-size:11px;fill:#526
 
 
 def number(value: Value) -> str:
-    """Return a value as it is written: three figures, on or off."""
+    """Return a value as text: three digits, or on and off."""
     return ("on" if value else "off") if isinstance(value, bool) else f"{value:.3g}"
 
 
@@ -38,7 +38,7 @@ def number(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Panel:
-    """One frame: its corner, and the least and the greatest change that it shows."""
+    """One panel: its corner, and the least and the greatest change that it shows."""
 
     x: float
     y: float
@@ -46,18 +46,18 @@ class Panel:
     high: float
 
     def height(self, change: float) -> float:
-        """Return where a change stands."""
+        """Return the vertical position of a change."""
         share = (change - self.low) / (self.high - self.low)
         return self.y + _TALL - _BELOW - share * (_TALL - _ABOVE - _BELOW)
 
     def across(self, place: int, of: int) -> float:
-        """Return where a value stands; values stand evenly."""
+        """Return the horizontal position of a value; values are evenly spaced."""
         room = _WIDE - _LEFT - _RIGHT
         return self.x + _LEFT + room * (place + 0.5) / of
 
 
 def draw(curves: Sequence[Curve]) -> str:
-    """Return the picture of curves that were asked in one way."""
+    """Return the picture of the curves of one way of asking."""
     title = f"Change from the default in points: {curves[0].way.title}"
     low, high, step = _axis([f.change for curve in curves for _, figures in curve.points for f in figures.values()])
     parts = [f'<rect class="ground" width="{WIDTH}" height="100%"/>']
@@ -74,7 +74,7 @@ def draw(curves: Sequence[Curve]) -> str:
 
 
 def _axis(changes: Sequence[float]) -> tuple[float, float, int]:
-    """Return one axis for all panels, so that they can be compared: its ends and the step of its lines."""
+    """Return one axis for all panels, so that they can be compared: its ends, and the step of its lines."""
     least, most = min(*changes, -1.0), max(*changes, 1.0)
     step = next((step for step in _TICKS if most - least <= 6 * step), _TICKS[-1])
     return step * math.floor(least / step), step * math.ceil(most / step), step
@@ -140,11 +140,13 @@ def _lines(panel: Panel, curve: Curve) -> list[str]:
 
 
 def page_block(curves: Sequence[Curve], *, questions: int) -> str:
-    """Return what goes between the page's markers: pictures, what each constant does, and every figure."""
+    """Return the block between the page's markers: pictures, the effect of each constant, and every figure."""
     by_way = {name: [curve for curve in curves if curve.way == way] for name, way in WAYS.items()}
     pictures = [f"![{some[0].way.title}](images/retrieval-{name}.svg)" for name, some in by_way.items() if some]
     settings = list(dict.fromkeys(curve.setting for curve in curves))
-    rows = [[f"`{s.shown}`", number(s.default), s.why, *_told([c for c in curves if c.setting == s])] for s in settings]
+    rows = [
+        [f"`{s.shown}`", number(s.default), s.why, *_summarise([c for c in curves if c.setting == s])] for s in settings
+    ]
     lines = [f"{questions} questions. Written by `python -m bench.sensitivity`: run it again, do not edit.", ""]
     lines += ["\n\n".join(pictures), ""]
     lines += [*_table(["", "default", "why", "tried, nothing beyond chance", "beyond chance, in points"], rows), ""]
@@ -153,8 +155,8 @@ def page_block(curves: Sequence[Curve], *, questions: int) -> str:
     return "\n".join(lines)
 
 
-def _told(curves: Sequence[Curve]) -> list[str]:
-    """Return the values that change nothing beyond chance in any way of asking, and what the others change."""
+def _summarise(curves: Sequence[Curve]) -> list[str]:
+    """Return the values without a significant change in any way of asking, and the changes by the others."""
     calm = []
     loud = []
     for place, (value, _) in enumerate(curves[0].points):

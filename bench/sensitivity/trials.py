@@ -1,8 +1,8 @@
-"""What `bench.sensitivity` varies, one setting at a time, and what each value gives.
+"""The settings that `bench.sensitivity` varies, one at a time, and the figures at each value.
 
-Settings of the recipe are overruled as a user would. Constants are names in the module that reads them: nobody should
-tune them, so no function takes them, and for a trial the name is set in that module and set back. A trial is one
-process's own work, so no other sees it.
+Settings of the recipe are replaced as by a user. Constants are names in the module that reads them. Users should not
+tune them, so no function takes them; for a trial the name is set in that module and restored afterwards. A trial runs
+within one process, so no other process is affected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from exhibit.schemas.errors import ToolkitError
 
 METRICS = {"char_precision@1": "P@1", "char_recall@8": "R@8", "char_recall@64": "R@64", "drm@8": "DRM@8"}
 LOWER = "drm@8"
-"""Of this one less is better."""
+"""The metric for which a lower value is better."""
 _OPTIONS = Options(ks=(1, 8, 64), parity="legalbenchrag")
 _FAMILIES = ("characters", "drm")
 
@@ -34,37 +34,37 @@ Value = float | bool
 
 
 class Setting(NamedTuple):
-    """A setting of the recipe, or a constant: the values that are tried beside its own, and why that is what it is."""
+    """A setting of the recipe, or a constant: its other values to try, and the reason for its default."""
 
     name: str
     others: tuple[Value, ...]
     why: str
     module: ModuleType | None = None
-    """Where a constant stands; None = a setting of the recipe."""
+    """The module of a constant; None = a setting of the recipe."""
     unnamed: bool = False
-    """Whether it is tried on questions that name no document: on others it does nothing."""
+    """Whether it is tried on questions that name no document; it has no effect on others."""
 
     @property
     def default(self) -> Value:
-        """Its own value."""
+        """The default value."""
         if self.module is None:
             value: Value = Config.preset("routed").single(self.name)
             return value
         if not hasattr(self.module, self.name):
             raise ToolkitError(
-                f"{self.module.__name__} has no {self.name} any more; amend SETTINGS in bench/sensitivity/trials.py"
+                f"{self.module.__name__} has no name {self.name}; correct SETTINGS in bench/sensitivity/trials.py"
             )
         constant: Value = getattr(self.module, self.name)
         return constant
 
     @property
     def values(self) -> list[Value]:
-        """Every value, in order."""
+        """All values, in order."""
         return sorted({*self.others, self.default})
 
     @property
     def shown(self) -> str:
-        """What tables and pictures call it."""
+        """The name in tables and pictures."""
         return f"{self.module.__name__.rpartition('.')[2]}.{self.name}" if self.module else self.name
 
 
@@ -89,7 +89,7 @@ SETTINGS = (
 
 
 def choose_settings(names: Sequence[str] = ()) -> list[Setting]:
-    """Return the settings of these names, all when none is given; raise one error for those that there are not."""
+    """Return the settings with these names, or all if none is given; raise one error for all unknown names."""
     known = {setting.name: setting for setting in SETTINGS}
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -101,37 +101,37 @@ def choose_settings(names: Sequence[str] = ()) -> list[Setting]:
 
 
 class Way(NamedTuple):
-    """How questions are asked: naming their document or not, of an index that may use files' names or not."""
+    """A way of asking: with or without the document's name, with or without file names in the index."""
 
     unnamed: bool
     filenames: bool
 
     @property
     def title(self) -> str:
-        """What tables and pictures call it."""
+        """The title in tables and pictures."""
         named = "questions that name no document, " if self.unnamed else ""
         return f"{named}{'with' if self.filenames else 'without'} file names"
 
 
 def ways_of(setting: Setting) -> list[Way]:
-    """Return the ways that tell something of a setting; a question without a name has no use for a file's."""
+    """Return the ways of asking that a setting can affect; a question without a name does not use file names."""
     return [Way(True, True)] if setting.unnamed else [Way(False, True), Way(False, False)]
 
 
 class Trial(NamedTuple):
-    """One value of one setting, asked in one way; the default's own trial has no setting."""
+    """One value of one setting in one way of asking; the trial of the default has no setting."""
 
     way: Way
     setting: str = ""
     value: Value = 0
 
     def __str__(self) -> str:
-        """Return what an error calls it."""
+        """Return the description of the trial in errors."""
         return f"{self.setting or 'defaults'} = {self.value}, {self.way.title}"
 
 
 def trials_of(settings: Sequence[Setting]) -> list[Trial]:
-    """Return every trial, the defaults' own once for each way."""
+    """Return every trial, and the default's trial once for each way of asking."""
     ways = dict.fromkeys(way for setting in settings for way in ways_of(setting))
     varied = [(s, way, value) for s in settings for way in ways_of(s) for value in s.values if value != s.default]
     return [*map(Trial, ways), *(Trial(way, setting.name, value) for setting, way, value in varied)]
@@ -144,7 +144,7 @@ class Trying:
     index: Path
     cases: tuple[Case, ...]
     recipe: Mapping[str, Any]
-    """Settings that every trial has, such as another embedder."""
+    """The settings of every trial, such as another embedder."""
 
     def __call__(self, trial: Trial) -> dict[str, Values]:
         """Return the four metrics of every case."""
@@ -159,7 +159,8 @@ class Trying:
             return self._measure(self._pipeline(told), trial.way)
 
     def _pipeline(self, told: Mapping[str, Any]) -> Pipeline:
-        # k is what an answer is made from: the ranking is the same, and its tokens are not counted in vain
+        # k is the number of sources of an answer, which is not needed: the ranking is the same, and tokens are not
+        # counted
         return Pipeline(Config.preset("routed", **{"k": 1, "candidates": 1, **told})).open(self.index)
 
     def _measure(self, pipeline: Pipeline, way: Way) -> dict[str, Values]:
@@ -173,13 +174,13 @@ class Trying:
 
 
 def asked(case: Case, way: Way) -> str:
-    """Return a case's question as it is asked."""
+    """Return a case's question in one way of asking."""
     return unname(case.question) if way.unnamed else case.question
 
 
 @contextmanager
 def _set(constants: Sequence[tuple[ModuleType, str, Value]]) -> Iterator[None]:
-    """Set names in modules, and set them back."""
+    """Set names in modules, and restore them afterwards."""
     before = [(module, name, getattr(module, name)) for module, name, _ in constants]
     try:
         for module, name, value in constants:
@@ -190,21 +191,21 @@ def _set(constants: Sequence[tuple[ModuleType, str, Value]]) -> Iterator[None]:
             setattr(module, name, value)
 
 
-# ---------------------------------------------------------------- what came of it
+# ---------------------------------------------------------------- figures
 
 
 class Figure(NamedTuple):
-    """A metric at one value of a setting, in per cent: over all datasets, in the worst one, and against the default."""
+    """A metric at one value of a setting, in percent: over all datasets, on the worst one, and its change."""
 
     mean: float
     worst: float
     change: float = 0.0
     ci95: tuple[float, float] | None = None
-    """The paired interval of the change; None for the default, and where there are too few documents."""
+    """The paired interval of the change; None for the default, and if there are too few documents."""
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]
 
     @property
@@ -215,12 +216,12 @@ class Figure(NamedTuple):
 
 
 Figures = Mapping[str, Figure]
-"""Metric to figure."""
+"""The figure of each metric."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A setting over its values, asked in one way."""
+    """The figures of a setting over its values, in one way of asking."""
 
     setting: Setting
     way: Way
@@ -233,7 +234,7 @@ def curves_of(
     cases: Sequence[Case],
     groups: str | None,
 ) -> list[Curve]:
-    """Return the curves of settings from their trials' values."""
+    """Return the curves of settings, from the values of their trials."""
     tables = {trial: table_of(cases, values, groups=groups) for trial, values in measured.items()}
     curves = []
     for setting in settings:

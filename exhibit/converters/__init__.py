@@ -1,4 +1,4 @@
-"""Raw benchmark files in, bundles out: one module per benchmark, made of the names below."""
+"""Converters: they turn the raw files of a benchmark into a bundle; one module per benchmark."""
 
 from exhibit.converters.benchmark import (
     Benchmark,

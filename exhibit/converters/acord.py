@@ -1,4 +1,4 @@
-"""ACORD: lawyers' queries for clauses to draft from, and a library of clauses that lawyers graded for each query.
+"""ACORD: lawyers' queries for contract clauses, and a library of clauses that lawyers graded for each query.
 
 python -m converters.acord --source acord --out datasets_out/acord
 """
@@ -24,15 +24,15 @@ INFO = read_info(__file__)
 
 SPLITS = ("train", "valid", "test")
 GOLD_GRADE = 3
-"""From this grade on a clause is gold: four or five stars in ACORD's scale."""
+"""The lowest grade of a gold clause: four or five stars in ACORD's scale."""
 _GRADES = frozenset(range(5))
 _NAME = re.compile(r"[\w.-]{1,200}")
-"""Ids that are file names on every system; the release's are ten hexadecimal digits."""
+"""Ids that are valid file names on every system; the release's ids are ten hexadecimal digits."""
 
 
 @dataclass(frozen=True)
 class _JudgedQuery:
-    """A query and the clauses that were judged for it, in the order of the table."""
+    """A query and the clauses that were graded for it, in the order of the table."""
 
     id: int
     key: str
@@ -43,7 +43,7 @@ class _JudgedQuery:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read clauses, queries and grades; every clause becomes a document, whatever queries are chosen."""
+    """Read clauses, queries and grades; every clause becomes a document, even if no chosen query refers to it."""
     folder = find_one(source, INFO, "corpus.jsonl").parent
     sha256: dict[str, str] = {}
     clauses = _read_clauses(folder, sha256, tally)
@@ -66,7 +66,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _load(path: Path, columns: Sequence[str], sha256: dict[str, str], tally: Tally) -> Iterator[Record]:
-    """Yield the records of a file that have the columns."""
+    """Yield the records of a file that have all the columns."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -102,7 +102,7 @@ def _read_clauses(folder: Path, sha256: dict[str, str], tally: Tally) -> dict[st
 def _read_grades(
     folder: Path, split: str, clauses: Mapping[str, str], sha256: dict[str, str], tally: Tally
 ) -> dict[str, dict[str, int]]:
-    """Return the grades of a split by query and clause; nothing where the split is not there."""
+    """Return the grades of a split by query and clause; empty if the split is missing."""
     path = folder / "qrels" / f"{split}.tsv"
     grades: dict[str, dict[str, int]] = {}
     if not path.is_file():
@@ -122,7 +122,7 @@ def _read_grades(
 def _read_queries(
     folder: Path, judged: Mapping[str, Mapping[str, Mapping[str, int]]], sha256: dict[str, str], tally: Tally
 ) -> Iterator[_JudgedQuery]:
-    """Yield the queries that were judged; a query's id is its place in the file."""
+    """Yield the queries with grades; a query's id is its position in the file."""
     seen: set[str] = set()
     for record in _load(folder / "queries.jsonl", ("_id", "text"), sha256, tally):
         key, text = str(record.cells["_id"]).strip(), " ".join(str(record.cells["text"]).split())
@@ -152,9 +152,9 @@ def _labels(cells: Mapping[str, Any]) -> dict[str, Label]:
 
 
 def _rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespace, tally: Tally) -> Iterator[RawRow]:
-    """Yield a query's row: its gold the best first, and every grade on its first line."""
+    """Yield a query's row: its gold with the best first, and all grades on its first line."""
     grades = {key: grade for key, grade in query.grades.items() if key in clauses}
-    ranked = sorted(grades, key=lambda key: -grades[key])  # stable: the table's order within a grade
+    ranked = sorted(grades, key=lambda key: -grades[key])  # stable: clauses of one grade keep the table's order
     gold = [key for key in ranked if grades[key] >= GOLD_GRADE]
     if not gold:
         if options.answerable_only or not ranked or not grades[ranked[0]]:

@@ -27,7 +27,7 @@ QUESTIONS = INFO.asked
 """Our wording of the 17 hypotheses, in the order of the source's labels."""
 
 SPLITS = {"train": 423, "dev": 61, "test": 123}
-"""The release's files and how many documents each has."""
+"""The release's files, and the number of documents in each."""
 ANSWERS = {"Entailment": "Yes", "Contradiction": "No", "NotMentioned": ""}
 
 
@@ -72,7 +72,7 @@ class _Record(BaseModel):
 
 @dataclass(frozen=True)
 class _Contract:
-    """A document and its place in the release."""
+    """A document and its position in the release."""
 
     split: str
     index: int
@@ -93,7 +93,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     _check_splits(root, chosen, paths, options, tally)
     data = {path.stem: path.read_bytes() for path in paths}
     contracts = list(_contracts(root, data, chosen, tally))
-    # titles are made unique over the whole source, so that neither a split nor a limit changes one
+    # make titles unique over the whole source, so that neither a split nor a limit changes a title
     titles = unique_titles({c.filename: list(_candidates(c)) for c in contracts})
     contracts = [c for c in contracts if c.split in chosen][: options.limit]
     sha256 = {f"{split}.json": hashlib.sha256(content).hexdigest() for split, content in data.items()}
@@ -126,10 +126,10 @@ def _check_splits(root: Path, chosen: list[str], paths: list[Path], options: Nam
 
 
 def _contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tally) -> Iterator[_Contract]:
-    """Yield the sound documents of all splits; what is wrong counts only where the split was asked for.
+    """Yield the valid documents of all splits; faults count only in the requested split.
 
-    `index` counts documents of the release in the order train, dev, test, each split starting where it does there:
-    so a copy that lacks a split, or the end of one, has the ids of the whole.
+    `index` counts the documents of the release in the order train, dev, test; each split starts at its number in the
+    full release. An incomplete copy therefore has the same ids.
     """
     start = 0
     taken: dict[str, str] = {}
@@ -177,7 +177,7 @@ def _corpus_name(file_name: str) -> str:
 def _document(
     contract: _Contract, title: str, files: dict[str, Path], sha256: dict[str, str], tally: Tally
 ) -> RawDocument:
-    """Return the official file, or what is to be printed in its place; the hash of what is printed is kept."""
+    """Return the official file, or the text to print in its place, whose hash is recorded."""
     record, filename, path = contract.record, contract.filename, files.get(contract.name)
     if path is None:
         if files:
@@ -229,7 +229,7 @@ def _rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
 
 
 def _evidence(contract: _Contract, annotation: _Annotation, place: str, tally: Tally) -> Iterator[Quote]:
-    """Yield one quote per span of evidence, trimmed of the white space at its edges."""
+    """Yield one quote per evidence span, without white space at its edges."""
     text, spans = contract.record.text, contract.record.spans
     for index in dict.fromkeys(annotation.spans):
         start, end = spans[index] if 0 <= index < len(spans) else (0, 0)
@@ -248,11 +248,11 @@ def _evidence(contract: _Contract, annotation: _Annotation, place: str, tally: T
 
 
 def _candidates(contract: _Contract) -> Iterator[str]:
-    """Yield titles from plain to precise."""
+    """Yield candidate titles, from short to precise."""
     text, stem = contract.record.text, unquote(Path(contract.name).stem).strip()
     kind, parties = kind_of(text), parties_of(text)
     if not parties:
-        # a form that names nobody is known by its file alone
+        # a form that names no party is distinguished only by its file
         yield f"{kind} ({stem})" if kind else stem
         return
     title = f"{kind or 'Agreement'} {'between' if len(parties) > 1 else 'of'} {join_names(parties)}"

@@ -1,4 +1,4 @@
-"""UK Civil Procedure: questions with cited answers, on the rules, practice directions and court guides they cite.
+"""UK Civil Procedure: questions whose answers cite rules, practice directions and court guides.
 
 python -m converters.cpr --source FOLDER --out datasets_out/cpr
 """
@@ -55,11 +55,11 @@ class _Entry:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the ground truth and the documents, and tie each citation to a document."""
+    """Read the ground truth and the documents, and resolve each citation to a document."""
     sources, entries, hashes = _resolved(source, options, tally)
     rows = [_row(entry) for entry in entries]
     if options.limit:
-        # the documents that are asked about first, so that a small bundle still has gold
+        # documents with questions first, so that a small bundle still has gold
         cited = [quote.filename for row in rows for quote in row.quotes]
         kept = list(dict.fromkeys([*cited, *(s.raw.filename for s in sources)]))[: options.limit]
         sources.sort(key=lambda source: source.raw.filename not in kept)
@@ -87,7 +87,9 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Rule
 
 
 def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
-    """Yield the questions; an id is the line's place, blank lines aside, so that a bad line never renumbers."""
+    """Yield the questions; an id is the number of the line without blank lines, so that a bad line changes no other
+    id.
+    """
     for record in read_records(path, path.read_bytes(), tally):
         cells = record.cells
         question, truth = string(cells, "question"), string(cells, "truth")
@@ -154,7 +156,7 @@ def _quote(citation: RuleCitation, source: RulesFile, resolution: Resolution) ->
 
 @guarded("stopped; nothing was written")
 def run(argv: list[str] | None = None) -> int:
-    """Convert; or, where the flags ask for it, check the citations or make ground truth."""
+    """Convert; or, if the flags ask for it, check the citations or write ground truth."""
     modes = Parser(add_help=False)
     modes.add_argument("--check", action="store_true")
     modes.add_argument("--from-search", type=Path, nargs="+")
@@ -190,7 +192,9 @@ def _check(argv: list[str]) -> int:
 
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
-    """Write a line of ground truth per exported query; refuse to overwrite what a person may have edited."""
+    """Write a line of ground truth per exported query; raise if the file exists, because a person may have edited
+    it.
+    """
     parser = Parser(prog=rename_commands("python -m converters.cpr --from-search EXPORT.json …"))
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace the file")

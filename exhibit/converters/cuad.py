@@ -24,7 +24,7 @@ from exhibit.schemas.errors import SourceError
 INFO = read_info(__file__)
 
 QUESTIONS = INFO.asked
-"""Our wording of the 41 clauses, in the order of the source's columns: an id is row x 41 + place here."""
+"""Our wording of the 41 clauses, in the order of the source's columns: an id is row x 41 + position in this list."""
 
 _AMBIGUOUS = re.compile(r"agreement[234](?!\d)|part ?[12](?!\d)", re.IGNORECASE)
 _AMENDMENT = re.compile(r"amend", re.IGNORECASE)
@@ -47,7 +47,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     data = table.read_bytes()
     records = read_table(table, data)
     contracts = _pair(records, _pdfs(table.parent), tally)
-    # titles are made unique over the whole source, so that neither a filter nor a limit changes one
+    # make titles unique over the whole source, so that neither a filter nor a limit changes a title
     titles = unique_titles({c.path.name: list(_candidates(c)) for c in contracts})
     if not options.keep_ambiguous:
         contracts = [c for c in contracts if not _leave_ambiguous(c, titles[c.path.name], tally)]
@@ -68,7 +68,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 def read_table(path: Path, data: bytes) -> list[dict[str, str]]:
     """Return the rows by column."""
     wanted = ["Filename", *QUESTIONS, *(f"{clause}-Answer" for clause in QUESTIONS)]
-    # the release has a stray space in one header: "Notice Period To Terminate Renewal- Answer"
+    # the release has a superfluous space in one header: "Notice Period To Terminate Renewal- Answer"
     return read_csv(path, data, wanted, INFO, header=lambda name: name.strip().replace("- Answer", "-Answer"))
 
 
@@ -84,7 +84,7 @@ def _pdfs(root: Path) -> list[Path]:
 
 
 def _pair(records: list[dict[str, str]], pdfs: list[Path], tally: Tally) -> list[_Contract]:
-    """Tie each row to its PDF: the release's names differ in case, spaces, quotes, `&`, accents and length."""
+    """Pair each row with its PDF: the release's names differ in case, spaces, quotes, `&`, accents and length."""
     names = [record["Filename"] for record in records]
     pairs = pair_files(names, pdfs)
     for name, similar in pairs.similar:
@@ -113,7 +113,7 @@ def _text_of(path: Path) -> str:
 
 
 def _candidates(contract: _Contract) -> Iterator[str]:
-    """Yield titles from plain to precise."""
+    """Yield candidate titles, from short to precise."""
     cells = contract.cells
     name = tidy(cells["Document Name-Answer"]) or tidy(_first_quote(cells["Document Name"])) or contract.path.stem
     parties = join_names(party_names(cells["Parties-Answer"]))
@@ -132,7 +132,7 @@ def party_names(answer: str) -> list[str]:
     for part in answer.split(";"):
         if _COLLECTIVE.search(_ALIAS.split(part)[0]) or re.match(r"\s*\(", part):
             continue
-        # `A and B (each a "Party")` only repeats the others
+        # `A and B (each a "Party")` only repeats the other names
         if _COLLECTIVE.search(part) and " and " in _ALIAS.split(part)[0] and names:
             continue
         name = tidy(_ALIAS.sub(" ", part))
@@ -175,7 +175,7 @@ def _rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
 
 
 def quotes_of(cell: str) -> list[str]:
-    """Return the quotes of a cell, which is a Python list in a string."""
+    """Return the quotes of a cell, which contains a Python list as a string."""
     if not cell.strip():
         return []
     try:
@@ -184,7 +184,7 @@ def quotes_of(cell: str) -> list[str]:
         raise ValueError("it does not parse") from error
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError("it holds something else")
-    # an empty quote says nothing; the same quote twice is one passage
+    # skip empty quotes; the same quote twice is one passage
     return [text for text in dict.fromkeys(value) if text.strip()]
 
 

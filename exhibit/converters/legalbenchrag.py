@@ -1,4 +1,4 @@
-"""LegalBench-RAG: the queries and gold spans of four benchmarks, over one search space of text files.
+"""LegalBench-RAG: the queries and gold spans of four benchmarks, over one corpus of text files.
 
 python -m converters.legalbenchrag --source legalbenchrag/data --out datasets_out/legalbenchrag
 """
@@ -21,11 +21,11 @@ from exhibit.schemas.errors import SourceError
 INFO = read_info(__file__)
 
 MINI = 194
-"""How many tests of each benchmark the published sample has: as many as the smallest of them."""
+"""The number of tests of each benchmark in the published sample: the size of the smallest benchmark."""
 
 
 class _Snippet(NamedTuple):
-    """A gold passage as published; `span` is None where it is no pair of offsets."""
+    """A gold passage as published; `span` is None if it is not a pair of offsets."""
 
     path: str
     span: tuple[int, int] | None
@@ -33,11 +33,11 @@ class _Snippet(NamedTuple):
 
 
 _Words = dict[str, dict[_Snippet, str]]
-"""For every file that can be read, the words at each span that lies within it."""
+"""For every readable file, the text at each valid span."""
 
 
 class _Test(NamedTuple):
-    """A query; `id` counts through all benchmarks, whatever is left out."""
+    """A query; `id` counts through all benchmarks, including tests that are left out."""
 
     id: int
     benchmark: str
@@ -47,7 +47,7 @@ class _Test(NamedTuple):
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read benchmarks/*.json and check each span against the text that it counts in."""
+    """Read benchmarks/*.json and check each span against its text."""
     root = find_one(source, INFO, "benchmarks").parent
     as_pdf = vars(options)["as"] == "pdf"
     tests, sha256 = _read_benchmarks(root / "benchmarks", tally)
@@ -97,7 +97,7 @@ def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str,
 
 
 def _problem(record: Any) -> str:
-    """Return the fault of a test record, or an empty string."""
+    """Return the fault of a test record; empty if it is valid."""
     if not isinstance(record, dict) or not isinstance(record.get("query"), str) or not record["query"].strip():
         return "test without a query"
     snippets = record.get("snippets")
@@ -122,8 +122,8 @@ def _mini(tests: list[_Test], tally: Tally) -> list[_Test]:
     for benchmark in dict.fromkeys(test.benchmark for test in tests):
         group = [test for test in tests if test.benchmark == benchmark]
         if len(group) > MINI:
-            # One number for all tests of a document: they stay together, so that the sample needs few documents.
-            # Random(seed) draws what random.random() does after random.seed(seed).
+            # One number for all tests of a document keeps them together, so that the sample needs few documents.
+            # Random(seed) gives the same numbers as random.random() after random.seed(seed).
             group.sort(key=lambda test: random.Random(test.snippets[0].path).random())
         kept.update(test.id for test in group[:MINI])
     for test in tests:
@@ -150,12 +150,12 @@ def _corpus(folder: Path, tally: Tally) -> dict[str, Path]:
 
 
 def _key(path: str) -> str:
-    """Return a path as one spelling: unpacked on some systems, an accent in a name is a character of its own."""
+    """Return a path in one Unicode form: on some systems an accent in an unpacked name is a separate character."""
     return unicodedata.normalize("NFC", path)
 
 
 def _unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dict[str, str]:
-    """Return each file's name in the bundle, with another ending if asked; equal ones get their folder in front."""
+    """Return each file's name in the bundle, with another suffix if asked; equal names are prefixed by their folder."""
     counts = Counter(path.name for path in files.values())
     names: dict[str, str] = {}
     owner: dict[str, str] = {}
@@ -180,7 +180,7 @@ def _used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> dict[
 
 
 def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
-    """Cut every snippet out of its text; one text is held at a time."""
+    """Read the text of every snippet from its file; only one file is in memory at a time."""
     wanted: dict[str, set[_Snippet]] = defaultdict(set)
     for test in tests:
         for snippet in test.snippets:
@@ -188,7 +188,7 @@ def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Wo
     words: _Words = {}
     for key, path in files.items():
         try:
-            text = path.read_bytes().decode("utf-8")  # published offsets count in UTF-8 alone
+            text = path.read_bytes().decode("utf-8")  # published offsets refer to UTF-8 texts
         except UnicodeDecodeError as error:
             fault = f"{key}: not UTF-8 (byte {error.start}); convert it with iconv first"
             tally.fault("document cannot be read", fault)
@@ -199,7 +199,9 @@ def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Wo
 
 
 def _row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
-    """Yield the row of a test, or nothing when a part of its gold is lost: half a gold would score a half truth."""
+    """Yield the row of a test; nothing if a part of its gold is lost, because incomplete gold would give wrong
+    scores.
+    """
     passages: list[tuple[str, Quote]] = []
     for snippet in test.snippets:
         key, place = _key(snippet.path), f"{test.name}: {snippet.path} {snippet.span}"

@@ -1,4 +1,4 @@
-"""LegalQuAD: German court decisions, a question each, in SQuAD's form.
+"""LegalQuAD: German court decisions in the SQuAD format, one question each.
 
 python -m converters.legalquad --source LegalQuAD.json --out datasets_out/legalquad
 """

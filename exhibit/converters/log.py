@@ -1,4 +1,4 @@
-"""Complaints become cases: a log of questions, replies and thumbs, as rows that a person completes.
+"""Turns complaints into test cases: reads a log of questions, replies and feedback as rows that a person completes.
 
 exhibit convert log LOG.jsonl --documents contracts/ --out datasets_out/complaints
 """
@@ -27,7 +27,7 @@ from exhibit.schemas.models import DraftInfo
 
 INFO = read_info(__file__)
 _ALIKE = 0.8
-"""Share of content words that two questions have in common which are one; their numbers must be the same."""
+"""Share of common content words from which two questions are the same; their numbers must be equal."""
 _DOWN = {name_key(name) for name in FIELDS["complaint"]} | {"-1"}
 _UP = {name_key(name) for name in FIELDS["praise"]}
 _MASKS = {
@@ -47,7 +47,7 @@ class _Logged(NamedTuple):
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run the converter; the log may stand without `--source` before it."""
+    """Run the converter; the log may be given without `--source`."""
     given = list(argv)
     if given and not given[0].startswith("-"):
         given.insert(0, "--source")
@@ -55,7 +55,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the log; each different question waits for a person, with the reply and the files that it named."""
+    """Read the log; each distinct question becomes a draft with the reply and the files that the reply named."""
     path = find_one(source, INFO, *(f"*{ending}" for ending in ENDINGS))
     data = path.read_bytes()
     records = read_records(path, data, tally)
@@ -110,7 +110,7 @@ def _logged(records: Sequence[Record], shelf: Shelf, options: Namespace, tally: 
 
 
 def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row whose texts that are JSON objects are objects: exports write inputs and outputs so."""
+    """Return a row with its JSON strings parsed: exports write inputs and outputs as strings."""
     opened = {}
     for name, cell in cells.items():
         held = list_cell_values(cell) if isinstance(cell, str) and cell.strip().startswith("{") else []
@@ -127,7 +127,7 @@ def _said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, role: st
 
 
 def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> Iterator[str]:
-    """Yield the files of the folder that a reply was made from."""
+    """Yield the files of the folder from which a reply was generated."""
     for mapping in (cells, row):
         name = choose_name(mapping, "logged-sources")
         for value in list_cell_values(mapping[name]) if name is not None else ():
@@ -138,7 +138,7 @@ def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> 
 
 
 def _feedback(row: Mapping[str, Any], cells: Mapping[str, Any]) -> str:
-    """Return `down`, `up` or nothing: a word, a number, or a list of scores with names."""
+    """Return `down`, `up` or empty, from a word, a number, or a list of named scores."""
     for mapping in (cells, row):
         name = choose_name(mapping, "feedback")
         if name is None:
@@ -166,7 +166,7 @@ def _masked(text: str) -> str:
 
 
 def _joined(logged: Sequence[_Logged]) -> list[list[_Logged]]:
-    """Return the rows by question: those whose content words and numbers are nearly the same are one question."""
+    """Return the rows by question; questions with nearly the same content words and numbers are joined."""
     groups: list[tuple[frozenset[str], tuple[str, ...], list[_Logged]]] = []
     exact: dict[tuple[frozenset[str], tuple[str, ...]], list[_Logged]] = {}
     for one in logged:

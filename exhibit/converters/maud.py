@@ -1,4 +1,4 @@
-"""MAUD: 152 merger agreements, their deal points quoted by lawyers for the ABA's Public Target Deal Points Study.
+"""MAUD: 152 merger agreements, with deal points quoted by lawyers for the ABA's Public Target Deal Points Study.
 
 python -m converters.maud --source maud-main --out datasets_out/maud
 """
@@ -30,7 +30,9 @@ from exhibit.evidence import Document, fold
 INFO = read_info(__file__)
 
 QUESTIONS = INFO.asked
-"""Our wording of the 25 deal points, in the order of the source's columns: an id is row x 25 + place here."""
+"""Our wording of the 25 deal points, in the order of the source's columns: an id is row x 25 + position in this
+list.
+"""
 
 KNOWN_BAD = {"contract_88": "its text ends early", "contract_149": "its text is not this agreement's"}
 """Faults of the contracts that users of the release have reported."""
@@ -38,7 +40,7 @@ KNOWN_BAD = {"contract_88": "its text ends early", "contract_149": "its text is 
 
 @dataclass(frozen=True)
 class _Contract:
-    """A row of main.csv and the agreement it is about."""
+    """A row of main.csv and its agreement."""
 
     row: int
     cells: dict[str, str]
@@ -55,7 +57,7 @@ class _Contract:
 
     @cached_property
     def excerpts(self) -> dict[str, list[Excerpt]]:
-        """The excerpts of each deal point that has any, with their places."""
+        """The excerpts of each deal point that has any, with their locations."""
         document = Document(f"{self.name}.txt", self.text)
         cells = {point: read_cell(self.cells[point]) for point in QUESTIONS}
         return {point: find_excerpts(cell, document) for point, cell in cells.items() if cell.excerpts}
@@ -66,10 +68,10 @@ class _Contract:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read main.csv, tie its rows to the agreements, and find each excerpt in its agreement's text."""
+    """Read main.csv, pair its rows with the agreements, and locate each excerpt in its agreement's text."""
     release = read_release(source, INFO, ["Filename", *QUESTIONS], tally)
     contracts = _pair(release, tally)
-    # titles are made unique over the whole source, so that a limit changes none
+    # make titles unique over the whole source, so that a limit changes no title
     titles = unique_titles({c.filename: list(titles_of(c.text, deal=c.deal, stem=c.name)) for c in contracts})
     kept = [c for c in contracts[: options.limit] if not _leave_wrong(c, tally)]
     return Benchmark(
@@ -83,12 +85,12 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _deal(cells: dict[str, str]) -> str:
-    """Return the row's own name, in which an amendment has a line of its own."""
+    """Return the row's name; an amendment has a line of its own there."""
     return " | ".join(cells["Filename"].split("\n"))
 
 
 def _pair(release: Release, tally: Tally) -> list[_Contract]:
-    """Tie each row to its agreement; `Filename (anon)` numbers them differently from contracts/."""
+    """Pair each row with its agreement; `Filename (anon)` and contracts/ use different numbers."""
     labels, texts = release.labels, release.texts
     pairs: dict[str, list[_Contract]] = defaultdict(list)
     for row, cells in enumerate(release.rows):
@@ -106,7 +108,7 @@ def _pair(release: Release, tally: Tally) -> list[_Contract]:
 
 
 def _owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
-    """Return the one agreement that the label files give the definition to, else the one whose text has it."""
+    """Return the only agreement to which the label files assign the definition, else the only one that contains it."""
     key = definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:
@@ -121,7 +123,7 @@ def _has(text: str, parts: list[str]) -> bool:
 
 
 def _best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
-    """Return the soundest of the rows for one agreement: the release has a broken copy of the Soliton row."""
+    """Return the most complete of the rows for one agreement: the release has a broken copy of the Soliton row."""
     if len(rows) == 1:
         return rows[0]
     best = max(rows, key=lambda c: (c.cells[MAE] in labels.verbatim, c.located, -c.row))
@@ -132,7 +134,7 @@ def _best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
 
 
 def _leave_wrong(contract: _Contract, tally: Tally) -> bool:
-    """Report an agreement known to be bad; leave out one that has none of the words quoted from it."""
+    """Report an agreement that is known to be faulty; leave out one that contains none of its quotes."""
     if contract.name in KNOWN_BAD:
         tally.note("reported as bad by users of the release", f"{contract.name}.txt: {KNOWN_BAD[contract.name]}")
     if contract.located or not contract.excerpts:

@@ -1,4 +1,5 @@
-"""PrivacyQA: what users ask about the privacy policies of mobile apps, with the sentences that experts found relevant.
+"""PrivacyQA: users' questions about the privacy policies of mobile apps, with the sentences that experts marked
+relevant.
 
 python -m converters.privacyqa --source PrivacyQA_EMNLP/data --out datasets_out/privacyqa
 """
@@ -24,14 +25,14 @@ from exhibit.schemas.errors import SourceError
 INFO = read_info(__file__)
 
 TRAIN_QUESTIONS = 1_350
-"""Questions in the release's training set: where the ids of its test set begin."""
+"""Number of questions in the release's training set; the ids of the test set begin here."""
 MOST_BLANK = 2
-"""A sentence may lack so many of its six marks."""
+"""Most of the six marks of a sentence that may be missing."""
 
 _COLUMNS = ("DocID", "QueryID", "SentID", "Query", "Segment")
 _ANNOTATOR = re.compile(r"Ann\d+")
 _NO_MARK = frozenset({"", "none", "nan"})
-"""The release writes None where an annotator's mark should not be considered."""
+"""Values for a mark that should not be considered; the release writes None."""
 _NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
@@ -46,7 +47,7 @@ class _Mark(NamedTuple):
 
 @dataclass
 class _Question:
-    """A question, and the marks it got by sentence."""
+    """A question, and its marks by sentence."""
 
     id: int
     key: str
@@ -66,7 +67,7 @@ class _Policy:
 
 
 class _Printed(NamedTuple):
-    """A policy as text, and where each of its sentences stands in it."""
+    """A policy as text, and the span of each of its sentences."""
 
     policy: _Policy
     document: RawDocument
@@ -84,7 +85,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         table = _read_table(path, data, tally)
         asked = sum(len(policy.questions) for policy in policies)
         policies += _read_policies(table, asked, tally if options.split in (table.split, "all") else Tally())
-    # names are made unique over the whole source, so that neither a split nor a limit changes one
+    # make names unique over the whole source, so that neither a split nor a limit changes a name
     names = {f"{policy.key}, {policy.split}": list(_names(policy)) for policy in policies}
     titles = unique_titles(names)
     stems = unique_titles({key: [_UNSAFE.sub("_", name) for name in choices] for key, choices in names.items()})
@@ -112,7 +113,7 @@ class _Table(NamedTuple):
 
 
 def _find_tables(source: Path) -> list[Path]:
-    """Return the training table and then the test table, whichever are there."""
+    """Return the training table and then the test table, as far as they exist."""
     if source.is_file():
         return [source]
     tables = []
@@ -123,7 +124,7 @@ def _find_tables(source: Path) -> list[Path]:
 
 
 def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
-    """Return the rows by column; wrong columns and pointers to the data are refused."""
+    """Return the rows by column; raise for wrong columns and for a Git LFS pointer."""
     refuse_pointer(path, data, INFO)
     header, *records = split_cells(decode_table(path, data, tally), "\t") or [[]]
     header = [name.strip() for name in header]
@@ -133,7 +134,7 @@ def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
         what = repr(missing[0]) if missing else "'Ann1' … 'Ann6' (test) or 'Label' (train)"
         raise SourceError(f"{path}: no column {what} among {', '.join(header) or 'none'}; is this PrivacyQA's table?")
     for number, record in enumerate(records, 2):
-        # an editor that cuts trailing white space cuts trailing empty cells
+        # an editor that removes trailing white space also removes trailing empty cells
         if len(record) > len(header) or (record and len(record) < len(header) - len(marks)):
             raise SourceError(f"{path}: line {number} has {len(record)} cells, the header {len(header)}; get it again")
         record += [""] * (len(header) - len(record)) if record else []
@@ -147,8 +148,8 @@ def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
 
 
 def _read_policies(table: _Table, asked: int, tally: Tally) -> list[_Policy]:
-    """Group the rows by policy and question; a question's id is its place by first appearance."""
-    # where only the test set is there, its questions have the ids that they have in the whole release
+    """Group the rows by policy and question; a question's id is its position by first appearance."""
+    # without the training set, the test questions keep their ids of the whole release
     first = max(TRAIN_QUESTIONS, asked) if table.split == "test" else asked
     policies: dict[str, _Policy] = {}
     count = 0
@@ -176,7 +177,7 @@ def _mark(row: dict[str, str], columns: Sequence[str], place: str, tally: Tally)
 
 
 def _names(policy: _Policy) -> Iterator[str]:
-    """Yield the app's name from plain to precise: `Fiverr _1` is the first policy, of Fiverr."""
+    """Yield the app's name, from short to precise: `Fiverr _1` is the first policy, of Fiverr."""
     numbered = _NUMBERED.fullmatch(policy.key)
     name = " ".join((numbered[1] if numbered else policy.key).split()) or policy.key
     yield name
@@ -187,7 +188,7 @@ def _names(policy: _Policy) -> Iterator[str]:
 
 
 def _printed(policy: _Policy, name: str, stem: str) -> _Printed:
-    """Set a policy as text: its title on top, then one sentence to a line."""
+    """Return a policy as text: its title on top, then one sentence per line."""
     title = name if name.casefold().endswith("privacy policy") else f"{name} privacy policy"
     text = f"{title}\n"
     places: dict[str, tuple[int, int]] = {}
@@ -200,7 +201,7 @@ def _printed(policy: _Policy, name: str, stem: str) -> _Printed:
 
 
 def _in_order(keys: Iterable[str]) -> list[str]:
-    """Return sentence ids by the number they end in (`_10` after `_9`); others stay where they stand, at the end."""
+    """Return sentence ids sorted by the number at their end (`_10` after `_9`); ids without a number come last."""
     numbers = {key: _NUMBERED.fullmatch(key) for key in keys}
     return sorted(numbers, key=lambda key: int(match[2]) if (match := numbers[key]) else sys.maxsize)
 

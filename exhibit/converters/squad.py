@@ -1,4 +1,4 @@
-"""Any benchmark in SQuAD's form: contexts become documents, printed or given as PDFs, and answers are located.
+"""Any benchmark in the SQuAD format: contexts become documents, printed or given as PDFs, and answers are located.
 
 python -m converters.squad --source FILE.json --out datasets_out/squad
 """
@@ -25,7 +25,7 @@ from exhibit.storage.atomic import files_below
 
 INFO = read_info(__file__)
 _ODD = re.compile(r"[^\w.-]+")
-_DIGITS = 16  # of an id that is a number
+_DIGITS = 16  # digits of a numeric id
 _LONGEST = 80  # characters of a file's name
 
 
@@ -63,7 +63,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def is_squad(path: Path) -> bool:
-    """Return whether a file is in SQuAD's form: articles with paragraphs, each a context and its questions."""
+    """Return whether a file has the SQuAD format: articles with paragraphs, each with a context and its questions."""
     if path.suffix.lower() != ".json":
         return False
     try:
@@ -82,7 +82,7 @@ class _Context:
 
 
 def _contexts(path: Path, data: bytes, tally: Tally) -> Iterator[_Context]:
-    """Yield the contexts in order; one that is malformed is counted and left out."""
+    """Yield the contexts in order; count and leave out a malformed one."""
     record = parse_json(data, where=path, error=SourceError)
     articles = record.get("data") if isinstance(record, dict) else None
     if not isinstance(articles, list):
@@ -113,7 +113,7 @@ def _leave_out(tally: Tally, kind: Literal["files", "rows"], reason: str, name: 
 
 
 def _names(contexts: list[_Context]) -> list[str]:
-    """Return a file's name for each context: its title, else its number; two titles alike get their numbers, too."""
+    """Return a file name for each context: its title, else its number; equal titles also get their numbers."""
     stems = [_ODD.sub("_", context.title.removesuffix(".pdf")).strip("_.")[:_LONGEST] for context in contexts]
     keys = [stem.casefold() for stem in stems]
     return [
@@ -134,7 +134,7 @@ def _given(folder: Path | None) -> dict[str, Path]:
 
 
 def _is_impossible(value: Any) -> bool | None:
-    """Return what a row says, also as a word or a number, as exports write it; None where it says neither."""
+    """Return the value as a boolean, also from a word or a number; None if it is neither true nor false."""
     return {"true": True, "1": True, "false": False, "0": False, "none": False, "": False}.get(str(value).lower())
 
 
@@ -175,7 +175,7 @@ def _row(record: Any, context: _Context, filename: str, count: int, numbers: set
 def _quotes(
     answers: Sequence[Mapping[str, Any]], context: _Context, filename: str, name: str, tally: Tally
 ) -> tuple[Quote, ...]:
-    """Return the answers as gold; the same words at several places are one passage."""
+    """Return the answers as gold; the same words at several offsets are one passage."""
     places: dict[str, list[tuple[int, int]]] = {}
     for answer in answers:
         text, start = str(answer.get("text") or ""), answer.get("answer_start")

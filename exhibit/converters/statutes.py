@@ -1,4 +1,5 @@
-"""Laws in their versions by day, from a folder or a Git repository, with questions whose gold is known by construction.
+"""Laws with their versions by day, from a folder or a Git repository, with questions whose gold is known by
+construction.
 
 python -m converters.statutes --source FOLDER --out datasets_out/statutes
 """
@@ -28,7 +29,7 @@ INFO = read_info(__file__)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the days and the languages."""
+    """Add the flags for days and languages."""
     parser.add_argument(
         "--from", type=_day, dest="since", metavar="DATE", help="leave out versions that ended before this day"
     )
@@ -53,11 +54,11 @@ def _day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError as error:
-        raise ArgumentTypeError(f"{text!r} is no day, as 2018-07-01 is") from error
+        raise ArgumentTypeError(f"{text!r} is not a day; write it as 2018-07-01") from error
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the versions, print each, and ask about them."""
+    """Read the versions, print each of them, and make questions on them."""
     since, as_of = (date.fromisoformat(day) if day else None for day in (options.since, options.as_of))
 
     def skip(reason: str, name: str) -> None:
@@ -95,7 +96,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
-    """Return a version as it is printed: its name and its days above its words."""
+    """Return a version as it is printed: its name and its days above its text."""
     system, day = law.system, version.start
     dated = ""
     if day is not None:
@@ -119,14 +120,16 @@ def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
 
 
 def _title(law: Law) -> str:
-    """Return a law's full name, in small letters in front where it stands in a sentence."""
+    """Return a law's full name; inside a sentence its first word begins in lower case."""
     return law.fields.get("full_citation") or law.title
 
 
 def _name(key: str, law: Law) -> LawName:
-    """Return the names that references give a law: its number, its abbreviation, its title without its kind."""
+    """Return the names that references use for a law: its number, its abbreviation, its title without the kind of
+    law.
+    """
     codes = [law.fields.get(name, "") for name in ("official_code", "jurabk", "abbreviation", "short_title")]
-    if not any(codes):  # nothing stands in front of its words: what its title says
+    if not any(codes):  # if the text has no code at its start, use the title
         full = law_name(law.title)
         return LawName(key, full.codes[:1], full.title)
     named = law.title.partition(" (")[0] if law.fields.get("jurabk") else law.title
@@ -142,7 +145,7 @@ def _digest(versions: Sequence[Version]) -> str:
 
 
 def _counts(laws: dict[str, list[PrintedEdition]], rows: Sequence[RawRow]) -> str:
-    """Return how the questions were made, with documents by language and questions by kind."""
+    """Return a description of how the questions were made, with documents by language and questions by kind."""
     languages = Counter(edition.law.system.language for editions in laws.values() for edition in editions)
     kinds = Counter(str(row.labels["kind"]) for row in rows)
     versions = ", ".join(f"{count:,} in `{language}`" for language, count in sorted(languages.items()))

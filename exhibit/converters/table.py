@@ -1,4 +1,4 @@
-"""Any table of questions (JSON, YAML, CSV, Excel, Parquet), its documents in a folder, beside it, or on the web.
+"""Any table of questions (JSON, YAML, CSV, Excel, Parquet), with its documents in a folder, beside it, or on the web.
 
 python -m converters.table --source questions.csv --documents contracts/ --out datasets_out/mine
 """
@@ -41,12 +41,12 @@ from exhibit.schemas.models import Licence
 INFO = read_info(__file__)
 
 _HOP = re.compile(r"^\s*<\d+-hop>\s*")
-"""What ragas writes above the passages of a question that needs several."""
+"""The mark that ragas writes above the passages of a question that needs several."""
 _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the columns, and how documents are fetched."""
+    """Add the flags for columns and for fetching documents."""
     columns = parser.add_argument_group("columns", "guessed from common names when not given; '' for none")
     for role, meaning in ROLES.items():
         columns.add_argument(f"--{role}", metavar="COLUMN", help=meaning)
@@ -65,29 +65,29 @@ class _Question:
     labels: dict[str, Label]
     passages: list[CitedPassage]
     items: list[Item]
-    """The rows that it was read from."""
+    """The rows from which it was read."""
     quoted: bool = False
-    """Whether the table quotes or cites passages for it, wherever they stand."""
+    """Whether the table quotes or cites passages for it, even if they are not found."""
     acceptable: tuple[CitedPassage, ...] = ()
     lists: dict[str, list[Any]] = field(default_factory=dict)
-    """What the answer must say, and must not, by label."""
+    """The texts that the answer must contain, and must not contain, by label."""
 
     @property
     def judged(self) -> bool:
-        """Whether its answer is judged by what it must say, or must not."""
+        """Whether its answer is judged by texts that it must contain or must not contain."""
         return any(self.lists.values())
 
 
 class _Kinds(NamedTuple):
-    """What every row of a table must say, as its columns tell."""
+    """The values that every row of a table must have, according to its columns."""
 
     needs_document: bool
     needs_words: bool
-    """An answer, a passage or a provision; a table may name documents alone."""
+    """Whether a row needs an answer, a passage or a provision; a table may name only documents."""
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the table, find its documents, and tie each passage to its own."""
+    """Read the table, find its documents, and assign each passage to its document."""
     policy = policy_from(options)
     if folder := judged_folder(source):
         shelf = Shelf(folder.queries, options.documents, getattr(options, "as") == "pdf", policy)
@@ -142,7 +142,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _count_pages_from_1(questions: Sequence[_Question]) -> None:
-    """Count pages that are gold by themselves from 1, where the table has a page 0."""
+    """Count pages that are gold themselves from 1 if the table has a page 0."""
     if any(passage.page == 0 for question in questions for passage in question.passages):
         for question in questions:
             question.passages = [
@@ -154,7 +154,7 @@ def _count_pages_from_1(questions: Sequence[_Question]) -> None:
 def _with_texts(
     documents: dict[str, RawDocument], questions: Sequence[_Question], texts: Texts
 ) -> dict[str, RawDocument]:
-    """Return the documents, those that offsets count in with the text of their file."""
+    """Return the documents; those to whose text offsets refer get the text of their file."""
     counted = {passage.document for question in questions for passage in question.passages if passage.offsets}
     by_path = {file.path: file for file in texts.shelf.files}
     whole = dict(documents)
@@ -177,7 +177,7 @@ def _find_table(source: Path) -> Path:
 
 
 def _only_document(columns: Columns, shelf: Shelf) -> str | None:
-    """Return the name of the document that all rows must be about, where no column says so."""
+    """Return the name of the only document, which all rows must be about if no column names one."""
     if columns["document"] is not None:
         return None
     files = [file for file in shelf.files if readable(file.path)]
@@ -197,7 +197,7 @@ def _info(table: Path, options: Namespace) -> DatasetInfo:
 
 
 def _questions(records: list[Record], columns: Columns, gold: GoldReader, tally: Tally) -> Iterator[_Question]:
-    """Yield the questions in order; rows with the same id are one."""
+    """Yield the questions in order; rows with the same id are one question."""
     ids = [read_cell_words(record.cells.get(columns["id"] or "")) for record in records]
     keep = all(re.fullmatch(r"\d{1,15}", name) for name in ids) and columns["id"] is not None
     grouped: dict[str, _Question] = {}
@@ -209,7 +209,7 @@ def _questions(records: list[Record], columns: Columns, gold: GoldReader, tally:
             continue
         if name and not keep:
             question.labels = {"id": name, **question.labels}
-        # 7 and 007 are one number; a row without an id is a question by itself
+        # 7 and 007 are one number; a row without an id is a separate question
         first = grouped.setdefault(str(question.id) if keep else name or f"\0{record.place}", question)
         if first is question:
             continue
@@ -226,7 +226,7 @@ def _questions(records: list[Record], columns: Columns, gold: GoldReader, tally:
 
 
 def _question(record: Record, columns: Columns, gold: GoldReader, number: int) -> _Question:
-    """Return the question of a row, or raise a ValueError that says what it lacks."""
+    """Return the question of a row; raise a ValueError that names the missing part."""
     cells = {role: record.cells.get(name) if name else None for role, name in columns.items()}
     question = read_cell_text(cells["question"], "question")
     if not question:
@@ -262,7 +262,7 @@ def _question(record: Record, columns: Columns, gold: GoldReader, number: int) -
 
 
 def _listed_words(cell: Any) -> list[Any]:
-    """Return what an answer must say, as a list; a list in it holds words of which one is enough."""
+    """Return the texts that an answer must contain, as a list; of a nested list one text is enough."""
     items = split_values(cell, r"[;|\n]|, ")
     return [
         list_cell_values(item) if isinstance(item, list) else read_cell_text(item, "text")
@@ -276,7 +276,9 @@ def _words_of(item: Any) -> str:
 
 
 def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
-    """Give passages that name no document the only one that has their words; return whether that can be looked for."""
+    """Assign passages without a document to the only document that contains them; return whether documents can be
+    searched.
+    """
     passages = []
     for passage in question.passages:
         if passage.document:
@@ -339,7 +341,7 @@ def _row(
 
 
 def _lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> str:
-    """Return what a row lacks that a row of its table must have; nothing where it is enough to judge replies by."""
+    """Return the missing value that a row of this table must have; empty if replies can be judged."""
     if question.is_impossible:
         return ""
     if not (question.answer or texts or question.judged or (question.passages and not kinds.needs_words)):
@@ -349,7 +351,7 @@ def _lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> str:
 
 
 def _stand_in(question: _Question) -> tuple[str, str]:
-    """Return what stands for an answer that the table does not give, and what it is made of; quotes are an answer."""
+    """Return a substitute for an answer that the table does not give, and its origin; quotes count as an answer."""
     if question.is_impossible:
         return "", ""
     quoted = [passage.text for passage in question.passages if passage.text]
@@ -367,7 +369,7 @@ def _stand_in(question: _Question) -> tuple[str, str]:
 
 
 def _quote(passage: CitedPassage, question: _Question, documents: dict[str, RawDocument], answer: str) -> Quote:
-    """Return a passage as gold to be located; its provision, its page and its grade are labels of it."""
+    """Return a passage as gold to locate; its provision, page and grade become labels."""
     document = documents[passage.document]
     text = passage.text
     if text is None and passage.offsets and document.text:

@@ -1,4 +1,4 @@
-"""A list of URLs to a corpus of PDFs: the half of a benchmark that is missing when it only gives links.
+"""Converts a list of URLs to a corpus of PDFs, for benchmarks that only give links to their documents.
 
 python -m converters.web --source urls.txt --out datasets_out/web
 """
@@ -50,13 +50,13 @@ _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add how pages are fetched, and examples."""
+    """Add the flags for fetching pages, and examples."""
     add_fetch_arguments(parser)
     parser.epilog = _EPILOG
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Fetch every URL of the list; the bundle itself is written later."""
+    """Fetch every URL of the list; the bundle is written later."""
     path = find_one(source, INFO, "urls.txt")
     data = path.read_bytes()
     listed: dict[str, list[Item]] = {}
@@ -69,7 +69,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             tally.note("listed more than once, fetched once", url)
     if not urls:
         raise SourceError(f"{path}: no URL in it; expected {INFO.expects}")
-    corpus_names(url for url in urls if flaw_of(url) is None)  # the whole list, whatever --limit says
+    corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever --limit is
     fetched = fetch_all(urls[: options.limit], folder=fetch_folder(), policy=policy_from(options))
     report(fetched, tally, items=listed)
     for url in urls if options.limit else ():
@@ -95,11 +95,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[tuple[str, Item]]:
-    """Yield the URLs as they are written, but for the spaces around them."""
+    """Yield the URLs as they are written, without surrounding spaces."""
     if path.suffix.lower() == ".txt":
         lines = (line.strip() for line in decode_table(path, data, tally).splitlines())
         for number, line in enumerate(lines, 1):
-            # a line that starts with # is a comment; inside a line it begins a fragment
+            # a line that starts with # is a comment; inside a line # begins a fragment
             if line and not line.startswith("#"):
                 yield line, Item("rows", f"line {number}")
         return
@@ -117,7 +117,7 @@ def _urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator
 
 
 def _guess(path: Path, records: list[Record]) -> str:
-    """Return the column that is called like one of URLs, or the only one that holds nothing else."""
+    """Return the column with a common name for URLs, or the only column that contains nothing but URLs."""
     columns = columns_of(records)
     for name in _USUAL_COLUMNS:
         for column in columns:
@@ -134,23 +134,23 @@ def _guess(path: Path, records: list[Record]) -> str:
 
 
 def _titles(one: UrlLine) -> list[str]:
-    """Return the title the document gives itself, then the same with the file's name."""
+    """Return the title in the document, then the same title with the file's name."""
     stem = unquote(one.filename[:-4])
     own = tidy(_MADE_BY.sub("", own_title(one.path) if one.path else ""))
-    # Chromium calls a page without a title by its address
+    # Chromium uses the address as the title of a page without one
     if not own or own.startswith(urlsplit(one.final_url).netloc) or own.lower() == "untitled":
         return [stem]
     return [own, f"{own} ({stem})"]
 
 
 def _site(pages: Sequence[UrlLine]) -> str:
-    """Return the site that all pages come from, or nothing when there are several."""
+    """Return the site of all pages; empty if there are several sites."""
     sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in pages)}
     return sites.pop() if len(sites) == 1 else ""
 
 
 def run(argv: list[str] | None = None) -> int:
-    """Convert a list, or compare a bundle with its sources where `--refresh` is given."""
+    """Convert a list; with `--refresh`, compare a bundle with its web pages."""
     given = sys.argv[1:] if argv is None else argv
     if any(flag.partition("=")[0] == "--refresh" for flag in given):
         return refresh.main(given)

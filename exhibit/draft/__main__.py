@@ -15,7 +15,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Draft a bundle from a folder, with the steps of every conversion."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-"):
-        words = ["--source", *words]  # the folder comes first, as people type it
+        words = ["--source", *words]  # the first argument is the folder
     return convert(folder, words)
 
 

@@ -1,4 +1,4 @@
-"""Questions made from a document's own text: the gold is known by construction, without a model."""
+"""Makes questions from a document's own text, without a model; their gold is known by construction."""
 
 import re
 from collections import Counter
@@ -11,8 +11,8 @@ from exhibit.law.profile import Profile, tidy
 from exhibit.law.sentences import sentences
 from exhibit.law.structure.tree import Section
 
-_SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: a sentence to a page's half
-MOST = 3  # of a kind for one document, so that no document decides a figure by itself
+_SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: from a sentence to half a page
+MOST = 3  # questions of one kind about one document, so that no document dominates a metric
 
 _DEFINED = re.compile(
     r"[“\"]([A-Z][\w&’'/ -]{1,48}?)[”\"](?:\s*\([^()\n]{1,60}\))?\s+(?:shall\s+)?(?:means?|refers? to)\b"
@@ -29,7 +29,7 @@ _LABEL = re.compile(
     r"^\W*(?:(?:section|clause|article|part)\s+)?(?:[\divxlc]{1,6}(?:\.\d+)*[.):]*|\(?[a-z]\)|[a-z]\.)\s+",
     re.IGNORECASE,
 )
-_LISTED = 3  # amounts or dates in one sentence: a table's row, which no question means
+_LISTED = 3  # amounts or dates in one sentence, at least, that make it a row of a table, which no question is about
 
 _NO_TERMS = frozenset({"recitals", "signature", "document", "title", "agreement"})
 """Headings about which no question is made."""
@@ -43,7 +43,7 @@ _TERMS = (
     "Product Recall", "Reference Price", "Renewal Term", "Service Credits", "Specifications", "Subcontractor",
     "Territory", "Trade Marks", "Working Capital",
 )  # fmt: skip
-"""Terms that agreements define: where one is not named, a question about it has no answer."""
+"""Terms that agreements often define: a question about a term that a document does not contain has no answer there."""
 
 WORDINGS = {
     "definition": (
@@ -67,7 +67,7 @@ WORDINGS = {
 
 
 def construct_questions(document: Document, root: Section, profile: Profile) -> list[Draft]:
-    """Return the questions that a document's own words give, at most a few of each kind."""
+    """Return the questions that a document's own text yields, at most a few of each kind."""
     text = document.text
     spans = sentences(text)
     return [
@@ -82,9 +82,9 @@ def construct_questions(document: Document, root: Section, profile: Profile) -> 
 
 
 def _absent(filename: str, text: str) -> Iterator[Draft]:
-    """Yield questions about terms that contracts often define and this document never names: nothing answers them."""
+    """Yield questions without an answer: about terms that contracts often define and this document never contains."""
     folded = " ".join(text.casefold().split())
-    if _DEFINED.search(text):  # in a document without definitions the absence would be obvious
+    if _DEFINED.search(text):  # in a document without definitions the absence would be too easy to find
         for term in _TERMS:
             if term.casefold() not in folded:
                 yield _draft(filename, "definition", term, (), absent=True)
@@ -96,7 +96,7 @@ def _draft(filename: str, kind: str, name: str, spans: tuple[Span, ...], *, abse
 
 
 def _few(drafts: Iterable[Draft]) -> list[Draft]:
-    """Return a few drafts of a kind: deterministic, and spread over the document."""
+    """Return a few drafts of one kind, spread over the document; deterministic."""
     return sorted(drafts, key=lambda draft: digest(draft.key, "few"))[:MOST]
 
 
@@ -114,7 +114,7 @@ def _headings(filename: str, text: str, root: Section) -> Iterator[Draft]:
     leaves = [s for s in root.walk() if s.heading and not s.children and s.kind not in _NO_TERMS]
     titles = Counter(_title(section.heading).casefold() for section in leaves)
     for section in leaves:
-        name, span = _title(section.heading), _trimmed(text, section.span)
+        name, span = _title(section.heading), _trim(text, section.span)
         words = len(re.findall(r"[A-Za-z]{3,}", name))
         if 1 <= words <= 8 and len(name) < 70 and titles[name.casefold()] == 1 and _fits(span):
             yield _draft(filename, "heading", name, (span,))
@@ -132,7 +132,7 @@ def _mentions(kind: str, pattern: re.Pattern[str], filename: str, text: str, spa
 
 
 def _references(filename: str, text: str, root: Section) -> Iterator[Draft]:
-    """Yield a question for each section that another one refers to by its number."""
+    """Yield a question for each section that another section refers to by its number."""
     sections: dict[str, list[Section]] = {}
     for section in root.walk():
         label = _NUMBERED.match(section.heading)
@@ -142,7 +142,7 @@ def _references(filename: str, text: str, root: Section) -> Iterator[Draft]:
     for number in cited:
         targets = sections.get(number, [])
         if len(targets) == 1:
-            span = _trimmed(text, targets[0].span)
+            span = _trim(text, targets[0].span)
             if _fits(span):
                 yield _draft(filename, "reference", number, (span,))
 
@@ -164,7 +164,7 @@ def _title(heading: str) -> str:
     return tidy(_LABEL.sub("", " ".join(heading.split())).strip(" .:-–—§"))
 
 
-def _trimmed(text: str, span: Span) -> Span:
+def _trim(text: str, span: Span) -> Span:
     words = text[span.start : span.end]
     return Span(span.start + len(words) - len(words.lstrip()), span.start + len(words.rstrip()))
 

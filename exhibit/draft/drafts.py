@@ -1,4 +1,4 @@
-"""The class of a drafted question, and the wordings by which it names its document."""
+"""A drafted question, and the wordings by which it names its document."""
 
 import hashlib
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Literal
 from exhibit.evidence import Span
 
 Status = Literal["sure", "absent", "unsure"]
-"""The passages answer; nothing in the document answers; a person must decide."""
+"""sure: the passages answer; absent: nothing in the document answers; unsure: a person must decide."""
 
 Label = str | int | float | bool | None
 
@@ -29,12 +29,14 @@ class Draft:
     asks: str
     """The question without the document's name; `{title}` in it stands for that name."""
     kind: str
-    """What it was made from: `playbook`, `definition`, `heading`, `date`, `amount`, `parties`, `reference`, `llm` …"""
+    """The source of the question: `playbook`, `definition`, `heading`, `date`, `amount`, `parties`, `reference`,
+    `llm` …
+    """
     status: Status
     name: str = ""
-    """What it asks for: the playbook's question, the term, the heading."""
+    """The topic of the question: the name of the playbook's question, the term, the heading."""
     spans: tuple[Span, ...] = ()
-    """Places in the document's text; none where nothing answers."""
+    """The spans of the passages in the document's text; empty if nothing answers."""
     confidence: float = 1.0
     """The probability that the passages answer; without passages, the probability of an absence."""
     labels: dict[str, Label] = field(default_factory=dict)
@@ -56,7 +58,7 @@ def pick(options: Sequence[str], *seed: str) -> str:
 
 
 def word_question(draft: Draft, title: str) -> str:
-    """Return the question as it is asked, with the document's name in it."""
+    """Return the full question, with the document's name."""
     if "{title}" in draft.asks:
         return draft.asks.replace("{title}", title)
     lower = draft.asks[0].lower() + draft.asks[1:]

@@ -1,4 +1,4 @@
-"""Drafts questions on a folder of documents: each document is prepared, asked, and cached when it is done.
+"""Drafts questions about a folder of documents; the drafts of each finished document are cached.
 
 exhibit draft contracts/ --out datasets_out/mine
 """
@@ -23,7 +23,7 @@ from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import Draft, digest, word_question
 from exhibit.draft.generated import Generator
-from exhibit.draft.playbook import Playbook, chosen_playbook, find_playbooks
+from exhibit.draft.playbook import Playbook, choose_playbook, find_playbooks
 from exhibit.engine import limits_from, open_engine, track
 from exhibit.evidence.scan import ocr_from
 from exhibit.law.profile import Profile
@@ -71,8 +71,10 @@ INFO = DatasetInfo(
 )
 
 IMPOSSIBLE = 1 / 3
-"""CUAD, whose experts looked for every clause, has more; but a system that refuses everything must not look good."""
-VERSION = 8  # raised when the same folder would give other drafts: caches of other versions are not used
+"""The greatest share of impossible questions. CUAD, whose experts looked for every clause, has more; but a system that
+refuses everything must not score well.
+"""
+VERSION = 8  # raised when the same folder would give other drafts: cached drafts of other versions are not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -81,7 +83,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--playbook",
         default="",
         metavar="NAMES",
-        help="playbooks to ask from, by name or file, with commas (default: all that suit; see exhibit playbook)",
+        help="playbooks, by name or file, separated by commas (default: all that suit; see exhibit playbook)",
     )
     parser.add_argument(
         "--answer-threshold",
@@ -100,22 +102,22 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=float,
         default=IMPOSSIBLE,
         metavar="SHARE",
-        help="at most this share of the questions that count has no answer (default: a third)",
+        help="the greatest share of questions without an answer among those that are scored (default: a third)",
     )
-    parser.add_argument("--llm", default="none", metavar="NAME", help="a language model that drafts more: openai:MODEL")
-    parser.add_argument("--topic", default="", metavar="WORDS", help="what the language model is to ask about")
-    parser.add_argument("--embedder", default="legal", metavar="NAME", help="the model that finds passages")
     parser.add_argument(
-        "--reranker", default="legal", metavar="NAME", help="the model that looks again for what seems absent"
+        "--llm", default="none", metavar="NAME", help="a language model that drafts further questions: openai:MODEL"
     )
+    parser.add_argument("--topic", default="", metavar="WORDS", help="the topic of the language model's questions")
+    parser.add_argument("--embedder", default="legal", metavar="NAME", help="the model that finds passages")
+    parser.add_argument("--reranker", default="legal", metavar="NAME", help="the model that checks apparent absences")
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read a folder, draft questions on every document, and propose their gold."""
+    """Read a folder, draft questions about every document, and propose their gold."""
     if not source.is_dir():
-        raise SourceError(f"{source}: no such folder; give the folder that holds the documents")
+        raise SourceError(f"{source}: no such folder; give the folder of the documents")
     if not 0 <= options.impossible <= 1:
-        raise SourceError(f"--impossible {options.impossible}: a share from 0 to 1 is needed, as 0.33")
+        raise SourceError(f"--impossible {options.impossible}: not a share; give a number from 0 to 1, such as 0.33")
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
     shelf.find([], tally)
     documents = list(shelf.find_others({}, take=True, limited=False, tally=tally).values())
@@ -126,12 +128,12 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     titles = _titles(drafted)
     rows = [row for one in drafted for row in _rows(one, titles[one.filename])]
     rows += _comparisons(drafted, titles)
-    rows = _capped(rows, options.impossible, tally)
+    rows = _cap_impossible(rows, options.impossible, tally)
     for why, count in drafter.dropped.items():
         tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
     if not rows:
         raise SourceError(
-            f"{source}: nothing to ask: {_why(drafted)}; write a playbook for these documents (docs/draft.md)"
+            f"{source}: no question was drafted: {_why(drafted)}; write a playbook for these documents (docs/draft.md)"
         )
     for one in drafted:
         if not one.playbook:
@@ -149,13 +151,13 @@ class Drafted:
     profile: Profile
     playbook: str
     words: dict[str, tuple[str, ...]]
-    """The words of each draft's passages, by the draft's key."""
+    """The texts of each draft's passages, by the draft's key."""
     drafts: tuple[Draft, ...]
 
 
 @dataclass(frozen=True)
 class Worked:
-    """A worker's result for a document: its chunks, and the questions made from its own words."""
+    """The result of a worker for one document: its chunks, and the questions made from its own text."""
 
     prepared: Prepared
     made: list[Draft]
@@ -168,10 +170,10 @@ class PreparationWork:
     preparation: Preparation
 
     def __call__(self, path: Path) -> Worked:
-        """Read, structure and split a document, and make the questions whose gold is known."""
+        """Read, structure and split a document, and make the questions whose gold is known by construction."""
         prepared = self.preparation(path)
         if prepared.whole is None:
-            raise ToolkitError(f"{path}: prepared without its structure")
+            raise ToolkitError(f"{path}: prepared without its section tree")
         document, root = prepared.whole
         return Worked(
             replace(prepared, whole=None, words=None), construct_questions(document, root, prepared.entry.profile)
@@ -182,9 +184,7 @@ def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Aske
     """Return the asker of playbooks' questions; its models are those of the preset `careful` by default."""
     pipeline = pipeline or Pipeline(Config.preset("careful"))
     if pipeline.reranker is None:
-        raise ToolkitError(
-            "what seems absent is looked for again by a reranker that knows how sure it is: --reranker legal"
-        )
+        raise ToolkitError("the check of apparent absences needs a reranker with a confidence: give --reranker legal")
     return Asker(pipeline.embedder, shared_reader(), pipeline.reranker, thresholds)
 
 
@@ -222,7 +222,7 @@ class Drafter:
         """Yield the drafts of each document, in order; the build counts documents that cannot be read."""
         paths = {raw.filename: raw.original or raw.path for raw in documents}
         keys = {name: self._key(path) for name, path in paths.items() if path is not None}
-        known = {name: drafted for name, key in keys.items() if (drafted := self._remembered(key)) is not None}
+        known = {name: drafted for name, key in keys.items() if (drafted := self._recall(key)) is not None}
         new = [(name, path) for name, path in paths.items() if path is not None and name not in known]
         options = self._options
         engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=limits_from(options))
@@ -236,7 +236,7 @@ class Drafter:
 
     def _draft(self, filename: str, worked: Worked) -> Drafted:
         prepared = replace(worked.prepared, entry=replace(worked.prepared.entry, filename=filename))
-        playbook = chosen_playbook(self._playbooks, prepared.entry.profile, prepared.text)
+        playbook = choose_playbook(self._playbooks, prepared.entry.profile, prepared.text)
         asked = self._asker.ask(playbook, prepared) if playbook else []
         generated = self._generator.draft(prepared) if self._generator else []
         drafts = [replace(draft, filename=filename) for draft in (*worked.made, *asked, *generated)]
@@ -244,7 +244,7 @@ class Drafter:
         words = {draft.key: tuple(text[span.start : span.end] for span in draft.spans) for draft in drafts}
         return Drafted(filename, prepared.entry.profile, playbook.name if playbook else "", words, tuple(drafts))
 
-    # ---------------------------------------------------------------- what was drafted before
+    # ---------------------------------------------------------------- cached drafts
 
     def _key(self, path: Path) -> str:
         books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
@@ -253,7 +253,7 @@ class Drafter:
         chosen = " ".join(map(str, (VERSION, options.answer_threshold, options.absence_threshold, options.ocr, *named)))
         return digest(sha256_of(path), path.name, books, chosen)
 
-    def _remembered(self, key: str) -> Drafted | None:
+    def _recall(self, key: str) -> Drafted | None:
         try:
             return _DRAFTED.validate_json((self._store / f"{key}.json").read_bytes())
         except (OSError, ValidationError):
@@ -267,8 +267,8 @@ class Drafter:
 _DRAFTED = TypeAdapter(Drafted)
 
 
-def _capped(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
-    """Return the rows with at most a share of impossible ones among those that count, the same ones always."""
+def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
+    """Return the rows, with at most this share of impossible ones among those that are scored; deterministic."""
     impossible = sorted((row for row in rows if row.is_impossible), key=lambda row: digest(str(row.id), "capped"))
     answered = sum(row.labels["draft"] == "sure" for row in rows)
     most = len(impossible) if share >= 1 else int(answered * share / (1 - share) + 1e-9)
@@ -283,7 +283,7 @@ _GENERIC = re.compile(r"(?:the |this |letter )?(?:agreement|contract|amendment|a
 
 
 def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
-    """Return a title for each document that no other has: its own name, then its parties, its date, its file's stem."""
+    """Return a unique title for each document: its own name, then with its parties, its date, its file's stem."""
     candidates = {}
     for one in drafted:
         profile = one.profile
@@ -321,7 +321,7 @@ def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
 
 
 def _comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
-    """Yield a question over two documents of a kind where both have a sure answer to the same question."""
+    """Yield a question about two documents of one kind where both have a sure answer to the same question."""
     last: dict[str, Drafted] = {}
     for one in drafted:
         before = last.get(one.playbook) if one.playbook else None

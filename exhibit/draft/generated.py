@@ -1,4 +1,4 @@
-"""Questions that a language model drafts: a question is discarded unless its quote stands in the document."""
+"""Questions that a language model drafts; a question is discarded if its quote is not in the document."""
 
 import json
 from collections import Counter
@@ -23,10 +23,12 @@ TYPES = {
     "scenario": "a short case that somebody describes, which one provision decides",
     "near": "something that a reader would expect here but that the text does NOT say; leave its quotes empty",
 }
-_WINDOW = 2400  # characters of a document that the model is shown at once: a page and a half
-_WINDOWS = 3  # of one document
-_ALIKE = 0.92  # cosine of two questions from which on they ask the same
-_CLOSED = 0.6  # share of an answer's words in a reply that saw no document: then the document is not needed
+_WINDOW = 2400  # characters of a document in one prompt: a page and a half
+_WINDOWS = 3  # parts of one document that the model sees
+_ALIKE = 0.92  # the cosine of two questions from which on they count as one
+_CLOSED = (
+    0.6  # the share of an answer's words in a reply without the document, from which on the document is not needed
+)
 
 _SYSTEM = "You draft questions to test a search system on legal documents. You never invent what a document says."
 _PROMPT = """Here is a part of a legal document.{topic}
@@ -79,7 +81,7 @@ class Generator:
         self._answers: dict[str, str] = {}
 
     def draft(self, prepared: Prepared) -> list[Draft]:
-        """Return the questions whose quotes stand in the document, and the unanswerable ones that nothing answers."""
+        """Return the questions whose quotes are in the document, and unanswerable ones that nothing in it answers."""
         chunks = self.asker.embedder.embed(list(prepared.texts), role="passage")
         windows = self._windows(prepared, chunks)
         topic = f" Ask only about this topic: {self.topic}." if self.topic else ""
@@ -95,11 +97,11 @@ class Generator:
                 self.dropped["the language model failed"] += 1
                 continue
             for item in self._items(reply.text):
-                drafts += self._checked(item, document, prepared, chunks)
-        return self._answered_without(self._distinct(drafts))
+                drafts += self._check(item, document, prepared, chunks)
+        return self._mark_answered(self._drop_repeats(drafts))
 
     def _windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
-        """Return parts of the document: those nearest the topic, or some that are spread over it."""
+        """Return parts of the document: those nearest to the topic, or some that are spread over it."""
         count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW))
         if self.topic and len(chunks):
             [asked] = self.asker.embedder.embed([self.topic], role="query")
@@ -128,7 +130,7 @@ class Generator:
             else:
                 self.dropped["a question without its type or quotes"] += 1
 
-    def _checked(self, item: dict[str, Any], document: Document, prepared: Prepared, chunks: Vectors) -> list[Draft]:
+    def _check(self, item: dict[str, Any], document: Document, prepared: Prepared, chunks: Vectors) -> list[Draft]:
         question, name = " ".join(item["question"].split()), digest(item["question"])
         labels: dict[str, Label] = {"type": item["type"], "model": self.llm.name}
         if item["type"] == "near":
@@ -149,8 +151,8 @@ class Generator:
         self._answers[name] = str(item.get("answer") or "")
         return [Draft(prepared.entry.filename, question, "llm", status, name, found, sure, labels)]
 
-    def _distinct(self, drafts: list[Draft]) -> list[Draft]:
-        """Return the drafts without those that ask what an earlier one asks."""
+    def _drop_repeats(self, drafts: list[Draft]) -> list[Draft]:
+        """Return the drafts without those that ask the same as an earlier one."""
         if not drafts:
             return []
         vectors = self.asker.embedder.embed([draft.asks for draft in drafts], role="query")
@@ -162,7 +164,7 @@ class Generator:
                 kept.append(at)
         return [drafts[at] for at in kept]
 
-    def _answered_without(self, drafts: Sequence[Draft]) -> list[Draft]:
+    def _mark_answered(self, drafts: Sequence[Draft]) -> list[Draft]:
         """Return the drafts; those that the model answers without the document are marked."""
         asked = [draft for draft in drafts if draft.spans]
         prompts = [Prompt(_BARE.format(question=draft.asks)) for draft in asked]

@@ -1,4 +1,4 @@
-"""Playbooks: the questions that a reviewer asks of a kind of document, each in several wordings; TOML files."""
+"""Playbooks: the questions that a reviewer asks about a kind of document, each in several wordings, in TOML files."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class _Model(BaseModel):
 
 
 class PlaybookQuestion(_Model):
-    """One thing to ask, in several wordings that mean the same."""
+    """One question, in several wordings with the same meaning."""
 
     name: Words
     ask: Annotated[list[Words], Field(min_length=1)]
     seek: Words | None = None
-    """The question for the models, where people's wordings are not precise enough."""
+    """The wording for the models, where people's wordings are not precise enough."""
 
     @property
     def seeks(self) -> str:
-        """The question for the models: the first wording unless the playbook sets another."""
+        """The wording for the models: the first wording unless the playbook sets another."""
         return self.seek or self.ask[0]
 
 
@@ -45,14 +45,18 @@ class Playbook(_Model):
     name: str
     title: Words
     kinds: Annotated[list[Words], Field(min_length=1)]
-    """As `exhibit inspect` calls them: contract, nda, merger agreement, privacy policy, rules …"""
+    """The kinds of documents, as `exhibit inspect` names them: contract, nda, merger agreement, privacy policy,
+    rules …
+    """
     words: list[Words] = []
     """Words of which the title must contain at least one, unless the list is empty."""
     sure: Annotated[float, Field(ge=0, le=1)] = SURE
     absent: Annotated[float, Field(ge=0, le=1)] = ABSENT
-    """The confidence above which an answer is certain, and below which an absence is: it depends on the kind."""
+    """The thresholds, which depend on the kind of document: the confidence above which an answer is certain (`sure`),
+    and the one below which an absence is certain (`absent`).
+    """
     again: bool = True
-    """Whether a reranker checks apparent absences: it takes time, and some kinds do not need it."""
+    """Whether a reranker checks apparent absences: this takes time, and some kinds do not need it."""
     authors: str = ""
     licence: str = ""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
@@ -79,11 +83,11 @@ def read_playbook(path: Path) -> Playbook:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "playbook"
-        raise SourceError(f"{path}: {place}: {first['msg']}; docs/draft.md shows what a playbook holds") from error
+        raise SourceError(f"{path}: {place}: {first['msg']}; docs/draft.md shows the form of a playbook") from error
 
 
 def find_playbooks(names: Sequence[str] = ()) -> list[Playbook]:
-    """Return the playbooks of these names or files; without any, all that come with the package."""
+    """Return the playbooks with these names or files; without any, all playbooks of the package."""
     shipped = {path.stem.replace("_", "-"): path for path in sorted(SHIPPED.glob("*.toml"))}
     for name in names:
         if name not in shipped and not name.endswith(".toml"):
@@ -97,9 +101,11 @@ _OPERATIVE = re.compile(
     re.IGNORECASE,
 )
 _FEWEST, _NOTE = 2, 1500
-"""Words of obligation in an agreement, and the characters up to which they are counted: a longer text may have none."""
+"""The least number of words of obligation in an agreement, and the length of a text up to which they are counted: a
+longer text needs none.
+"""
 _MAIL = re.compile(r"\s*(?:(?:from|to|cc|sent|date|subject):[^\n]*\n\s*){2}", re.IGNORECASE)
-"""The head of a mail: it may speak of an agreement, and it is none."""
+"""Matches the head of a mail: a mail may be about an agreement, but is none."""
 
 
 def is_agreement(text: str) -> bool:
@@ -108,10 +114,10 @@ def is_agreement(text: str) -> bool:
     return binding and _MAIL.match(text) is None
 
 
-def chosen_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:
-    """Return the playbook for a document: first one whose title words match, then any that applies.
+def choose_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:
+    """Return the playbook for a document: the first whose title words match, else the first that applies.
 
-    A text about an agreement gets no questions about agreements.
+    A text that is only about an agreement has no playbook for agreements.
     """
     if text is not None and profile.kind in AGREED and not is_agreement(text):
         return None

@@ -46,10 +46,10 @@ _USUAL = Limits()
 def open_engine(
     wanted: str = "local", *, jobs: int | None = None, items: int | None = None, limits: Limits | None = _USUAL
 ) -> Engine:
-    """Return the engine that `NAME[:ADDRESS]` names; with `jobs` None it uses all its processors.
+    """Return the engine that `NAME[:ADDRESS]` names; if `jobs` is None, it uses all processors.
 
-    A map over a single item (`items=1`) starts at most one process. Work without limits, because it reads nothing from
-    outside, starts no process when it has one job or one item.
+    A map over a single item (`items=1`) starts at most one process. With `limits=None`, one job or one item starts
+    none: this is for work that reads no files from outside.
     """
     runner, address = _runner(wanted)
     if limits is None and (items == 1 or (jobs == 1 and not runner.takes_address)):
@@ -63,7 +63,7 @@ def run_in_worker(function: Callable[[In], Out], item: In, *, limits: Limits | N
     """Return the function's result for one item, computed in a worker; raise LimitError when it exceeds its limits.
 
     The default limits are those of the running command (`limits_in_force`). The first call in a process starts a
-    worker; later calls use it again. Inside a worker the limits of its current item already apply.
+    worker; later calls reuse it. Inside a worker no second worker is started: the limits of its current item apply.
     """
     if is_worker():
         return function(item)
@@ -85,7 +85,7 @@ def engine_names() -> list[str]:
 def add_engine_arguments(parser: Any) -> None:
     """Add --engine, --jobs and the limits of an item to a parser or a group of one."""
     what = (
-        f"what runs the work: {', '.join(engine_names())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
+        f"engine that runs the work: {', '.join(engine_names())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
         "(default: local, processes on this machine)"
     )
     parser.add_argument("--engine", metavar="NAME", default="local", help=what)
@@ -100,9 +100,9 @@ def _runner(wanted: str) -> tuple[Any, str]:
     try:
         runner = load_plugin(runners.__name__, name)[0].Runner
     except ModuleNotFoundError as error:
-        if error.name != name:  # a runner and the package it needs have the same name
+        if error.name != name:  # an engine and the package that it needs have the same name
             raise
         raise ToolkitError(f"--engine {name} needs an extra: pip install 'exhibit-rag[{name}]'") from error
     if address and not runner.takes_address:
-        raise ToolkitError(f"--engine {name} runs on this machine and takes no address, not {address!r}")
+        raise ToolkitError(f"--engine {name} runs on this machine and takes no address; remove {address!r}")
     return runner, address

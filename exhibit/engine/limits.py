@@ -1,4 +1,4 @@
-"""Limits for one item: seconds, and memory beyond the memory that its worker already used."""
+"""Limits for one item: seconds, and memory on top of the memory that its worker already uses."""
 
 import math
 import os
@@ -19,18 +19,18 @@ from exhibit.schemas.errors import LimitError
 from exhibit.schemas.parsing import read_beside
 
 SECONDS = 120.0
-"""Seconds for one document: the longest of 200 contracts of CUAD, 111 pages, is read and split in half a second."""
+"""Time limit in seconds for one document: the longest of 200 CUAD contracts (111 pages) is read and split in 0.5 s."""
 MEMORY = 2 << 30
-"""Bytes for one document: the same 111 pages take 12 MB."""
+"""Memory limit in bytes for one document: the same 111 pages take 12 MB."""
 _MIB = 1 << 20  # bytes
 
 _SHARE, _WHOLE_SECONDS = 1 / 12, 2_400_000
 """The share of the time limit that any file may use as processor time, and the file size that may use all of it.
 
-With the default limit: 10 s, and one more for each 20 KB. Of 205 PDFs of law the slowest takes 0.1 s for 100 KB.
+With the default limit: 10 s, plus 1 s for each 20 KB. The slowest of 205 PDFs of law takes 0.1 s for 100 KB.
 """
 _LEAST_SECONDS = 5.0
-"""Processor seconds whatever the limit is: the first file of a kind also loads its library."""
+"""Processor seconds that every file may use: the first file of a kind also loads its library."""
 
 
 class MemoryShare(NamedTuple):
@@ -41,11 +41,11 @@ class MemoryShare(NamedTuple):
 
 
 PLAIN = MemoryShare(1 / 16, 8_000_000)
-"""With the default limit: 128 MiB, which unpacking an image needs, and 256 bytes for each byte of the file."""
+"""With the default limit: 128 MiB, which decompressing an image needs, plus 256 bytes for each byte of the file."""
 PAGES = MemoryShare(1 / 48, 90_000_000)
-"""Files that are read page by page: 43 MiB, and 24 bytes for each byte; the 205 PDFs above take 2.7 MB."""
+"""Files that are read page by page: 43 MiB, plus 24 bytes for each byte; the 205 PDFs above take 2.7 MB."""
 PACKED = MemoryShare(1 / 48, 2_000_000)
-"""Archives of XML: 43 MiB, and 1 KiB for each byte; 300 pages of Word in 242 KB take 112 MB, the library 8 MB."""
+"""Archives of XML: 43 MiB, plus 1 KiB for each byte; 300 pages of Word in 242 KB take 112 MB, the library 8 MB."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ _in_force = [Limits()]
 
 @contextmanager
 def limits_in_force(limits: Limits) -> Iterator[None]:
-    """Apply these limits to every `guarded` call within the block: a command's flags hold for the whole command."""
+    """Apply these limits to every call without limits of its own within the block, for the flags of a command."""
     _in_force.append(limits)
     try:
         yield
@@ -119,11 +119,11 @@ def make_limits(seconds: float, mebibytes: int) -> Limits:
 
 
 _serving: list[Limits] = []
-"""The limits of the current items if this process is a worker; a worker may be killed without harm."""
+"""The limits of the current item if this process is a worker, else empty."""
 
 
 def serve_within(limits: Limits) -> None:
-    """Mark this process as a worker: from now on reading a file has limits of its own."""
+    """Mark this process as a worker: from now on each file that it reads has its own limits."""
     _serving[:] = [limits]
 
 
@@ -136,8 +136,8 @@ def is_worker() -> bool:
 def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[None]:
     """Limit the processor time and memory for reading a file of `size` bytes in a worker; elsewhere do nothing.
 
-    The limit counts processor time, which other work on the machine does not change. At the limit the system kills the
-    process, even inside a library that never returns, and the signal shows the reason (`spent_by`).
+    The limit counts processor time, which does not depend on other work on the machine. At the limit the system kills
+    the process, even inside a library that never returns; its exit code shows the reason (`spent_by`).
     """
     if not _serving:
         yield
@@ -184,7 +184,7 @@ def _data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
 
 
 def memory_limited(most: int | None) -> AbstractContextManager[None]:
-    """Let this process allocate at most `most` bytes more; Linux only."""
+    """Allow this process to allocate at most `most` more bytes within the block; Linux only."""
     return nullcontext() if most is None else _data_limit(lambda usual, hard: min(_data_bytes() + most, usual, hard))
 
 
@@ -194,7 +194,7 @@ def programs_unlimited() -> AbstractContextManager[None]:
 
 
 def memory_left() -> int | None:
-    """Return how many more bytes this process may allocate, None without limit: some libraries crash at the limit."""
+    """Return how many more bytes this process may allocate; None without a limit."""
     if sys.platform != "linux":
         return None
     import resource
@@ -212,7 +212,7 @@ def _data_bytes() -> int:
 def time_limited(limits: Limits, name: str) -> Iterator[None]:
     """Raise LimitError in the block when its time is over; works only for Python code in the main thread.
 
-    A library that never returns ends only with its process: workers exist for that reason.
+    Inside a library that never returns, only killing the process helps: this is why workers exist.
     """
     main = threading.current_thread() is threading.main_thread()
     if limits.seconds is None or not main or not hasattr(signal, "SIGALRM"):
@@ -242,9 +242,9 @@ LEAST = 1 << 30
 
 @contextmanager
 def programs_watched(limits: Limits, name: str) -> Iterator[None]:
-    """Kill the largest child program when all of them together exceed the memory limit, and raise LimitError.
+    """Kill the largest child program when all child programs together exceed the memory limit, and raise LimitError.
 
-    Linux only. The block must not outlive its program: its waits must fail when the program is gone.
+    Linux only. The code in the block must fail, not wait, when its program is killed.
     """
     if limits.memory is None or sys.platform != "linux":
         yield
@@ -275,15 +275,15 @@ def _watch(most: int, over: threading.Event, stop: threading.Event) -> None:
 def run_program(
     command: Sequence[str], *, seconds: float, given: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return a program's output; kill the program and all its children when it exceeds its time."""
+    """Return a program's output; kill the program and all its children after `seconds`."""
     pipe = subprocess.PIPE
-    # not in the working folder, which may hold settings from a stranger that the program would read
+    # do not run in the working folder: the program would read settings that a stranger may have put there
     root = Path.cwd().anchor
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=root) as process:
         try:
             written, said = process.communicate(given, timeout=seconds)
         except BaseException:
-            with suppress(OSError, MemoryError):  # its output used up all memory: kill the program alone
+            with suppress(OSError, MemoryError):  # the output used up all memory: kill the program here
                 end_programs(process.pid)
             process.kill()
             raise
@@ -291,7 +291,7 @@ def run_program(
 
 
 def end_programs(pid: int) -> None:
-    """Kill the children of a process and their children: a browser makes a process group of its own."""
+    """Kill the children of a process and their children; a process group is not enough, as a browser makes its own."""
     for program in programs_below(pid):
         with suppress(OSError):
             os.kill(program, signal.SIGKILL)
@@ -305,7 +305,7 @@ def programs_below(pid: int) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError, ValueError, IndexError):
-                # the name in parentheses may hold any character; the fields after its last parenthesis are plain
+                # the name in parentheses may contain any character; the fields after the last parenthesis are plain
                 parent = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
                 children[int(parent)].append(int(entry.name))
     programs, waiting = [], [pid]
@@ -317,7 +317,7 @@ def programs_below(pid: int) -> list[int]:
 
 
 def _private_bytes(pid: int) -> int:
-    """Return the memory that a process shares with no other, as closely as the kernel reports it quickly."""
+    """Return an estimate of the memory that a process shares with no other process."""
     try:
         _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split())
     except (OSError, ValueError):

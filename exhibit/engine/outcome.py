@@ -1,4 +1,4 @@
-"""The interface of an engine: items in, outcomes out in the same order, whichever engine runs them."""
+"""The interface of an engine: a map from items to outcomes, in the same order with every engine."""
 
 import errno
 import logging
@@ -18,17 +18,17 @@ Out = TypeVar("Out")
 AHEAD = 4
 """Items in flight per worker: enough to keep all workers busy, few enough that memory stays flat."""
 TRIES = 3
-"""Attempts for an item that kills its worker, or that fails with an error of a disk or a network."""
+"""Attempts for an item that kills its worker, or that fails with a transient disk or network error."""
 
 _PAUSES = (0.2, 1.0)
-"""Seconds before the second and the third attempt after an error of a disk or a network."""
+"""Seconds before the second and the third attempt after a transient error."""
 _PASSING = frozenset(
     {errno.EIO, errno.ESTALE, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT}
     | {errno.ECONNRESET, errno.ECONNABORTED, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}
 )
 """Transient errors of a disk or a network; a full disk or a missing file is not transient."""
 _LONGEST = 200
-"""Characters of an item that an error message shows."""
+"""The most characters of an item that an error message shows."""
 _log = logging.getLogger(__name__)
 
 
@@ -47,14 +47,14 @@ class Outcome(Generic[Out]):
 
 
 class Engine(Protocol):
-    """Applies a picklable function to items, holding only a few of them at a time."""
+    """Applies a picklable function to items; only a few items are in memory at a time."""
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item, in order; a ToolkitError becomes an outcome, any other error is raised."""
 
 
 def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
-    """Apply the function; retry after a pause when a disk or a network fails."""
+    """Apply the function; retry after a pause if a transient disk or network error occurs."""
     for pause in (*_PAUSES, None):
         try:
             return Outcome(function(item))
@@ -62,7 +62,7 @@ def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
             if pause is None or not _may_pass(error):
                 return _set_aside(error, item)
         time.sleep(pause)
-    raise AssertionError("unreachable: the last try returns or raises")
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> Outcome[Out]:
@@ -74,7 +74,7 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
         return Outcome(None, limits.large(name_item(item)))
     except RecursionError as error:
         _log.debug("%s", name_item(item), exc_info=error)
-        return Outcome(None, LimitError(f"{name_item(item)}: nested too deep; set aside"))
+        return Outcome(None, LimitError(f"{name_item(item)}: nested too deeply; set aside"))
 
 
 def worker_died(item: object) -> Outcome[Out]:
@@ -95,7 +95,7 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _set_aside(error: Exception, item: object) -> Outcome[Out]:
-    """Return the outcome that carries an error; raise the error when no document is at fault."""
+    """Return a failed outcome for an error that the item caused; raise any other error."""
     if isinstance(error, ToolkitError):
         return Outcome(None, error)
     if not _may_pass(error):
@@ -127,7 +127,8 @@ def track(
         return
     out = stream or sys.stderr
     if out.isatty():
-        from tqdm import tqdm  # the import is a fifth of a worker's start-up, and a worker shows no bar
+        # import here: it is a fifth of a worker's start-up time, and a worker shows no progress bar
+        from tqdm import tqdm
 
         yield from tqdm(items, total=total, desc=label, unit=unit, file=out, delay=2.0, leave=False)
         return

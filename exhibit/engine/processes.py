@@ -24,13 +24,13 @@ class _ScriptProcess(SpawnProcess):
 
 
 class WorkerContext(SpawnContext):
-    """Spawned processes that import only the modules of the work they receive."""
+    """A multiprocessing context whose processes import only the modules that their work needs."""
 
     Process = _Process
 
 
 class ScriptContext(SpawnContext):
-    """Spawned processes that first run the user's script, for functions that the script defines."""
+    """A multiprocessing context whose processes first run the user's script, for functions that the script defines."""
 
     Process = _ScriptProcess
 
@@ -40,9 +40,9 @@ _hiding = threading.Lock()  # threads start workers at the same time
 
 @contextmanager
 def _working_folder_hidden() -> Iterator[None]:
-    """Keep a new process from importing modules of the working folder.
+    """Prevent a new process from importing modules of the working folder.
 
-    multiprocessing starts `python -c`, which searches that folder before the standard library: a `struct.py` in a
+    multiprocessing starts `python -c`, which searches that folder before the standard library: a file `struct.py` in a
     folder from a stranger would be run.
     """
     before = os.environ.get("PYTHONSAFEPATH")
@@ -58,10 +58,9 @@ def _working_folder_hidden() -> Iterator[None]:
 
 @contextmanager
 def _script_hidden() -> Iterator[None]:
-    """Hide the running script or module, which a new process would otherwise run from its top.
+    """Prevent a new process from running the current script or module again.
 
-    A worker needs little or nothing of a module that was started with `-m`: it imports the module when the work refers
-    to it.
+    A worker rarely needs a module that was started with `-m`: it imports the module if the work refers to it.
     """
     main = sys.modules["__main__"]
     path, spec = main.__dict__.get("__file__"), main.__spec__
@@ -77,10 +76,10 @@ def _script_hidden() -> Iterator[None]:
 
 
 def main_name() -> str:
-    """Return the name of the module that was started with `-m`, empty for a script or a notebook."""
+    """Return the name of the module that was started with `-m`; empty for a script or a notebook."""
     return getattr(sys.modules["__main__"].__spec__, "name", "")
 
 
 def belongs_to_script(function: Any) -> bool:
-    """Return whether the script itself defines a function, so that a worker must run the script to have it."""
+    """Return whether the user's script defines a function, so that a worker must run the script to have it."""
     return not main_name() and "__main__" in (getattr(function, "__module__", ""), type(function).__module__)

@@ -1,6 +1,6 @@
-"""A worker process: it runs one item at a time, is killed when an item takes too long, and serves the next map too.
+"""A worker process: it runs one item at a time, is killed when an item takes too long, and is reused by the next map.
 
-Both sides of the pipe are in this module. Messages are pickled, and only travel between processes of one program.
+Both sides of the pipe are in this module. Messages are pickled, and travel only between processes of one program.
 """
 
 import atexit
@@ -28,7 +28,9 @@ from exhibit.schemas.errors import ToolkitError
 
 
 class MapWork(NamedTuple):
-    """The data that a worker receives once per map: the function, its limits, and the folder and environment."""
+    """The data that a worker receives once per map: the function, its limits, the working folder and the
+    environment.
+    """
 
     function: bytes
     limits: Limits
@@ -40,13 +42,13 @@ class MapWork(NamedTuple):
 
     @staticmethod
     def of(function: bytes, limits: Limits) -> "MapWork":
-        """Return the work with this process's folder and environment."""
+        """Return the work with this process's working folder and environment."""
         folder = os.getcwd()  # noqa: PTH109 - as bytes allow
         return MapWork(function, limits, folder, tuple(sys.path), dict(os.environ), main_name())
 
 
 class Bug(NamedTuple):
-    """An error that no item caused, with the traceback of the worker that raised it."""
+    """An error that no item caused, with the traceback from the worker."""
 
     error: Exception
     trace: str
@@ -63,7 +65,7 @@ class _WorkerError(Exception):
 
 
 def dump(value: object) -> bytes:
-    """Return a value as the bytes that travel to or from a worker."""
+    """Return a value as bytes to send to or from a worker."""
     return bytes(ForkingPickler.dumps(value))
 
 
@@ -88,15 +90,15 @@ class Worker:
         """Start the process; with `script` it first runs the user's script, for functions that the script defines."""
         context = ScriptContext() if script else WorkerContext()
         self.pipe, theirs = context.Pipe()
-        # spawn: the same on every system, and no lock or browser is inherited in a half-used state
+        # spawn works on every system, and the process inherits no lock or browser in an undefined state
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
         self._keeps = not script
 
     def send(self, data: bytes) -> None:
-        """Send work or one of its items; the worker's next answer is its result."""
-        with suppress(OSError):  # the worker died: the reader of its answer notices
+        """Send the work or one of its items; the worker's next answer is the result."""
+        with suppress(OSError):  # if the worker died, `answer` notices it
             self.pipe.send_bytes(data)
 
     def answer(self) -> bytes | None:
@@ -111,7 +113,7 @@ class Worker:
         return bool(wait([self.pipe], seconds))
 
     def last_words(self, limits: Limits, name: str) -> Outcome[Any] | None:
-        """Return the outcome of the item that killed a worker, or None if another worker may succeed with it."""
+        """Return the outcome of an item that killed this worker; None if another worker may succeed with the item."""
         self._process.join(1)
         code = self._process.exitcode
         if spent_by(code):
@@ -127,14 +129,14 @@ class Worker:
         pid = self._process.pid or 0
         end_programs(pid)
         if hasattr(os, "killpg"):
-            with suppress(OSError):  # the process has no group of its own yet, or no longer
+            with suppress(OSError):  # the process does not have its own group yet, or is already gone
                 os.killpg(pid, signal.SIGKILL)
         self._process.kill()
         self._process.join()
         self.pipe.close()
 
     def rest(self) -> None:
-        """Keep the idle process for the next map, or stop it if enough are idle."""
+        """Keep the idle process for the next map; stop it if enough processes are idle."""
         with _lock:
             if self._keeps and self._process.is_alive() and len(_resting) < _MOST_RESTING:
                 _resting.append(self)
@@ -147,9 +149,9 @@ _FAULTS = {
     for name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE")
     if hasattr(signal, name)
 }
-"""Signals by which a library aborts its own process, and would again on the same file: PDFium without memory."""
+"""Signals with which a library aborts its process, and would do so again for the same file: PDFium without memory."""
 _NO_THREAD_DATA = 127
-"""The exit code with which the C library ends a process that has no memory left for a thread's own data."""
+"""The exit code of a process that the C library ends because there is no memory for thread-local data."""
 _resting: list[Worker] = []
 _lock = threading.Lock()
 _MOST_RESTING = os.cpu_count() or 1
@@ -162,7 +164,7 @@ def acquire_worker(*, script: bool) -> Worker:
             worker = _resting.pop() if _resting else None
         if worker is None:
             break
-        if not worker.await_answer(0):  # an idle worker sends nothing: a readable pipe is a closed one
+        if not worker.await_answer(0):  # an idle worker sends nothing: a readable pipe means that it was closed
             return worker
         worker.stop()
     return Worker(script=script)
@@ -183,11 +185,11 @@ def shutdown_idle() -> None:
 _STARTING = 300.0
 """Timeout in seconds for a worker's imports, on a machine that is busy with other work."""
 _LOOK = 0.25
-"""Seconds between two looks at the clock: no item exceeds its limit by more than this."""
+"""Seconds between two checks of the clock: an item exceeds its time limit by no more than this."""
 
 
 class Workplace:
-    """Holds one worker at a time and replaces it when it dies; the first item starts it."""
+    """Holds one worker at a time and replaces it when it dies; the first item starts the worker."""
 
     def __init__(self, work: bytes, limits: Limits, script: bool = False) -> None:
         self._work, self._limits, self._script = work, limits, script
@@ -196,7 +198,7 @@ class Workplace:
         """Set to False to release a thread that waits for an answer."""
 
     def answer(self, item: bytes, name: str) -> bytes:
-        """Return an item's outcome as bytes; retry when its worker dies, and return an error after the last attempt."""
+        """Return an item's outcome as bytes; retry if its worker dies, and return an error after the last attempt."""
         try:
             for _ in range(TRIES):
                 worker, began = self._ready(), time.monotonic()
@@ -223,11 +225,11 @@ class Workplace:
             worker.rest() if keep else worker.stop()
 
     def _ready(self) -> Worker:
-        """Return a worker that has received its work; repeated failures to start are no item's fault."""
+        """Return a worker that has received its work; raise if workers fail to start, as no item is the cause."""
         for _ in range(TRIES):
             if self.worker is not None:
                 return self.worker
-            began = time.monotonic()  # the time limit runs from the request, whenever the worker starts
+            began = time.monotonic()  # the time limit starts with the request, not when the worker is ready
             worker = self.worker = acquire_worker(script=self._script)
             worker.send(self._work)
             in_time = self._answers(worker, _STARTING, began)
@@ -238,12 +240,12 @@ class Workplace:
                 return worker
             self.leave()
         raise ToolkitError(
-            f"{TRIES} worker processes {what}: this machine is too busy, or has no memory left; "
-            "run the command again when it has, or with fewer --jobs"
+            f"{TRIES} worker processes {what}: this machine is too busy, or has no memory left; run the command "
+            "again later, or with fewer --jobs"
         )
 
     def _answers(self, worker: Worker, seconds: float | None, began: float) -> bool:
-        """Return whether a worker answers or dies in time."""
+        """Return whether a worker answers or dies within `seconds` of `began`."""
         while not worker.await_answer(_LOOK):
             if not self.open:
                 raise CancelledError
@@ -263,7 +265,8 @@ def work_for(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Lim
 def _serve(pipe: Connection) -> None:
     """Serve requests until the pipe is closed: the work first, then its items."""
     if hasattr(os, "setpgrp"):
-        os.setpgrp()  # own process group: Ctrl-C reaches only the parent, and the worker's programs end with it
+        # a process group of its own: Ctrl-C reaches only the parent, and the worker's programs end with the worker
+        os.setpgrp()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     function: Callable[[Any], Any] = abs
     limits, main = Limits(), ""
@@ -274,22 +277,22 @@ def _serve(pipe: Connection) -> None:
             return
         sent: Any = None
         try:
-            sent = _unpacked(data, main=main)
+            sent = _unpickle(data, main=main)
             if isinstance(sent, MapWork):
                 _move(sent)
                 main = sent.main
-                function, limits = _unpacked(sent.function, main=main), sent.limits
+                function, limits = _unpickle(sent.function, main=main), sent.limits
                 serve_within(limits)
                 answer: Outcome[Any] | Bug = Outcome(None)
             else:
                 answer = attempt_within(limits, function, sent)
         except Exception as error:
             answer = Bug(error, traceback.format_exc())
-        pipe.send_bytes(_packed(answer))
+        pipe.send_bytes(_pickle_answer(answer))
 
 
-def _unpacked(data: bytes, *, main: str = "") -> Any:
-    """Return the unpickled value from a process whose main module is `main`, which is imported if needed."""
+def _unpickle(data: bytes, *, main: str = "") -> Any:
+    """Return the unpickled value from a process whose main module is `main`; import that module if needed."""
     return _Unpickler(BytesIO(data), main).load()
 
 
@@ -300,23 +303,25 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "__main__" and self._main:
-            _fixup_main_from_name(self._main)  # as multiprocessing itself does; a second call has no effect
+            _fixup_main_from_name(self._main)  # multiprocessing does the same; a second call has no effect
         return super().find_class(module, name)
 
 
 def _move(work: MapWork) -> None:
-    """Copy the parent's working folder and environment: relative paths, settings and modules mean the same here."""
-    with suppress(OSError):  # the folder is not on this machine: only absolute paths will work
+    """Apply the parent's working folder and environment, so that relative paths, settings and modules mean the same
+    here.
+    """
+    with suppress(OSError):  # if this machine does not have the folder, only absolute paths work
         os.chdir(work.folder)
     sys.path[:] = work.path
     for name in os.environ.keys() - work.environment.keys():
         del os.environ[name]
     os.environ.update(work.environment)
-    # Arrow's own pool reserves 128 MiB at once, the whole limit of a small file: no thread could start
+    # Arrow's own memory pool reserves 128 MiB at once, the whole limit of a small file: no thread could start
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
-def _packed(answer: Outcome[Any] | Bug) -> bytes:
+def _pickle_answer(answer: Outcome[Any] | Bug) -> bytes:
     """Return an answer as bytes; an error that cannot be pickled is replaced by its message."""
     try:
         data = dump(answer)
@@ -329,7 +334,7 @@ def _packed(answer: Outcome[Any] | Bug) -> bytes:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent ends, even when the parent is killed."""
+    """End this process when its parent ends, even if the parent is killed."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -1,8 +1,8 @@
-"""Checks gold against the documents themselves: every span must hold the words of its quote.
+"""Checks gold against the documents: every span must contain the words of its quote.
 
     exhibit check datasets_out/cuad
 
-`schemas.validate` checks a bundle's files against each other; this reads the corpus again and compares.
+`schemas.validate` compares a bundle's files with each other; this module also reads the documents of the corpus.
 """
 
 import sys
@@ -58,26 +58,26 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
     quote = question.contexts[line.context or 0].text or ""
     least = 1.0 if line.how in {"exact", "folded"} else MIN_SIMILARITY
     if line.how == "section":
-        yield from _misplaced(line, document)
+        yield from _find_section_faults(line, document)
     for place in [line.spans, *line.alternatives]:
         if place[-1][1] > len(document.text):
-            yield f"span {place[-1]} is past the end of the text ({len(document.text)})"
+            yield f"span {place[-1]} is beyond the end of the text ({len(document.text)})"
             continue
         likeness = _likeness(quote, place, document)
         if likeness < least:
-            yield f"span {place} holds other words ({likeness:.2f} alike, {line.how})"
+            yield f"span {place} contains other words (similarity {likeness:.2f}, {line.how})"
         spans = tuple(Span(start, end) for start, end in place)
         if line.how == "fuzzy" and without_crumbs(spans, document) != spans:
-            yield f"span {place} takes a few characters of another page at its edge"
+            yield f"span {place} includes a few characters of another page at its edge"
     pages = sorted({number for start, end in line.spans for number in document.pages_of(Span(start, end))})
     if pages != line.pages:
         yield f"is on pages {pages}, not {line.pages}"
 
 
 def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
-    """Return the similarity of a quote and the words at a location, by the best of the comparisons of `locate`.
+    """Return the similarity of a quote and the words at a location: the highest of the comparisons that `locate` makes.
 
-    A location leaves out running heads, though a quote may have them, and `locate` reads words through markup.
+    A location leaves out running heads, which a quote may include, and `locate` ignores markup.
     """
     pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
     words = "".join(document.text[start:end] for start, end in place)
@@ -100,8 +100,8 @@ def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) 
     )
 
 
-def _misplaced(line: Gold, document: Document) -> Iterator[str]:
-    """Yield the faults of a section, which must begin with the heading in its labels."""
+def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
+    """Yield the faults of a located section, which must begin with the heading in its labels."""
     heading = fold(str(line.labels.get("heading") or ""), loose=True)
     if not heading:
         yield "is a section, but its labels name no heading"
@@ -126,7 +126,7 @@ def similarity(pieces: Sequence[str], words: str) -> float:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Check each bundle; exit 1 if any gold is at a wrong location."""
+    """Check each bundle; return 1 if any gold has a wrong location."""
     parser = Parser(prog=rename_commands("exhibit check"), description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     add_limit_arguments(parser)
@@ -135,7 +135,7 @@ def main(argv: list[str] | None = None) -> int:
 
     def checked(root: Location) -> CheckedBundle:
         count, wrong = check_gold(root)
-        outcome = f"{count} located passages, {len(wrong)} not where they should be"
+        outcome = f"{count} located passages, {len(wrong)} wrong locations"
         return CheckedBundle(wrong, outcome, {"located": count, "misplaced": wrong})
 
     with limits_in_force(limits_from(options)):

@@ -1,4 +1,6 @@
-"""A document as text with coordinates: characters, pages, boxes on a page, and page furniture."""
+"""A document as text with coordinates: characters, pages, boxes on a page, and page furniture (running heads and
+feet).
+"""
 
 import re
 from bisect import bisect_right
@@ -12,11 +14,11 @@ from exhibit.evidence.fold import Fold
 from exhibit.storage.locations import Location
 
 _EDGE = 4
-"""Lines from a page's edge that can be furniture: a company's name, a title, a notice, a number."""
+"""The number of lines from a page's edge that can be furniture: a company's name, a title, a notice, a number."""
 
 _SHARE = 0.1
-"""A line is a running head or foot when it is at the edge of a tenth of the pages, and of at least two pages; of three
-when only its number increases with the page.
+"""A line is a running head or foot if it is at the edge of a tenth of the pages, and of at least two pages; a line
+that differs by a number that increases with the page must be on at least three pages.
 """
 
 _NUMBER = re.compile(
@@ -45,18 +47,18 @@ def furniture_lines(text: str, pages: Sequence[Range]) -> list[Range]:
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[Range]:
-    """Yield the lines of a page that hold more than white space."""
+    """Yield the lines of a page that are not blank."""
     for match in _LINE.finditer(text, start, end):
         if match.group().strip():
             yield match.span()
 
 
 def _running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
-    """Yield the lines at one edge that recur or number the page; they must reach the edge without a gap."""
+    """Yield the lines at one edge that recur or number the page; between them and the edge there is no other line."""
     keys = [[_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
     counts = Counter(key for page in keys for key in {key for line in page for key in line})
     share = _SHARE * len(edges)
-    # two numbers that increase with the page may be chance: a heading on each of two pages
+    # on only two pages a number that increases with the page may be chance: a heading on each
     for lines, page_keys in zip(edges, keys, strict=True):
         for line, own in zip(lines, page_keys, strict=True):
             recurs = any(counts[key] >= max(2 if key[1] is None else min(3, len(edges)), share) for key in own)
@@ -66,10 +68,10 @@ def _running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
 
 
 def _keys(line: str, page: int) -> list[tuple[str, int | None]]:
-    """Return the keys that a running line shares with those of other pages.
+    """Return the keys by which a running line is compared with those of other pages.
 
     A key is the whole line, or the line without a number that increases with the page: so "Page 3 of 9" and
-    "Page 4 of 9" match, "ARTICLE 4" and "ARTICLE 5" at the top of pages 7 and 9 do not.
+    "Page 4 of 9" match, but "ARTICLE 4" and "ARTICLE 5" at the top of pages 7 and 9 do not.
     """
     whole = _SPACES.sub("", line).casefold()
     masked = _DIGITS.sub("#", whole)
@@ -97,7 +99,7 @@ class Box(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One page: its number from 1, its characters, its width and height in points."""
+    """One page: its number from 1, its span of characters, its width and height in points."""
 
     number: int
     span: Span
@@ -107,7 +109,7 @@ class Page(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """The extracted content of a file; every offset of this project counts characters of `text`."""
+    """The extracted content of a file; every offset in this project counts characters of `text`."""
 
     filename: str
     text: str
@@ -117,7 +119,7 @@ class Document:
 
     @property
     def has_text(self) -> bool:
-        """Return whether the document has any text: false for scans without a text layer."""
+        """Return whether the document has any text; a scan without a text layer has none."""
         return bool(self.text.strip())
 
     def pages_of(self, span: Span) -> list[int]:
@@ -143,15 +145,15 @@ class Document:
 
     @cached_property
     def loose(self) -> Fold:
-        """The text folded without case and hyphens."""
+        """The text folded for search without regard to case and hyphens."""
         return Fold.of(self.text, loose=True)
 
     @cached_property
     def body(self) -> Fold:
-        """Like `loose`, without the page furniture: sentences run on from page to page."""
+        """Like `loose`, without the page furniture, so that a sentence continues from page to page."""
         return Fold.of(self.text, loose=True, without=self.furniture) if self.furniture else self.loose
 
     @property
     def letters(self) -> Fold:
-        """The letters and digits of `body`, for comparisons where punctuation and a parser's markup differ."""
+        """The letters and digits of `body`, for comparisons that ignore punctuation and a parser's markup."""
         return self.body.letters

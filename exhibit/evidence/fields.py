@@ -1,4 +1,4 @@
-"""What the fields of test sets and of replies are called: names are data, and fields.toml is the only list of them."""
+"""The names of the fields of test sets and replies; fields.toml is the only list of them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,21 +9,21 @@ from exhibit.schemas.parsing import read_beside
 
 _ENTRIES = read_beside(__file__)
 REPLY: dict[str, list[str]] = _ENTRIES.pop("reply")
-"""What the fields of replies are called, by what they hold."""
+"""The names of a reply's fields, by their meaning."""
 FIELDS: dict[str, list[str]] = {field: entry["names"] for field, entry in _ENTRIES.items()}
 HELPS: dict[str, str] = {field: entry["help"] for field, entry in _ENTRIES.items() if "help" in entry}
-"""The fields that the command line can name, with their meaning."""
-_DEEPEST = 6  # objects in objects: more is no row of a test set
+"""The fields that the command line can name, each with a description."""
+_DEEPEST = 6  # levels of nested objects: deeper objects are not rows of a test set
 
 
 def name_key(name: str) -> str:
-    """Return what spellings of one name have in common: `File Name`, `file_name` and `fileName`."""
+    """Return the common key of all spellings of a name: `File Name`, `file_name` and `fileName`."""
     return "".join(character for character in name.casefold() if character.isalnum())
 
 
 @cache
 def _ranks(field: str) -> dict[str, int]:
-    """Return the names of a field by key, each with its rank; names with a prefix come after all others."""
+    """Return the names of a field by key, each with its rank; prefixed names come after all others."""
     names = [*FIELDS[field], *(f"{prefix}_{name}" for name in FIELDS[field] for prefix in FIELDS["prefixes"])]
     ranks: dict[str, int] = {}
     for rank, name in enumerate(names):
@@ -32,12 +32,14 @@ def _ranks(field: str) -> dict[str, int]:
 
 
 def is_named(name: str, field: str) -> bool:
-    """Return whether a name is one of a field's."""
+    """Return whether a name is a known name of a field."""
     return name_key(name) in _ranks(field)
 
 
 def choose_name(names: Iterable[str], field: str) -> str | None:
-    """Return the name that is most likely the field's; of a dotted path its end counts, after plain names."""
+    """Return the name that most likely names the field; of a dotted path only the last part counts, after plain
+    names.
+    """
     ranks = _ranks(field)
     chosen: tuple[int, int, int] | None = None
     best = None
@@ -53,9 +55,10 @@ def choose_name(names: Iterable[str], field: str) -> str | None:
 
 
 def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = _DEEPEST) -> dict[str, Any]:
-    """Return an object's fields with those of the objects in it under dotted paths.
+    """Return an object's fields, with the fields of nested objects under dotted paths.
 
-    `inside` names the field whose names alone are opened (`wrapper`); without it every object is.
+    Args:
+        inside: the field (`wrapper`) to whose names the nested objects are limited; None for all nested objects.
     """
     return dict(_flat(value, inside, depth, ""))
 

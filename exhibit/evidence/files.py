@@ -1,4 +1,6 @@
-"""Shared by the readers of files: bytes to characters, zip archives opened with limits, XML without entities."""
+"""Functions that the readers share: decoding bytes, opening zip archives within limits, parsing XML without
+entities.
+"""
 
 import codecs
 import re
@@ -23,7 +25,7 @@ _SHARED = frozenset("‘’“”„‚–—…•§©®°·€£«»†‡™�
 _LETTERS = read_beside(__file__, "letters.toml")["letters"]
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROLS = 0.01
-"""Share of control characters above which bytes are not text: a text has at most a stray one."""
+"""The share of control characters above which bytes are not text: a text has at most a few."""
 
 
 class Decoded(NamedTuple):
@@ -34,8 +36,8 @@ class Decoded(NamedTuple):
 
 
 def decode_bytes(data: bytes) -> Decoded | None:
-    """Return the text of some bytes, or None if they are not text."""
-    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None) or _unmarked_utf16(data)
+    """Return the decoded text of some bytes; None if they are not text."""
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None) or _detect_utf16(data)
     try:
         return Decoded(data.decode(encoding or "utf-8"), encoding or "utf-8")
     except UnicodeDecodeError:
@@ -45,8 +47,10 @@ def decode_bytes(data: bytes) -> Decoded | None:
     return _by_letters(data)
 
 
-def _unmarked_utf16(data: bytes) -> str | None:
-    """Return the byte order of UTF-16 without a BOM: Latin text has a zero in every second byte."""
+def _detect_utf16(data: bytes) -> str | None:
+    """Return the byte order of UTF-16 without a BOM, in which every second byte of Latin text is zero; None if it
+    is not.
+    """
     if b"\0" not in data:
         return None
     zeros = [data[start::2].count(0) for start in (0, 1)]
@@ -54,13 +58,13 @@ def _unmarked_utf16(data: bytes) -> str | None:
     if len(data) % 2 or half < 2 or max(zeros) < 0.4 * half or min(zeros) > 0.05 * half:
         return None
     encoding = "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
-    # the other half must be letters and marks, or any bytes with zeros among them would be text
+    # the other bytes must be letters and punctuation, or any binary data with zeros would be text
     other = data[0::2] if zeros[1] > zeros[0] else data[1::2]
     return encoding if sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in other) > 0.8 * half else None
 
 
 def _by_letters(data: bytes) -> Decoded | None:
-    """Return the decoding whose non-ASCII letters are the most likely."""
+    """Return the text in the encoding that gives the most likely non-ASCII letters."""
     best: tuple[int, Decoded] | None = None
     for encoding, letters in _LETTERS:
         try:
@@ -75,7 +79,7 @@ def _by_letters(data: bytes) -> Decoded | None:
 
 
 def decode_page(data: bytes, charset: str = "") -> str:
-    """Return a web page's text: by the charset it declares, else UTF-8, else Windows-1252, as browsers do."""
+    """Return a web page's text: in the declared charset, else UTF-8, else Windows-1252, as browsers do."""
     for encoding in (charset, "utf-8-sig"):
         with suppress(LookupError, UnicodeDecodeError):
             return data.decode(encoding)
@@ -85,12 +89,12 @@ def decode_page(data: bytes, charset: str = "") -> str:
 # ---------------------------------------------------------------- zip archives
 
 MAX_BYTES = 512 << 20
-"""Bytes of all unpacked parts together: the largest office files that people send are a tenth of it."""
-MAX_PARTS = 20_000  # of one file: an office file has some hundred
+"""Size limit in bytes of all parts together after decompression: the largest common office files have a tenth of it."""
+MAX_PARTS = 20_000  # parts of one file: an office file has some hundred
 MAX_RATIO = 200
 """The text of a contract compresses 10 to 30 times; a part that compresses 200 times is a zip bomb."""
 _RATIO_FROM = 4 << 20
-"""Bytes: a sheet of equal cells may compress better than that, and a small one is harmless."""
+"""Smallest size in bytes for the ratio check: a sheet of equal cells may compress better, and is harmless if small."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -103,18 +107,18 @@ def convert_parser_errors(path: Path, kind: str) -> Iterator[None]:
         raise
     except OSError as error:
         # Pillow raises OSError without an errno for an unknown image format
-        reason = error.strerror or f"damaged, or no {kind}"
+        reason = error.strerror or f"damaged, or not a valid {kind}"
         raise DocumentError(f"{path}: cannot be read: {reason}") from error
     except Exception as error:  # parsers raise anything from KeyError to RecursionError on a broken file
         words = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise DocumentError(
-            f"{path}: damaged, or no {kind} ({words}); open it in the program that made it and save it again"
+            f"{path}: damaged, or not a valid {kind} ({words}); open it in the program that made it and save it again"
         ) from error
 
 
 @contextmanager
 def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
-    """Open a document that is a zip archive, after a check of its unpacked sizes."""
+    """Open a document that is a zip archive; raise if its decompressed parts exceed the limits."""
     with convert_parser_errors(path, kind):
         _refuse_what_is_no_archive(path, kind)
         try:
@@ -122,11 +126,11 @@ def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
                 check_parts(path, archive.infolist())
                 yield archive
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise DocumentError(f"{path}: damaged or cut short ({error}); get it again") from error
+            raise DocumentError(f"{path}: damaged or incomplete ({error}); download or copy it again") from error
 
 
 def read_part(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """Return one part of an archive, or None if it has none of that name."""
+    """Return one part of an archive; None if there is no part of that name."""
     try:
         return archive.read(name)
     except KeyError:
@@ -134,42 +138,45 @@ def read_part(archive: zipfile.ZipFile, name: str) -> bytes | None:
 
 
 def parse_part(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return the root of an XML part of an archive, or None if it has none of that name."""
+    """Return the root of an XML part of an archive; None if there is no part of that name."""
     data = read_part(archive, name)
     return None if data is None else parse(data)
 
 
 def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:
-    """Return a file's first bytes; raise for an empty file, or one without the signature of its kind."""
+    """Return a file's first bytes; raise if the file is empty or lacks the signature of its kind."""
     try:
         with path.open("rb") as file:
             head = file.read(size)
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
     if kind and not head:
-        raise DocumentError(f"{path}: empty file; get it again")
+        raise DocumentError(f"{path}: empty file; download or copy it again")
     if starts and not head.startswith(starts):
-        raise DocumentError(f"{path}: no {kind}, it starts with {head[:12]!r}; is the ending right?")
+        raise DocumentError(
+            f"{path}: not a valid {kind}: it starts with {head[:12]!r}; is the file name's extension right?"
+        )
     return head
 
 
 def _refuse_what_is_no_archive(path: Path, kind: str) -> None:
     if head_of(path, kind=kind) == _OLE:
         raise DocumentError(
-            f"{path}: encrypted, or an old file under a new ending; open it, remove the password, and save it as {kind}"
+            f"{path}: encrypted, or an old format with a new extension; open it, remove the password, and save it "
+            f"as {kind}"
         )
     head_of(path, kind=kind, starts=(b"PK",))
 
 
 def check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
-    """Refuse an archive that is encrypted or unpacks to too many bytes."""
+    """Raise if an archive is encrypted or exceeds the limits after decompression."""
     check_sizes(path, parts, most_bytes=MAX_BYTES, most_parts=MAX_PARTS)
     if any(part.flag_bits & 1 for part in parts):
         raise DocumentError(f"{path}: encrypted; open it, remove the password and save it again")
 
 
 def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, most_parts: int) -> None:
-    """Raise DocumentError if an archive or one of its parts would unpack to more than the limits."""
+    """Raise DocumentError if an archive or one of its parts exceeds the limits after decompression."""
     total = sum(part.file_size for part in parts)
     if len(parts) > most_parts or total > most_bytes:
         limits = f"the limits are {most_bytes >> 20} MiB and {most_parts} parts"
@@ -182,12 +189,12 @@ def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, mo
 
 # ---------------------------------------------------------------- XML
 
-_ENTITIES = "it declares entities, which no document of this kind does"
+_ENTITIES = "it declares entities, which documents of this kind never do"
 _DECLARATIONS = tuple("<!ENTITY".encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be"))
 _OTHER = re.compile(
     rb"\s*<\?xml[^>]*encoding\s*=\s*[\"'](?!utf-?8|utf-?16|us-ascii|iso-8859-1|windows-125)", re.IGNORECASE
 )
-_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<|\x4c\x6f\xa7\x94")  # the last is EBCDIC's
+_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<|\x4c\x6f\xa7\x94")  # the last alternative is EBCDIC
 _BLOCK = 1 << 20  # bytes read at a time
 
 
@@ -196,7 +203,7 @@ def refuse_entities(archive: zipfile.ZipFile) -> None:
     for name in archive.namelist():
         with archive.open(name) as file:
             block = file.read(_BLOCK)
-            # a part may have any name: a part that begins like XML is XML
+            # a part may have any name: it is XML if it begins like XML
             if not _XML.match(block):
                 continue
             before = b""
@@ -204,7 +211,7 @@ def refuse_entities(archive: zipfile.ZipFile) -> None:
                 if any(mark in before + block for mark in _DECLARATIONS):
                     raise ValueError(_ENTITIES)
                 if not before and (_OTHER.match(block) or b"\0\0\0" in block[:8] or block[0] == 0x4C):
-                    raise ValueError("its XML is in an encoding that no document of this kind has")
+                    raise ValueError("its XML has an encoding that documents of this kind never have")
                 before, block = block[-40:], file.read(_BLOCK)
 
 
@@ -214,7 +221,7 @@ def parse(data: bytes) -> Any:
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     root = etree.fromstring(data, parser)
-    # office formats forbid entities; their only use here is to make small files large
+    # office formats forbid entities; here they would only serve to make a small file large
     if root.getroottree().docinfo.internalDTD is not None and root.getroottree().docinfo.internalDTD.entities():
         raise ValueError(_ENTITIES)
     return root

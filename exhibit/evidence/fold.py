@@ -1,8 +1,8 @@
-"""Folding reduces text to the characters that two renderings of the same words share, with a map back; fuzzy search.
+"""Folding: reduces a text to the characters that different renderings of the same words share; and fuzzy search.
 
-A quote copied from a text file and the same words extracted from a PDF differ in line breaks, spaces, quotes,
-dashes, ligatures and invisible marks. Folding removes all of that and keeps, for every folded character,
-the offset of the original one, so that a match in the folded text has a range in the original.
+A quote from a text file and the same words extracted from a PDF differ in line breaks, spaces, quotation marks,
+dashes, ligatures and invisible marks. Folding removes all of these and keeps, for every folded character,
+the offset of the original character, so that a match in the folded text has a range in the original.
 """
 
 import re
@@ -17,25 +17,25 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-# NFKD leaves these alone; a quote typed on another keyboard has the plain one.
+# NFKD does not change these characters; a quote that was typed on another keyboard has the plain ones.
 _ALIKE = {
     **dict.fromkeys("‘’‚‛′‵ʹʻʼʽ`´ʹ", "'"),
     **dict.fromkeys("“”„‟″‶«»〝〞＂", '"'),
     **dict.fromkeys("‐‑‒–—―−⁃﹘﹣－", "-"),
-    "\u037e": ";",  # the Greek question mark, drawn as a semicolon
+    "\u037e": ";",  # the Greek question mark, which looks like a semicolon
     "\u00b7": "·",
     "⁄": "/",
     "∕": "/",
 }
-# Cc and Cf: controls, soft hyphens, zero-width and direction marks, the BOM. Z*: every kind of space.
-# PDFium reports a hyphen at a line's end as U+FFFE; readers turn it into "-", but fold must accept it.
-# Co: private use, the bullets and boxes of a symbol font, which mean nothing without it.
+# Cc and Cf: controls, soft hyphens, zero-width and direction marks, the BOM. Z*: every kind of space. PDFium reports a
+# hyphen at a line's end as U+FFFE; readers turn it into "-", but fold must accept it. Co: private use, such as the
+# bullets and boxes of a symbol font, which have no meaning without it.
 _DROPPED = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Cn", "Co"})
 
 
 @lru_cache(maxsize=65536)
 def _fold_character(character: str, loose: bool) -> str:
-    """Return the characters that one character folds to; often itself, sometimes none."""
+    """Return the folded form of one character: usually the character itself, sometimes several or none."""
     if unicodedata.category(character) in _DROPPED:
         return ""
     folded = "".join(
@@ -45,31 +45,36 @@ def _fold_character(character: str, loose: bool) -> str:
     )
     if not loose:
         return folded
-    # casefold can compose again (İ) and lengthen (ß), so decompose once more
+    # casefold can compose a character again (İ) or lengthen it (ß), so decompose once more
     return unicodedata.normalize("NFKD", folded.casefold()).replace("-", "")
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:
-    """Return the text's characters as numbers."""
+    """Return the code points of a text's characters."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Folded text and, for each of its characters, the offset of the original one."""
+    """A folded text and, for each of its characters, the offset of the original character."""
 
     text: str
     offsets: Ints
-    """In reading order, except for runs of combining marks that were not in canonical order."""
+    """In reading order, except in runs of combining marks that were not in canonical order."""
     shuffled: bool = False
 
     @staticmethod
     def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> "Fold":
-        """Fold a text; `loose` also ignores case and hyphens, `without` leaves ranges out."""
+        """Fold a text.
+
+        Args:
+            loose: also ignore case and hyphens.
+            without: ranges of the text to leave out.
+        """
         if text.isascii():
             return _fold_ascii(text, loose, without)
         points = code_points(text)
-        # A document has few different characters: fold each once, then copy by table.
+        # A document has few different characters: fold each once, then look up the others.
         distinct, which = np.unique(points, return_inverse=True)
         table = [code_points(_fold_character(chr(p), loose)) for p in distinct]
         widths = np.array([len(entry) for entry in table], dtype=np.int64)
@@ -80,7 +85,8 @@ class Fold:
         if not len(offsets):
             return Fold("", offsets)
         starts = np.cumsum(widths) - widths
-        # Position of each output character inside its own character's folding: 0 except for the few that expand.
+        # The index of each output character within the folded form of its character: 0 except for characters that
+        # expand.
         within = np.arange(len(offsets), dtype=np.int64) - np.repeat(np.cumsum(width) - width, width)
         folded = np.concatenate(table)[starts[which[offsets]] + within]
         shuffled = _reorder_marks(folded, offsets)
@@ -96,7 +102,7 @@ class Fold:
         return Fold(text, self.offsets[kept], self.shuffled)
 
     def less(self, characters: Collection[str]) -> "Fold":
-        """Return the fold without these characters, wherever they occur."""
+        """Return the fold without all occurrences of these characters."""
         kept = ~np.isin(code_points(self.text), [ord(character) for character in characters])
         return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept], self.shuffled)
 
@@ -116,7 +122,7 @@ class Fold:
         return int(first), int(last)
 
     def cuts(self, start: int, end: int) -> bool:
-        """Return whether a folded range begins or ends inside one displayed character, accents included."""
+        """Return whether a folded range begins or ends inside one displayed character, including its accents."""
         return self._cut(start) or self._cut(end)
 
     def _cut(self, at: int) -> bool:
@@ -126,7 +132,7 @@ class Fold:
 
 
 def _fold_ascii(text: str, loose: bool, without: Iterable[tuple[int, int]]) -> Fold:
-    """Fold plain ASCII, as most quotes are: no character expands, so one look-up per character is enough."""
+    """Fold an ASCII text, as most quotes are: no character expands, so one table look-up per character is enough."""
     folded = _ascii_table(loose)[np.frombuffer(text.encode("ascii"), dtype=np.uint8)]
     for start, end in without:
         folded[start:end] = 0
@@ -140,7 +146,7 @@ def _ascii_table(loose: bool) -> npt.NDArray[np.uint8]:
 
 
 def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
-    """Put runs of combining marks into canonical order, in place: the one part of NFKD that needs context."""
+    """Put runs of combining marks into canonical order, in place: the only part of NFKD that needs context."""
     marks = np.flatnonzero(folded >= 0x300)  # the first combining mark is U+0300
     if not len(marks):
         return False
@@ -148,26 +154,26 @@ def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
     classes[marks] = [unicodedata.combining(chr(point)) for point in folded[marks]]
     if not ((classes[1:] > 0) & (classes[:-1] > classes[1:])).any():
         return False
-    # a character that is no combining mark begins a group
+    # a character that is not a combining mark begins a group
     order = np.lexsort((classes, np.cumsum(classes == 0)))
     folded[:], offsets[:] = folded[order], offsets[order]
     return True
 
 
 def fold(text: str, *, loose: bool = False) -> str:
-    """Return only the folded text."""
+    """Return the folded text without offsets."""
     return Fold.of(text, loose=loose).text
 
 
 _LATIN = str.maketrans("аеіорсухѕјАВЕІКМНОРСТУХЅЈοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeiopcyxsjABEIKMHOPCTYXSJoABEZHIKMNOPTYX")
-"""Letters of Cyrillic and Greek that look like letters of Latin."""
+"""Cyrillic and Greek letters that look like Latin letters."""
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 
 
 def with_latin_letters(text: str) -> str:
-    """Return a text with Latin letters for those of other scripts that look like them, where its words mix scripts.
+    """Return a text in which words of mixed scripts have Latin letters instead of their look-alikes.
 
-    No language writes a word in two scripts. The text keeps its length, so that offsets stay as they are.
+    No language writes a word in two scripts. The text keeps its length, so that offsets stay valid.
     """
     return text.translate(_LATIN) if not text.isascii() and _MIXED.search(text) else text
 
@@ -176,9 +182,11 @@ def with_latin_letters(text: str) -> str:
 
 
 _COST = 1 << 32
-"""A cell holds its cost and, in the lower bits, the start of its alignment: the smaller number is the better cell."""
+"""A cell holds its cost and, in the lower bits, the start of its alignment, so that a smaller number is a better
+cell.
+"""
 _LOOK = 32
-"""Rows between two checks whether the pattern can still match."""
+"""The number of rows between two checks whether the pattern can still match."""
 
 
 class Alignment(NamedTuple):
@@ -190,10 +198,10 @@ class Alignment(NamedTuple):
 
 
 def align(pattern: str, text: str, *, most: int) -> Alignment | None:
-    """Return the range of the text nearest to the pattern, or None if it needs more than `most` edits.
+    """Return the range of the text that is nearest to the pattern; None if it needs more than `most` edits.
 
     Sellers' algorithm, one row of the table at a time: linear in the text for each character of the pattern. It stops
-    as soon as no cell is cheap enough.
+    as soon as every cell costs more than `most`.
     """
     letters = code_points(text)
     places = np.arange(len(letters) + 1, dtype=np.int64)
@@ -203,13 +211,13 @@ def align(pattern: str, text: str, *, most: int) -> Alignment | None:
     for number, letter in enumerate(code_points(pattern), 1):
         below = row + _COST
         below[1:] = np.minimum(below[1:], row[:-1] + np.where(letters == letter, 0, _COST))
-        # a cell may also come from its left neighbour at a cost of one: a running minimum along the slope
+        # a cell may also come from its left neighbour at a cost of one: subtract the slope and take a running minimum
         row = np.minimum.accumulate(below - slope) + slope
         if number % _LOOK == 0 and row.min() >= limit:
             return None
     distance = int(row.min()) // _COST
     ends = np.flatnonzero(row < (distance + 1) * _COST)
-    # among equally near ranges, the one whose length is nearest to the pattern's
+    # among equally near ranges, choose the one whose length is nearest to the pattern's length
     lengths = ends - row[ends] % _COST
     best = int(np.abs(lengths - len(pattern)).argmin())
     end, length = int(ends[best]), int(lengths[best])

@@ -1,8 +1,8 @@
 """Finds words of a PDF that are invisible on the page: white on white, tiny, off the page, or under a box.
 
-A program reads hidden words like any others, so a user who scores a system or feeds a model should know about them.
-A page is first examined by its text objects: mode, colour, size, place, and later shapes over them. Letters are
-examined only in the objects that this first look suspects, so that an ordinary page costs about a millisecond.
+A program reads hidden words like any others, so users who score a system or prompt a model should know about them.
+A page is first checked by its text objects: mode, colour, size, position, and shapes drawn over them. Single letters
+are checked only in suspect objects, so that an ordinary page takes about a millisecond.
 """
 
 import ctypes
@@ -40,13 +40,13 @@ OUTSIDE = "outside the page"
 COVERED = "under a box"
 UNDER_PICTURE = "under a picture"
 
-_LEAST_HEIGHT = 1.5  # points: the smallest print that people read has 4, and a superscript in it about 2.5
-_LEAST_CONTRAST = 16  # of 255: colours nearer than this look the same on paper and on a screen
+_LEAST_HEIGHT = 1.5  # points: the smallest readable print has 4, and a superscript in it about 2.5
+_LEAST_CONTRAST = 16  # of 255: colours with a smaller difference look the same on paper and on a screen
 _LEAST_ALPHA = 13  # of 255, 5%: fainter ink is invisible
 _SMALL = 3.0  # points: twice `_LEAST_HEIGHT`; a flat text object may be a dash, so its font size decides
 _DEEPEST = 4  # levels of nested forms that are searched for text
-_MOST_SHAPES = 20_000  # of one page; letters are not compared with further ones
-_SCAN = 0.5  # share of the page: a larger picture is a scan, and words below it are those that OCR read in it
+_MOST_SHAPES = 20_000  # shapes of one page; letters are not compared with further shapes
+_SCAN = 0.5  # share of the page: a larger image is a scan, and the words below it come from OCR
 _MODES = {
     pdfium_c.FPDF_TEXTRENDERMODE_FILL,
     pdfium_c.FPDF_TEXTRENDERMODE_FILL_CLIP,
@@ -63,14 +63,14 @@ class HiddenSpan(NamedTuple):
 
 
 def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -> list[HiddenSpan]:
-    """Return the runs of hidden letters in some spans of a document, or in all; empty for a file that is no PDF."""
+    """Return the runs of hidden letters in some spans of a document, or in all; empty if the file is not a PDF."""
     if document.path is None or not document.pages:
         return []
     within = [Span(0, len(document.text))] if spans is None else spans
     found: list[HiddenSpan] = []
     with open_pdf(document.path) as pdf:
         for page in document.pages:
-            parts = [_clipped(span, page.span) for span in within]
+            parts = [_clip_to_page(span, page.span) for span in within]
             wanted = [part for part in parts if part is not None]
             if wanted:
                 found += _on_page(pdf, page.number, page.span.start, wanted)
@@ -80,7 +80,7 @@ def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -
 def blank_hidden(document: Document) -> Document:
     """Return a document with spaces in place of hidden words, and a note for each page that has some.
 
-    So every offset of the other words stays. A document without hidden words is returned as it is.
+    The offsets of all other words are unchanged. A document without hidden words is returned itself.
     """
     hidden = find_hidden_spans(document)
     if not hidden:
@@ -100,8 +100,8 @@ def describe_hidden(hidden: Sequence[HiddenSpan], document: Document) -> list[st
     return [f"page {number} has {count} hidden words, {why}" for (number, why), count in counts.items()]
 
 
-def _clipped(span: Span, page: Span) -> range | None:
-    """Return the part of a span on a page, in characters of the page."""
+def _clip_to_page(span: Span, page: Span) -> range | None:
+    """Return the part of a span that is on a page, as offsets in the page's text."""
     start, end = max(span.start, page.start), min(span.end, page.end)
     return range(start - page.start, end - page.start) if start < end else None
 
@@ -115,7 +115,7 @@ def _on_page(pdf: Any, number: int, start: int, parts: Sequence[range]) -> list[
             return []
         textpage = page.get_textpage()
     except pdfium.PdfiumError:
-        return []  # a page whose text was empty
+        return []  # the page has no text
     try:
         counted = counted_text(textpage)
         found: list[HiddenSpan] = []
@@ -158,12 +158,12 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
     bounds = PageBounds(*sorted((box.left, box.right)), *sorted((box.bottom, box.top)))
     if not bounds.touches(drawn.page):
         return OUTSIDE
-    if min(bounds.top - bounds.bottom, _turned_height(bounds)) < _LEAST_HEIGHT:
+    if min(bounds.top - bounds.bottom, _measure_turned(bounds)) < _LEAST_HEIGHT:
         return TINY
     order = drawn.order(thing)
     mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing)
     if mode in _UNSEEN:
-        return None if drawn.has_picture(bounds) else INVISIBLE  # over a picture: the words that OCR read in it
+        return None if drawn.has_picture(bounds) else INVISIBLE  # invisible text over an image comes from OCR
     colour = _fill_of_letter(textpage, index)
     if mode in _MODES and colour is not None:
         if colour[3] < _LEAST_ALPHA:
@@ -174,8 +174,8 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
     return drawn.cover(bounds, order)
 
 
-def _turned_height(bounds: "PageBounds") -> float:
-    """Return the width of a box that is taller than any letter: words set from bottom to top."""
+def _measure_turned(bounds: "PageBounds") -> float:
+    """Return the width of a box that is taller than any letter, as the height of letters in vertical text."""
     height, width = bounds.top - bounds.bottom, bounds.right - bounds.left
     return width if height > 4 * width > 0 and width > _LEAST_HEIGHT else height
 
@@ -189,7 +189,7 @@ def _fill_of_letter(textpage: Any, index: int) -> tuple[int, int, int, int] | No
 
 
 class _Filled(NamedTuple):
-    """A rectangle of one colour, and its place in the drawing order."""
+    """A rectangle of one colour, and its position in the drawing order."""
 
     order: int
     bounds: PageBounds
@@ -197,7 +197,7 @@ class _Filled(NamedTuple):
 
 
 class _Picture(NamedTuple):
-    """A picture of the page; `thing` is None for one inside a form, whose pixels are not examined."""
+    """An image on the page; `thing` is None for an image inside a form, whose pixels are not examined."""
 
     order: int
     bounds: PageBounds
@@ -205,7 +205,7 @@ class _Picture(NamedTuple):
 
 
 class _Drawn:
-    """The objects of a page, in drawing order; `suspects` has the addresses of text objects that may be hidden."""
+    """The objects of a page in drawing order; `suspects` has the addresses of text objects that may be hidden."""
 
     def __init__(self, page: Any) -> None:
         left, bottom, right, top = page.get_bbox()
@@ -213,15 +213,15 @@ class _Drawn:
         self._handle = page
         self._orders: dict[int, int] = {}
         self._texts: list[tuple[Any, PageBounds | None, float]] = []
-        """Text objects, their bounds on the page, and the scale of the forms around them."""
+        """Text objects, their bounds on the page, and the scale of the forms that contain them."""
         self._filled: list[_Filled] = []
         self._unknown: list[tuple[int, PageBounds]] = []
-        """Pictures, shadings and shapes, whose colour at a point is not known."""
+        """Images, shadings and shapes, whose colour at a point is unknown."""
         self._pictures: list[_Picture] = []
         self._opaque: dict[int, bool] = {}
         for order in range(pdfium_c.FPDFPage_CountObjects(page)):
             self._add(pdfium_c.FPDFPage_GetObject(page, order), order)
-        covers = [one for one in self._filled if one.bounds.least >= _LEAST_HEIGHT]  # a thin one is an underline
+        covers = [one for one in self._filled if one.bounds.least >= _LEAST_HEIGHT]  # a thin rectangle is an underline
         self.suspects = {address_of(text[0]) for text in self._texts if self._suspect(*text, covers)}
         self._texts.clear()
 
@@ -249,7 +249,7 @@ class _Drawn:
                 self._pictures.append(_Picture(order, bounds, thing))
 
     def _enter(self, form: Any, order: int, depth: int, matrices: "tuple[pdfium.PdfMatrix, ...]") -> None:
-        """Add the text and the pictures of a form, which the page draws as one object."""
+        """Add the text objects and the images of a form, which the page draws as one object."""
         for at in range(pdfium_c.FPDFFormObj_CountObjects(form)):
             thing = pdfium_c.FPDFFormObj_GetObject(form, at)
             kind = pdfium_c.FPDFPageObj_GetType(thing)
@@ -264,7 +264,7 @@ class _Drawn:
                 self._pictures.append(_Picture(order, bounds, None))
 
     def _suspect(self, thing: Any, bounds: PageBounds | None, scale: float, covers: Sequence[_Filled]) -> bool:
-        """Return whether letters of a text object may be hidden; what is certain, its letters tell."""
+        """Return whether letters of a text object may be hidden; the check of its letters decides."""
         if bounds is None:
             return True
         mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing)
@@ -283,15 +283,17 @@ class _Drawn:
         return any(one.overlaps(bounds) for one in later)
 
     def order(self, thing: Any) -> int | None:
-        """Return the place of a text in the drawing order; None if it is unknown."""
+        """Return the position of a text object in the drawing order; None if it is unknown."""
         return self._orders.get(address_of(thing)) if thing else None
 
     def has_picture(self, bounds: PageBounds) -> bool:
-        """Return whether a picture is behind or over the letter."""
+        """Return whether an image is behind or over a letter."""
         return any(bounds.touches(picture.bounds) for picture in self._pictures)
 
     def colour_behind(self, bounds: PageBounds, order: int | None) -> Colour | None:
-        """Return the background colour of a letter, white for the bare page; None if a picture or a shape is there."""
+        """Return the background colour of a letter, white for the bare page; None if an image or a shape is behind
+        it.
+        """
         if order is None:
             return None
         last = max((one for one in self._filled if one.order < order and bounds.touches(one.bounds)), default=None)
@@ -301,7 +303,9 @@ class _Drawn:
         return (255, 255, 255) if last is None else last.colour
 
     def cover(self, bounds: PageBounds, order: int | None) -> str | None:
-        """Return the reason if a filled rectangle, or a picture that is no scan, is later drawn over a letter."""
+        """Return the reason if a filled rectangle, or an image that is not a scan, is drawn over a letter; else
+        None.
+        """
         if order is None:
             return None
         if any(one.order > order and one.bounds.holds(bounds) for one in self._filled):
@@ -310,7 +314,7 @@ class _Drawn:
         return UNDER_PICTURE if any(map(self._hides, over)) else None
 
     def _hides(self, picture: _Picture) -> bool:
-        """Return whether a picture is opaque and smaller than a scan of the page."""
+        """Return whether an image is opaque and smaller than a scan of the page."""
         if picture.thing is None or picture.bounds.area > _SCAN * self.page.area:
             return False
         address = address_of(picture.thing)
@@ -320,7 +324,7 @@ class _Drawn:
 
 
 def _is_small(text: Any, scale: float) -> bool:
-    """Return whether a flat text object is in small print: a dash is flat in any size."""
+    """Return whether a flat text object has a small font size: a dash is flat in any size."""
     size = ctypes.c_float()
     known = pdfium_c.FPDFTextObj_GetFontSize(text, ctypes.byref(size))
     return not known or size.value * scale * scale_of(matrix_of(text)) < _SMALL

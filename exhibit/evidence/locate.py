@@ -1,7 +1,7 @@
 """Locates quotes in documents: exact, folded, in parts, fuzzy; always as offsets into the original text.
 
-A document is folded once (see `Document`); each quote then costs one `str.find` pass over the folded text, whatever
-the page has between its words. Only quotes that are not found this way cost more.
+A document is folded once (see `Document`); each quote then needs one `str.find` pass over the folded text. Only
+quotes that are not found this way take longer.
 """
 
 from bisect import bisect_left
@@ -17,42 +17,42 @@ from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of
 from exhibit.evidence.pieces import nearest_places, occurrences, place_pieces, without_furniture
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
-MIN_SIMILARITY = 0.95  # from the definition of a located quote
+MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
 MIN_FUZZY = 40
-"""A shorter quote is too easily mistaken for other words, so it is never matched fuzzily."""
+"""Fewest characters of a quote for a fuzzy match: a shorter quote is too easily mistaken for other words."""
 
 _MIN_PART = 2
-"""A piece between two omissions with fewer characters than this (a stray full stop) has no usable location."""
+"""Fewest characters of a part between two omissions: a shorter part, such as a full stop, has no usable location."""
 
 _MIN_PARAGRAPH = 20
-"""Paragraphs must be longer: they are only tried when the whole quote is not found in one piece."""
+"""Fewest characters of a paragraph: paragraphs are searched only if the whole quote is not found in one piece."""
 
 MOST_PLACES = 5000
-"""Most locations of one quote. A party's name occurs 1,029 times in one contract of CUAD."""
+"""Most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD."""
 
 _MOST_CELLS = 1_000_000_000
-"""Characters of a quote times characters of a document that may be compared: about ten seconds."""
+"""Most comparisons for one quote, in characters of the quote times characters of the document: about ten seconds."""
 
 _MIN_LETTERS = 12
-"""Fewest letters and digits of a quote that is searched without its punctuation, unless it is a table's row."""
+"""Fewest letters and digits of a quote that is searched without its punctuation, unless it is a row of a table."""
 _SPREAD = 3
-"""The pieces of one quote must be within so many times its length, ..."""
+"""The pieces of one quote must lie within this many times the quote's length, ..."""
 _APART = 600
-"""... and this many characters, the size of a paragraph, whatever the page has between them."""
+"""... plus this many characters, the size of a paragraph."""
 
 _COMMON = 256
-"""A piece of a quote with more occurrences than this (a run of blanks in a form) gives no location."""
+"""A piece of a quote with more occurrences than this, such as a run of blanks in a form, gives no location."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """One location of a quote; it has several spans when other words interrupt the quote."""
+    """One location of a quote; it has several spans if other words interrupt the quote."""
 
     spans: tuple[Span, ...]
     how: How
     score: float = 1.0
     whole: bool = True
-    """False when the match begins or ends inside a longer word: `MA` in `MAY`."""
+    """Whether the match neither begins nor ends inside a longer word; False for `MA` in `MAY`."""
 
     @property
     def span(self) -> Span:
@@ -63,7 +63,8 @@ class Match:
 def locate(quote: str, document: Document, *, page: int | None = None) -> list[Match]:
     """Return every location of the quote, best first and then in reading order; [] if it is absent.
 
-    A page number from the source decides between equally good locations; it never overrules the words.
+    Args:
+        page: the page number from the source; it only decides between equally good locations.
     """
     if not quote.strip():
         return []
@@ -79,13 +80,13 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
 
 
 def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
-    """Return the matches to keep as gold: `MA` inside `MAY` only if no `MA` is a word of its own."""
+    """Return the matches to keep as gold: those that are whole words, or all matches if none is."""
     return [match for match in matches if match.whole] or list(matches)
 
 
 @dataclass
 class _Effort:
-    """The remaining budget for the costly comparisons of one quote; the first is always allowed."""
+    """The remaining budget for the slow comparisons of one quote; the first comparison is always allowed."""
 
     left: int
 
@@ -99,7 +100,7 @@ class _Effort:
 
 
 def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) -> list[Match]:
-    """Return the locations of the quote's characters, folded strictly and then loosely, on one page or across pages."""
+    """Return the exact and folded locations of the quote, on one page or across pages."""
     words = quote.strip()
     matches = {at: _verbatim(at, quote, words, document) for at in _find(words, document.text)}
     needle = Fold.of(words)
@@ -108,23 +109,23 @@ def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) 
         span = Span(*document.folded.span(start, end))
         at = span.start - int(needle.offsets[0])
         if at not in matches:
-            matches.update((at, match) for match in _folded(start, end, span, document))
+            matches.update((at, match) for match in _match_folded(start, end, span, document))
     return list(matches.values()) or _loosely(quote, document)
 
 
 def _verbatim(at: int, quote: str, words: str, document: Document) -> Match:
-    """Return the match of words that occur verbatim, with the quote's own edge spaces if the document has them."""
+    """Return the match of words that occur verbatim, with the quote's outer spaces if the document has them."""
     lead = quote.find(words)
     spaced = at >= lead and document.text.startswith(quote, at - lead)
     span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
     return Match((span,), "exact", whole=_is_whole(span, document.text))
 
 
-def _folded(start: int, end: int, span: Span, document: Document) -> Iterator[Match]:
+def _match_folded(start: int, end: int, span: Span, document: Document) -> Iterator[Match]:
     if not document.folded.cuts(start, end):
         yield Match((span,), "folded", whole=_is_whole(span, document.text))
         return
-    # the quote ends inside one character (half a ligature): the match is longer than the quote
+    # the quote ends inside one character, such as half a ligature: the match is longer than the quote
     score = round((end - start) / len(fold(document.text[slice(*span)])), 4)
     if score >= MIN_SIMILARITY:
         yield Match((span,), "fuzzy", score, whole=False)
@@ -171,7 +172,7 @@ def _in_parts(quote: str, document: Document, effort: _Effort) -> list[Match]:
 
 
 def _by_paragraphs(quote: str, document: Document, effort: _Effort) -> list[Match]:
-    """Return the locations at which the quote's paragraphs follow one another: a PDF may have a table between them."""
+    """Return the locations at which the quote's paragraphs follow one another; a PDF may have a table between them."""
     pieces = [piece for part in quote_parts(quote) for piece in part.split("\n")]
     return _from_pieces(pieces, _MIN_PARAGRAPH, document, effort)
 
@@ -191,34 +192,34 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
             return []
         choices.append(places[piece])
     whole = [join_matches(chain) for chain in tightest(choices)] if choices else []
-    # pieces too short to search, or all found in one place, may be most of the quote: then it is not here
-    return [match for match in whole if _folded_length(match, document) >= least]
+    # if most of the quote consists of pieces that are too short to search, or that share one location, it is not here
+    return [match for match in whole if _measure_folded(match, document) >= least]
 
 
-def _folded_length(match: Match, document: Document) -> int:
+def _measure_folded(match: Match, document: Document) -> int:
     ranges = (document.loose.folded_range(*span) for span in match.spans)
     return sum(end - start for start, end in ranges)
 
 
 def tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return the tightest combinations of one location per piece in reading order, each tail once."""
-    # for a quote in very many pieces only the first locations are tried
+    """Return the shortest combinations of one location per piece in reading order, the shortest for each tail."""
+    # for a quote in very many pieces, try only the first locations
     firsts = places[0][: max(1, MOST_PLACES * 100 // len(places))]
-    # a later first piece with the same tail is tighter
+    # keep the last: a later first piece with the same tail is a shorter combination
     chains = {
         tuple(match.span for match in chain[1:]) or (chain[0].span,): chain for chain in in_order([firsts, *places[1:]])
     }
     if chains:
         shortest = min(map(measure_stretch, chains.values()))
         return [chain for chain in chains.values() if measure_stretch(chain) <= 2 * shortest]
-    # the annotator joined pieces out of order: take the first occurrence of each
+    # the annotator joined the pieces in another order: take the first occurrence of each
     return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
 
 
 def in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
-    """Yield, for each location of the first quote, the nearest locations of the others that follow one another.
+    """Yield, for each location of the first quote, the nearest locations of the other quotes after it, in order.
 
-    Each quote's locations are in reading order; a first location after which the others do not all fit yields nothing.
+    Each quote's locations are in reading order. Skip a first location after which the other quotes do not all follow.
     """
     for first in places[0] if places else ():
         chain = [first]
@@ -237,7 +238,7 @@ def measure_stretch(chain: Sequence[Match]) -> int:
 
 
 def join_matches(chain: Sequence[Match]) -> Match:
-    """Return the matches of a quote's parts as one; overlapping spans are merged."""
+    """Return one match for the matches of a quote's parts; overlapping spans are merged."""
     spans: list[Span] = []
     for span in sorted({span for match in chain for span in match.spans}):
         if spans and span.start < spans[-1].end:
@@ -249,14 +250,13 @@ def join_matches(chain: Sequence[Match]) -> Match:
     return Match(tuple(spans), "fuzzy" if fuzzy else "parts", score, all(match.whole for match in chain))
 
 
-# ---------------------------------------------------------------- through markup
+# ---------------------------------------------------------------- ignoring markup
 
 
 def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
-    """Return the locations of a quote's words when a parser's markup and punctuation are removed from it.
+    """Return the locations of a quote's words after removing a parser's markup and punctuation.
 
-    The cells of a table may be in any order, but close together; so must the pieces of a quote that does not mark
-    omissions.
+    The cells of a table, and the pieces of a quote that does not mark omissions, must be close together.
     """
     placement = place_pieces(quote, document)
     places = nearest_places(placement.pieces)
@@ -278,7 +278,7 @@ def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
 
 
 def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document) -> Match:
-    """Return a match by its letters; it is "folded" only if the marks around the letters are the quote's as well."""
+    """Return a match found by its letters; it is "folded" only if the punctuation is equal as well."""
     same = fold(document.text[slice(*spans[0])], loose=True) == fold(quote, loose=True)
     how: How = "parts" if len(spans) > 1 else "folded" if same else "fuzzy"
     return Match(spans, how if score == 1.0 else "fuzzy", score)
@@ -290,7 +290,7 @@ def _gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
 
 
 def _few_letters(gap: Span, document: Document) -> int:
-    """Return the number of letters in a gap between two pieces; 0 if the gap is long enough to be an omission."""
+    """Return the number of letters in a gap between two pieces; 0 if the gap is so long that it is an omission."""
     start, end = document.letters.folded_range(*gap)
     return end - start if end - start < MIN_FUZZY else 0
 
@@ -308,18 +308,18 @@ class Window(NamedTuple):
 
 
 def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
-    """Return the locations of words that differ from the quote in at most one character of twenty."""
-    # marks of a heading, a quotation or a table would be taken for misprints of the words before them
+    """Return the locations of words that differ from the quote in at most one of twenty characters."""
+    # remove markup: the marks of a heading, a quotation or a table would count as misspellings
     needle = fold(" ".join(quote_parts(quote)).strip("#>| \n"), loose=True)
     if len(needle) < MIN_FUZZY:
         return []
-    matches = _aligned(needle, document.body, document, effort)
+    matches = _match_aligned(needle, document.body, document, effort)
     if not matches and document.body is not document.loose:
-        matches = _aligned(needle, document.loose, document, effort)
+        matches = _match_aligned(needle, document.loose, document, effort)
     return matches
 
 
-def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -> list[Match]:
+def _match_aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -> list[Match]:
     allowed = int(len(needle) * (1 - MIN_SIMILARITY) + 1e-9)
     best: dict[tuple[int, int], float] = {}
     for window in windows(needle, haystack.text, allowed):
@@ -340,7 +340,7 @@ def _aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -
 def without_crumbs(spans: tuple[Span, ...], document: Document) -> tuple[Span, ...]:
     """Return fuzzy spans without the few characters at an edge that are on another page.
 
-    An alignment matches such characters to the quote's first or last ones, which the page does not have.
+    An alignment matches such characters to first or last characters of the quote that the page does not have.
     """
     starts = [page.span.start for page in document.pages]
     first, last = spans[0], spans[-1]
@@ -368,11 +368,11 @@ def _inner(span: Span, text: str) -> Span:
 
 
 def windows(needle: str, text: str, allowed: int) -> list[Window]:
-    """Return the ranges that can hold the needle with at most `allowed` errors, the most likely first.
+    """Return the ranges that can contain the needle with at most `allowed` errors, the most likely first.
 
     The needle is cut into one more piece than the allowed errors, so at least one piece has no error: no location is
-    missed, and only the neighbourhoods of such pieces need the costly alignment. Pieces that occur everywhere are left
-    out: alone they would only find a form's blanks.
+    missed, and only the neighbourhoods of such pieces need the slow alignment. Pieces that occur too often are left
+    out: alone they would only find the blanks of a form.
     """
     count = allowed + 1
     bounds = [len(needle) * index // count for index in range(count + 1)]

@@ -1,4 +1,4 @@
-"""HTML: split into tags and texts in one forward pass, and built for a browser to print."""
+"""HTML: splitting it into tags and texts in one forward pass, and building pages for a browser to print."""
 
 import html
 import re
@@ -12,15 +12,15 @@ _EDGE = re.compile(r"[>\"']")
 _RAW = {
     tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE | re.ASCII) for tag in ("script", "style", "title", "textarea")
 }
-"""Elements whose content is not markup, and their ends."""
+"""Elements whose content is not markup, each with the pattern of its end."""
 _WRITTEN = frozenset({"title", "textarea"})
-"""Those of them whose content has character references."""
+"""Elements of `_RAW` whose content has character references."""
 _FAR = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
-"""A reference beyond any character: Python refuses to parse a number of 5,000 digits."""
+"""A character reference that is too large for any character: Python refuses to parse a number of 5,000 digits."""
 
 
 class Piece(NamedTuple):
-    """A start tag or an end tag by its name in lower case, or a text."""
+    """A start or end tag, with its name in lower case, or a text."""
 
     kind: Literal["start", "end", "text"]
     value: str
@@ -41,7 +41,7 @@ def pieces(markup: str) -> Iterator[Piece]:
             at = _tag_end(markup, name.end(), quotes)
             tag = name.group().lower()
             if at == len(markup) and markup[-1] != ">":
-                return  # cut short: not a tag
+                return  # the document ends inside it: not a tag
             yield Piece("start", tag)
             if markup[at - 2] == "/":
                 yield Piece("end", tag)
@@ -67,15 +67,17 @@ def unescape(text: str) -> str:
 
 
 def _after(markup: str, mark: str, at: int) -> int:
-    """Return the position after the next mark, or the end of the document without one."""
+    """Return the position after the next mark; the end of the document if there is none."""
     place = markup.find(mark, at)
     return len(markup) if place < 0 else place + len(mark)
 
 
 def _tag_end(markup: str, at: int, quotes: dict[str, bool]) -> int:
-    """Return the position after a start tag; a `>` in a quoted value does not end it.
+    """Return the position after a start tag; a `>` in a quoted value does not end the tag.
 
-    `quotes` remembers which kind of quotation mark does not occur any more, so that it is searched for once.
+    Args:
+        quotes: for each kind of quotation mark whether it may still occur, so that each is searched for in vain only
+            once.
     """
     while (edge := _EDGE.search(markup, at)) is not None:
         at = edge.end()
@@ -92,7 +94,7 @@ def _tag_end(markup: str, at: int, quotes: dict[str, bool]) -> int:
 def _opens(markup: str, at: int) -> bool:
     """Return whether a quotation mark begins an attribute's value."""
     before = at - 1
-    # a value is close to its equals sign; a quotation mark further away begins no value
+    # a value follows its equals sign closely; a quotation mark further away begins no value
     while before > at - 16 and markup[before] in " \t\n\r\f":
         before -= 1
     return markup[before] == "="
@@ -101,11 +103,11 @@ def _opens(markup: str, at: int) -> bool:
 # ---------------------------------------------------------------- pages to print
 
 _UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
-"""Elements without words of their own, or that would lead a browser away from the page."""
+"""Elements without words of their own, and elements that would load other content."""
 
 
 class Printable(NamedTuple):
-    """The body of a page, with notes for its reader: tracked changes that were accepted, comments moved to the end."""
+    """The HTML body of a page, and notes for the reader: accepted tracked changes, comments moved to the end."""
 
     html: str
     notes: tuple[str, ...] = ()
@@ -124,13 +126,13 @@ def paragraph(text: str, tag: str = "p") -> str:
 
 
 def grid(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows of cells as a table; empty rows are left out."""
+    """Return rows of cells as an HTML table; empty rows are left out."""
     lines = ["".join(paragraph(cell, "td") for cell in row) for row in rows if any(cell.strip() for cell in row)]
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if lines else ""
 
 
 def section(title: str, paragraphs: Iterable[str]) -> str:
-    """Return paragraphs under a heading, empty if there are none."""
+    """Return paragraphs under a heading; empty if there are none."""
     lines = [paragraph(text) for text in paragraphs if text.strip()]
     return f"<section>{paragraph(title, 'h2')}{''.join(lines)}</section>" if lines else ""
 
@@ -144,7 +146,7 @@ def office_page(
     comments: Sequence[str],
     footnotes: Iterable[str] = (),
 ) -> Printable:
-    """Return a text between its headers and footers, each line once, with its footnotes and comments at its end."""
+    """Return a page: headers, text, footers, footnotes and comments; each header and footer line only once."""
     edges = {kind: dict.fromkeys(filter(str.strip, lines)) for kind, lines in (("header", header), ("footer", footer))}
     top, bottom = (f"<{kind}>{''.join(map(paragraph, each))}</{kind}>" if each else "" for kind, each in edges.items())
     notes = [f"tracked changes taken as accepted: {changes}"] if changes else []
@@ -154,20 +156,20 @@ def office_page(
 
 
 def fragment(page: str) -> str:
-    """Return the visible part of an HTML page, to embed in another page: no scripts, styles, frames or refreshes.
+    """Return the visible part of an HTML page for embedding in another page: no scripts, styles, frames or refreshes.
 
-    Raise ValueError for HTML that is nested too deeply to be read completely.
+    Raise ValueError if the HTML is nested too deeply to be read completely.
     """
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
     from lxml import html as lxml_html
 
     if not page.strip():
         return ""
-    # the declared encoding was that of the bytes; lxml refuses a text with such a declaration
+    # the declared encoding was that of the bytes; lxml refuses a decoded text with a declaration
     page = page.lstrip("\ufeff \t\r\n")
     if page.startswith("<?xml"):
         page = page.partition("?>")[2]
-    # huge_tree: without it, content nested deeper than 256 would be lost silently; with it, 2048
+    # huge_tree raises lxml's limit of nesting from 256 to 2048; deeper content would be lost silently
     parser = lxml_html.HTMLParser(huge_tree=True)
     root = lxml_html.document_fromstring(page, parser=parser)
     if any("depth" in entry.message for entry in parser.error_log):

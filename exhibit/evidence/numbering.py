@@ -7,11 +7,11 @@ from typing import Any
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 _DEEPEST, _WORDS_DEEPEST = 10, 9
-"""Levels that OpenDocument and Word have."""
+"""The number of levels of a list in OpenDocument and in Word."""
 _PLACE = re.compile(r"%([1-9:])")
-"""The placeholder of a level's number: `:` follows 9 in ASCII, and means the tenth."""
+"""The placeholder of a level's number: `:`, which follows 9 in ASCII, means the tenth level."""
 _LARGEST = 10**6
-"""The largest number of a clause: a larger one would only make a file of a few bytes print without end."""
+"""The largest number of a clause: with a larger one, a file of a few bytes could print without end."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class ListLevel:
     form: str = "decimal"
     text: str = ""
     restart: int | None = None
-    """The level whose next paragraph restarts this one; 0 for never, None for any level above."""
+    """The level whose next paragraph restarts this level; 0 for never, None for any higher level."""
     legal: bool = False
-    """All numbers in digits, whatever the forms of the levels above."""
+    """Whether all numbers are written in digits, even those of higher levels with another form."""
 
 
 @dataclass
@@ -32,15 +32,17 @@ class Numbering:
     """The lists of a document and their counters."""
 
     lists: dict[str, tuple[str, dict[int, ListLevel]]] = field(default_factory=dict)
-    """By numId: the list whose counter it uses, and its levels."""
+    """For each numId, the list whose counter it uses, and its levels."""
     starts: dict[str, dict[int, int]] = field(default_factory=dict)
-    """By numId: levels that restart when it is first used."""
+    """For each numId, the levels that restart at its first use."""
     styles: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """By paragraph style: its numId and level."""
+    """For each paragraph style, its numId and level."""
     _counts: dict[str, list[int | None]] = field(default_factory=dict)
 
     def label(self, paragraph: Any) -> str:
-        """Return the number of the next paragraph, empty if it has none; call it in the order of the text."""
+        """Return the number of the next paragraph, empty if it has none; paragraphs must be passed in the order of
+        the text.
+        """
         number, depth = self.place_of(paragraph)
         if number is None or number not in self.lists:
             return ""
@@ -51,7 +53,7 @@ class Numbering:
         self._counts.pop(self.lists[number][0] if number in self.lists else number, None)
 
     def count(self, number: str, depth: int) -> str:
-        """Return the number of the next paragraph at a level of a list, empty if the list has no such level."""
+        """Return the number of the next paragraph at a level of a list; empty if the list has no such level."""
         counter, levels = self.lists.get(number, ("", {}))
         level = levels.get(depth) if depth < _DEEPEST else None
         if level is None:
@@ -71,7 +73,7 @@ class Numbering:
         return _label(level, levels, counts)
 
     def place_of(self, paragraph: Any) -> tuple[str | None, int]:
-        """Return the list of a paragraph, its own or its style's, and the level."""
+        """Return the list and level of a paragraph: its own, or those of its style."""
         properties = paragraph.find(f"{W}pPr")
         if properties is None:
             return self.styles.get("", (None, 0))
@@ -127,7 +129,7 @@ def _level(item: Any) -> ListLevel:
 
 
 def _styles(styles: Any) -> dict[str, tuple[str, int]]:
-    """Return the numId and level of each paragraph style, its own or those of the style it is based on."""
+    """Return the numId and level of each paragraph style: its own, or those of the style that it is based on."""
     own: dict[str, tuple[str | None, int | None]] = {}
     based: dict[str, str] = {}
     for style in styles.iterfind(f"{W}style"):
@@ -140,10 +142,10 @@ def _styles(styles: Any) -> dict[str, tuple[str, int]]:
                 _value(number) if number is not None else None,
                 _whole(depth, 0) if depth is not None else None,
             )
-    return {name: place for name in based if (place := _inherited(name, own, based)) is not None}
+    return {name: place for name in based if (place := _inherit_style(name, own, based)) is not None}
 
 
-def _inherited(
+def _inherit_style(
     name: str, own: dict[str, tuple[str | None, int | None]], based: dict[str, str]
 ) -> tuple[str, int] | None:
     number: str | None = None

@@ -1,4 +1,4 @@
-"""The objects that a PDF page draws, as PDFium knows them: bounds, colours, matrices."""
+"""The objects that a PDF page draws, as PDFium reports them: bounds, colours, matrices."""
 
 import ctypes
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 Colour = tuple[int, int, int]
-_OPAQUE = 0.95  # share of a picture's pixels: the edges of a rotated picture are transparent
+_OPAQUE = 0.95  # share of an image's pixels: the edges of a rotated image are transparent
 
 
 class PageBounds(NamedTuple):
@@ -21,18 +21,18 @@ class PageBounds(NamedTuple):
     top: float
 
     def touches(self, other: "PageBounds") -> bool:
-        """Return whether the other rectangle has the centre of this one."""
+        """Return whether the other rectangle contains the centre of this one."""
         x, y = (self.left + self.right) / 2, (self.bottom + self.top) / 2
         return other.left <= x <= other.right and other.bottom <= y <= other.top
 
     def overlaps(self, other: "PageBounds") -> bool:
-        """Return whether the two have an area in common."""
+        """Return whether the two rectangles have an area in common."""
         across = self.left < other.right and other.left < self.right
         return across and self.bottom < other.top and other.bottom < self.top
 
     def holds(self, other: "PageBounds") -> bool:
         """Return whether the other rectangle is inside this one."""
-        slack = 1.0  # a loose box is a little larger than its letter
+        slack = 1.0  # points; a loose box is a little larger than its letter
         return (
             self.left <= other.left + slack
             and self.right >= other.right - slack
@@ -42,7 +42,7 @@ class PageBounds(NamedTuple):
 
     @property
     def least(self) -> float:
-        """The smaller side."""
+        """The length of the shorter side."""
         return min(self.right - self.left, self.top - self.bottom)
 
     @property
@@ -52,12 +52,12 @@ class PageBounds(NamedTuple):
 
 
 def scale_of(matrix: "pdfium.PdfMatrix") -> float:
-    """Return the factor by which a matrix enlarges, also where it rotates."""
+    """Return the factor by which a matrix scales, also if it rotates."""
     return float(max(map(abs, (matrix.a, matrix.b, matrix.c, matrix.d))))
 
 
 def is_opaque(page: Any, image: Any) -> bool:
-    """Return whether nearly all pixels of a picture hide what is below them."""
+    """Return whether nearly all pixels of an image are opaque."""
     if pdfium_c.FPDFPageObj_HasTransparency(image):
         return False
     bitmap = pdfium_c.FPDFImageObj_GetRenderedBitmap(page.pdf, page, image)
@@ -74,13 +74,18 @@ def is_opaque(page: Any, image: Any) -> bool:
 
 
 def matrix_of(thing: Any) -> "pdfium.PdfMatrix":
-    """Return the matrix of a text or of a form."""
+    """Return the matrix of a text object or a form."""
     raw = pdfium_c.FS_MATRIX()
     return pdfium.PdfMatrix.from_raw(raw) if pdfium_c.FPDFPageObj_GetMatrix(thing, raw) else pdfium.PdfMatrix()
 
 
 def bounds_on_page(bounds: PageBounds | None, matrices: "Sequence[pdfium.PdfMatrix]") -> PageBounds | None:
-    """Return the bounds of an object of a form on the page, by the matrices of its forms, innermost first."""
+    """Return the bounds on the page of an object in a form.
+
+    Args:
+        bounds: the object's bounds in the form's coordinates.
+        matrices: the matrices of the forms that contain the object, the innermost first.
+    """
     if bounds is None:
         return None
     for matrix in matrices:
@@ -90,12 +95,12 @@ def bounds_on_page(bounds: PageBounds | None, matrices: "Sequence[pdfium.PdfMatr
 
 
 def address_of(thing: Any) -> int:
-    """Return the address by which an object is known again."""
+    """Return the memory address of a PDFium object, which identifies it."""
     return ctypes.addressof(thing.contents)
 
 
 def bounds_of(thing: Any) -> PageBounds | None:
-    """Return an object's bounds; in a form they are in the form's coordinates. None if PDFium knows none."""
+    """Return an object's bounds, in the coordinates of its form if it is in a form; None if PDFium has none."""
     edges = [ctypes.c_float() for _ in range(4)]
     if not pdfium_c.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, edges)):
         return None
@@ -104,19 +109,19 @@ def bounds_of(thing: Any) -> PageBounds | None:
 
 
 def is_filled(path: Any) -> bool:
-    """Return whether a path is filled and not only drawn as a line."""
+    """Return whether a path is filled, not only stroked."""
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     return bool(pdfium_c.FPDFPath_GetDrawMode(path, ctypes.byref(fill), ctypes.byref(stroke)) and fill.value)
 
 
 def opaque_fill_of(path: Any) -> Colour | None:
-    """Return a path's fill colour; None if it is translucent, like a yellow marker."""
+    """Return a path's fill colour; None if it is translucent, like a yellow highlight."""
     colour = fill_of(path)
     return None if colour is None or colour[3] < 255 or pdfium_c.FPDFPageObj_HasTransparency(path) else colour[:3]
 
 
 def fill_of(thing: Any) -> tuple[int, int, int, int] | None:
-    """Return the fill colour of an object and its opacity."""
+    """Return the red, green and blue of an object's fill colour, and its opacity."""
     parts = [ctypes.c_uint() for _ in range(4)]
     if not pdfium_c.FPDFPageObj_GetFillColor(thing, *map(ctypes.byref, parts)):
         return None
@@ -125,7 +130,7 @@ def fill_of(thing: Any) -> tuple[int, int, int, int] | None:
 
 
 def is_rectangle(path: Any) -> bool:
-    """Return whether a path is a rectangle along the page's axes: any other path is smaller than its bounds."""
+    """Return whether a path is a rectangle along the page's axes; any other path does not fill its bounds."""
     points = []
     for at in range(min(pdfium_c.FPDFPath_CountSegments(path), 7)):
         segment = pdfium_c.FPDFPath_GetPathSegment(path, at)

@@ -1,6 +1,6 @@
 """Recognises the markup of parsers: Markdown, HTML, LaTeX and the marks of PDF parsers.
 
-No text is rewritten: markup is a list of ranges that are left out when the text is folded to its letters, so that every
+No text is rewritten: markup is a list of ranges that are left out when the text is folded to its letters, so every
 letter keeps its offset in the original text.
 """
 
@@ -14,34 +14,34 @@ from exhibit.schemas.layout import quote_parts
 _COMMON_MARKUP = (
     r"<!--[^<>]{0,400}-->"  # <!-- image -->, <!-- PageBreak -->: Docling and others
     r"|</?[a-zA-Z][^<>]{0,400}>"
-    r"|!\[[^\[\]]{0,200}\]\([^()\s]{0,400}\)"  # a picture: Marker, MinerU, LlamaParse
-    r"|\]\([^()\s]{0,400}\)"  # the target of a link; its words are kept
-    r"|\[\^[^\[\]\s]{1,20}\]"  # a footnote's mark
+    r"|!\[[^\[\]]{0,200}\]\([^()\s]{0,400}\)"  # an image: Marker, MinerU, LlamaParse
+    r"|\]\([^()\s]{0,400}\)"  # the target of a link; the link's words are kept
+    r"|\[\^[^\[\]\s]{1,20}\]"  # a footnote mark
     r"|\\(?:begin|end)\{[a-z*]{1,16}\}(?:\{[lcrpmX|@.\d ]{0,40}\})?"
     r"|\\multi(?:column|row)\{\d{1,2}\}\{[lcr|*]{1,8}\}"
     r"|\\[nrt](?=[A-Z0-9\\(\"'\s])"  # an escaped line end of Python or JSON; no LaTeX command starts like this
-    r"|\\[a-zA-Z]{1,24}\*?"  # any command of LaTeX; its argument is kept
+    r"|\\[a-zA-Z]{1,24}\*?"  # any LaTeX command; its argument is kept
     r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});"
-    r"|~~|\^\{?\d{1,3}\}?(?=\s|$)"  # a superscript number at the end of a word is a footnote's
+    r"|~~|\^\{?\d{1,3}\}?(?=\s|$)"  # a superscript number at the end of a word belongs to a footnote
 )
 _MARKUP = re.compile(_COMMON_MARKUP)
 """Markup, which is not part of the words."""
 _FRAMED = re.compile(r"\"\s{0,3}:\s{0,3}[\"\[{\d]|\\u00[0-9a-f]{2}|\\\"")
-"""The signs of a text in a JSON frame."""
+"""The signs that a text is inside JSON."""
 _MARKUP_IN_JSON = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrtbf\"/])|" + _COMMON_MARKUP)
-"""Markup in a JSON frame, where an escaped line end may be before any letter."""
+"""Markup inside JSON, where an escaped line end may precede any letter."""
 _CUT = re.compile(
     r"\\\\|(?<!\\)&(?!#|[a-zA-Z]{2,8};)|(?<!\\)\||\n|\t|</?(?:td|th|tr|br|li|p|table)\b[^<>]{0,400}>", re.I
 )
-"""The end of a cell."""
+"""The end of a table cell."""
 _TABLE = re.compile(r"(?<!\\)[&|]|\\\\|</t[dhr]>", re.I)
-"""The signs of a text with a table."""
+"""The signs that a text contains a table."""
 _LINE = 60
-"""Characters of a line of an address or a form, which a page may set beside another line, like table cells."""
+"""Most characters of a line of an address or a form, which a page may set beside another line, like table cells."""
 
 
 class TextCell(NamedTuple):
-    """The range in a text of a table's cell or of a line."""
+    """The range of a table cell, or of a line, in a text."""
 
     start: int
     end: int
@@ -62,7 +62,7 @@ def _markup(text: str) -> re.Pattern[str]:
 
 
 def cells_of(text: str) -> list[TextCell]:
-    """Return the cells of a table, row by row, or the lines of a form; [] if a text is neither."""
+    """Return the cells of a table, row by row, or the lines of a form; [] if the text is neither."""
     lines = text.strip().splitlines()
     if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > _LINE):
         return []
@@ -76,5 +76,5 @@ def leaves_out(text: str) -> bool:
 
 
 def blank_markup(text: str) -> str:
-    """Return a text with its markup as blanks, so that every word keeps its offset."""
+    """Return a text with blanks in place of its markup, so that every word keeps its offset."""
     return _markup(text).sub(lambda match: " " * len(match[0]), text)

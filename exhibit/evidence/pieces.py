@@ -1,8 +1,8 @@
-"""Locates a text in a document by its pieces: each range of words that the document has; the rest was added.
+"""Locates a text in a document by its pieces: the ranges of words that the document contains; other words were added.
 
-A passage that a system retrieved, or a quote in a parser's markup, is rarely a clean cut of its document: it may have a
-summary in front, tags or a JSON frame around it, two cuts joined, a table in Markdown. Texts are compared by their
-letters and digits only, without markup, so none of this moves the words. Ranges that are apart in the document stay
+A passage that a system retrieved, or a quote in a parser's markup, is rarely an exact part of its document: it may have
+a summary in front, tags or JSON around it, two parts joined, a table in Markdown. Texts are compared by their letters
+and digits only, without markup, so none of this matters. Ranges that are apart in the document stay
 apart: no location ever covers words that the text does not have.
 """
 
@@ -18,25 +18,27 @@ from exhibit.evidence.fold import Fold, fold
 from exhibit.evidence.parser_markup import TextCell, cells_of, letters_of, without_markup
 
 TELLING = 24
-"""Letters and digits that a stretch must share with a document: some five words, which rarely match by chance."""
+"""Fewest letters and digits that a range must share with a document: about five words, which rarely match by chance."""
 _STEP = 8
-"""Letters between two seeds: a shared stretch of 32 letters is never missed."""
+"""Letters between two seeds of the search: a shared range of 32 letters is never missed."""
 _COMMON = 256
-"""Occurrences of a seed that are tried; words that occur more often give no location."""
+"""Most occurrences of a seed that are tried; more frequent words give no location."""
 _SLIP = 6
-"""Letters that may differ inside a stretch, in either text: a misread word, an escaped character, a note's number."""
+"""Most letters that may differ inside a range, in either text: a misread word, an escaped character, a note's
+number.
+"""
 _ANEW = 12
-"""Letters that must match after such a difference before the stretch continues."""
+"""Letters that must match after such a difference before the range continues."""
 _EDGE = 4
-"""Letters that must match if the text ends earlier."""
+"""Letters that must match instead if the text ends earlier."""
 FEW = 3
-"""Locations that a short stretch may have and still identify the text's origin."""
+"""Most locations of a short range that still identify the text's origin."""
 _LONG = 60
-"""Letters of a stretch, about a line, that identify the origin wherever they occur."""
+"""Letters of a range, about a line, that identify the origin even if they occur more often."""
 _SPREAD = 3
-"""A table's cells are within so many times their own letters, whatever is between its columns."""
+"""A table's cells must lie within this many times their own letters."""
 _FORM = 12
-"""Letters that the cells of a table must have together if no longer stretch gives its location."""
+"""Letters that the cells of a table must have together if no longer range gives the table's location."""
 _MARGIN = 300
 """Letters around the located cells in which short cells are searched: a few rows of a table."""
 
@@ -44,33 +46,33 @@ Place = tuple[Span, ...]
 
 
 class PlacedPiece(NamedTuple):
-    """A stretch of a text, and its locations in a document."""
+    """A range of a text, and its locations in a document."""
 
     start: int
     end: int
     places: tuple[Place, ...]
     letters: int
-    """Letters and digits that both texts share, minus the additional ones of the document."""
+    """The letters and digits that both texts share, minus additional letters of the document."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """The parts of a text that a document has."""
+    """The parts of a text that a document contains."""
 
     pieces: tuple[PlacedPiece, ...]
     added: tuple[Span, ...]
-    """The ranges of the text whose words the document does not have, markup excluded."""
+    """The ranges of the text whose words the document does not contain, without markup."""
     letters: int
-    """Letters and digits of the whole text without markup."""
+    """The number of letters and digits of the whole text without markup."""
 
     @property
     def share(self) -> float:
-        """The share of the text's letters that the document has."""
+        """The share of the text's letters that the document contains."""
         return sum(piece.letters for piece in self.pieces) / self.letters if self.letters else 0.0
 
 
 class _Stretch(NamedTuple):
-    """A range of the text's letters, and the spans of the document that match it, except for small differences."""
+    """A range of the text's letters, and the spans of the document that match it except for small differences."""
 
     start: int
     end: int
@@ -87,7 +89,7 @@ def place_pieces(text: str, document: Document) -> Placement:
     if len(needle.text) < TELLING and (spots := _standing_alone(needle.text, document)):
         stretches = [_Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
     if document.furniture:
-        # a parser may keep running heads and page numbers, which the body lacks
+        # search the furniture too: a parser may keep running heads and page numbers, which `body` lacks
         stretches = sorted([*stretches, *_stretches(needle.text, document.loose.letters, _left(stretches, needle))])
     cells = cells_of(text)
     if cells:
@@ -99,7 +101,7 @@ def place_pieces(text: str, document: Document) -> Placement:
 
 
 def _left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, int]]:
-    """Return the ranges of the letters that are in no stretch."""
+    """Return the ranges of the letters that no stretch covers."""
     edges = [(0, 0), *((one.start, one.end) for one in stretches), (len(needle.text), len(needle.text))]
     return [(last, start) for (_, last), (start, _) in pairwise(edges) if last < start]
 
@@ -108,7 +110,7 @@ def _left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, int]]:
 
 
 def _stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -> list[_Stretch]:
-    """Return the stretches of the ranges that the haystack has, in order and without overlap."""
+    """Return the stretches of the ranges that the haystack contains, in order and without overlap."""
     found = []
     for first, last in ranges:
         at, floor = first, first
@@ -150,7 +152,9 @@ class _Growth(NamedTuple):
 
 
 def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _Growth:
-    """Return how far two texts match from two positions on, forward or backward, with differences of a few letters."""
+    """Return how far two texts match from two positions on, forward or backward, despite differences of a few
+    letters.
+    """
     taken = _Growth()
     while True:
         room = (limit - at) * step - taken.own
@@ -187,7 +191,7 @@ _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a
 
 
 def _after_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
-    """Return how many letters of each text to skip until both match again; None if they do not."""
+    """Return how many letters of each text to skip until both match again; None if they do not match again."""
     for skip, pass_over in _SLIPS:
         # at the edge of the text fewer letters remain to match
         need = min(_ANEW, room[0] - skip)
@@ -209,7 +213,7 @@ def _telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
             hits = tuple(hit for hit in stretch.hits if any(_gap(hit, one) <= _MARGIN for one in near))
             stretch = stretch._replace(hits=hits)
         elif len(stretch.hits) > 1 and len(near) > 1:
-            # among several locations, those next to another piece of the same text are meant
+            # among several locations, choose those next to another piece of the same text
             others = [one for one in near if one not in stretch.hits]
             hits = tuple(hit for hit in stretch.hits if any(_gap(hit, one) <= _MARGIN for one in others))
             stretch = stretch._replace(hits=hits or stretch.hits)
@@ -234,7 +238,7 @@ def _cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[_Stretch], needle: Fold, document: Document
 ) -> list[_Stretch]:
-    """Return the stretches and those of the cells that are near them, or near each other."""
+    """Return the stretches, and the stretches of cells that are near them or near each other."""
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
         return stretches
@@ -252,12 +256,12 @@ def _with_cells(
         word = needle.text[start:end]
         spots = free[word]
         if spots:
-            # the next occurrence in reading order, else the first: a text layer may go down the columns
+            # take the next occurrence in reading order, else the first: a text layer may go down the columns
             chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
             at = chosen.end
             added.append(_Stretch(start, end, (chosen,), end - start))
     if not stretches and sum(one.letters for one in added) < _FORM:
-        return stretches  # only a few numbers, which occur anywhere
+        return stretches  # the cells are only a few numbers, which occur anywhere
     return sorted([*stretches, *added])
 
 
@@ -277,7 +281,7 @@ def _standing_alone(word: str, document: Document) -> list[Span]:
 
 
 def _densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
-    """Return the window with the most letters of different cells; among equals the tightest, then the first."""
+    """Return the window with the most letters of different cells; among equals the shortest, then the first."""
     reach = _SPREAD * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
     spots = sorted((span, word) for word, spans in places.items() for span in spans)
     inside: Counter[str] = Counter()
@@ -295,7 +299,7 @@ def _densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
     return Span(-best[2], best[3])
 
 
-# ---------------------------------------------------------------- back to the texts
+# ---------------------------------------------------------------- spans of the original texts
 
 
 def _piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> PlacedPiece:
@@ -308,7 +312,7 @@ def _piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> Pl
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
-    """Widen a span by the brackets, quotes and full stops next to its words in both texts."""
+    """Extend a span by the brackets, quotation marks and full stops that follow its words in both texts."""
     start, end = span
     before, after = (without_markup(side) for side in signs)
     before, after = "".join(before.split()[-1:]) if before[-1:].strip() else "", "".join(after.split()[:1])
@@ -321,7 +325,9 @@ def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
 
 
 def without_furniture(span: Span, document: Document) -> Place:
-    """Cut the furniture lines, and the white space around them, out of a span, unless it has nothing else."""
+    """Return the parts of a span without furniture lines and surrounding white space; the span itself if nothing is
+    left.
+    """
     pieces = []
     start = span.start
     for line in document.furniture:
@@ -342,7 +348,7 @@ def _trim(span: Span, text: str) -> Span:
 
 
 def nearest_places(pieces: Sequence[PlacedPiece]) -> list[Place]:
-    """Return one location of each piece: among several, the one nearest to the previous piece."""
+    """Return one location of each piece; among several, the location nearest to the previous piece."""
     at = next((piece.places[0][0].start for piece in pieces if len(piece.places) == 1), 0)
     chosen: list[Place] = []
     for piece in pieces:

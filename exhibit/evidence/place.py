@@ -1,4 +1,4 @@
-"""Locates a retrieved passage or a quote of an answer in a document: as a whole if possible, else by its pieces."""
+"""Locates a retrieved passage, or a quote in an answer, in a document: as a whole if possible, else by its pieces."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,11 @@ from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import FEW, TELLING, Place, PlacedPiece, Placement, nearest_places, place_pieces
 
 _PLACES = 64
-"""Most locations of one text in one document: further ones are not compared."""
+"""Most locations of one text in one document that are compared."""
 
 
 def place_text(text: str, document: Document) -> Placement:
-    """Return the location of a text in a document; a few words that occur all over it have no location."""
+    """Return the location of a text in a document; none for a few words that occur too often."""
     letters = len(letters_of(text).text)
     matches = prefer_whole_words(find_as_it_stands(text, document))[:_PLACES] if letters else []
     if not matches:
@@ -24,7 +24,10 @@ def place_text(text: str, document: Document) -> Placement:
 
 
 def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
-    """Return the spans of a located text, the longest first; of a piece's several locations the first `wanted` one.
+    """Return the spans of a located text, the longest first.
+
+    Args:
+        wanted: chooses among several locations of a piece: the first location for which it is true.
 
     Spans without a word of the document between them are merged; all others stay apart.
     """

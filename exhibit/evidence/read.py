@@ -25,13 +25,13 @@ from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.atomic import files_below, scratch_folder
 from exhibit.storage.locations import Location, Remote, fetch_file
 
-_SNIFFED = 4096  # bytes: enough for the names of the first parts of a package
+_SNIFFED = 4096  # bytes: enough for the names of the first parts of an archive
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
 _PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.text": ".odt", b"epub+zip": ".epub"}
 
 
 def read_document(path: Location | str) -> Document:
-    """Read a file; the same file always has the same text, to which all offsets refer."""
+    """Read a file as a Document; the same file always gives the same text, to which all offsets refer."""
     if isinstance(path, Remote):
         with fetch_file(path) as here:
             return replace(_read_safely(here), path=path)
@@ -39,7 +39,7 @@ def read_document(path: Location | str) -> Document:
 
 
 def _read_safely(path: Path) -> Document:
-    """Read a file; any error of a parser becomes a DocumentError with the parser's traceback."""
+    """Read a file; raise any error of a parser as a DocumentError with the parser's traceback."""
     try:
         return _read(path)
     except (ToolkitError, OSError, MemoryError, RecursionError):
@@ -49,19 +49,19 @@ def _read_safely(path: Path) -> Document:
 
 
 def printable(path: Path) -> Printable | None:
-    """Return the page from which a file is printed; None if its reader makes none (a PDF, a plain text)."""
+    """Return the HTML page from which a file is printed; None if its reader makes none (a PDF, a plain text)."""
     page: Printable | None = _by_reader(path, "page")
     return page
 
 
 def attachments(path: Path) -> list[Attachment]:
-    """Return the files inside a file: a mail's attachments."""
+    """Return the files inside a file, such as a mail's attachments."""
     return _by_reader(path, "attachments") or []
 
 
 def _by_reader(path: Path, name: str) -> Any:
     reader = _reader(path)
-    with _limited(reader, path):
+    with _limit_reader(reader, path):
         return getattr(reader, name)(path) if hasattr(reader, name) else None
 
 
@@ -71,17 +71,17 @@ def has_attachments(path: Location) -> bool:
 
 
 def readable(path: Location) -> bool:
-    """Return whether there is a reader for the file's suffix, or without a suffix for its content."""
+    """Return whether there is a reader for the file's suffix or, without a suffix, for its content."""
     return ending_of(path) in _readers()
 
 
 def has_page(path: Location) -> bool:
-    """Return whether a file's reader makes a page to print."""
+    """Return whether a file's reader makes an HTML page to print."""
     return hasattr(_readers().get(ending_of(path)), "page")
 
 
 def suffix_of(media_type: str) -> str:
-    """Return the suffix of files of a media type, empty if no reader knows it."""
+    """Return the suffix of files of a media type; empty if no reader knows the type."""
     types: dict[str, str] = {}
     for module in dict.fromkeys(_readers().values()):
         types |= getattr(module, "TYPES", {})
@@ -89,13 +89,13 @@ def suffix_of(media_type: str) -> str:
 
 
 def kinds() -> dict[str, tuple[str, ...]]:
-    """Return the readable suffixes by the name of the kind."""
+    """Return the readable suffixes of each kind of file."""
     return {module.KIND: module.SUFFIXES for module in dict.fromkeys(_readers().values())}
 
 
 def _read(path: Path) -> Document:
     reader = _reader(path)
-    with _limited(reader, path):
+    with _limit_reader(reader, path):
         if hasattr(reader, "read"):
             document: Document = reader.read(path)
             return document
@@ -103,7 +103,7 @@ def _read(path: Path) -> Document:
         return Document(path.name, html_text(page.html), (), path, page.notes)
 
 
-def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
+def _limit_reader(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
     """Return the limits for reading a file of this size, if this process is a worker."""
     if getattr(reader, "STARTS_A_PROGRAM", False):
         return nullcontext()
@@ -116,14 +116,14 @@ def _limited(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
 def _reader(path: Path) -> ModuleType:
     reader = _readers().get(ending_of(path))
     if reader is None:
-        head_of(path)  # a missing file has its own error
+        head_of(path)  # raises its own error for a missing file
         known = ", ".join(sorted(_readers()))
-        raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without ending'}; known are {known}")
+        raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without an extension'}; supported: {known}")
     return reader
 
 
 def ending_of(path: Location) -> str:
-    """Return a file's suffix, or the suffix for its content: names made from URLs may have none."""
+    """Return a file's suffix, or the suffix that fits its content: a name made from a URL may have none."""
     ending = path.suffix.lower()
     if ending in _readers() or not isinstance(path, Path) or not path.is_file():
         return ending
@@ -131,7 +131,7 @@ def ending_of(path: Location) -> str:
     if head.startswith(b"%PDF-"):
         return ".pdf"
     if _ENDING.fullmatch(ending):
-        return ending  # a suffix that no reader has; "No. 4" has none
+        return ending  # no reader has this suffix; the end of "No. 4" is not a suffix
     if head.startswith(b"PK"):
         return next((kind for mark, kind in _PACKED.items() if mark in head), ending)
     if re.match(rb"\s*<(?:!doctype html|html)", head, re.IGNORECASE):
@@ -157,11 +157,11 @@ def read_within(path: Location, limits: Limits | None = None) -> Document:
 
 
 def boxes_within(document: Document, spans: list[Span]) -> list[list[Box]]:
-    """Return the rectangles of each span, line by line, as `boxes` does."""
+    """Return the rectangles of each span, line by line, as `pdf.boxes` does, computed in a worker."""
     if document.path is None or not spans:
         return [[] for _ in spans]
     with fetch_file(document.path) as here:
-        # the text is not sent: boxes need only the pages
+        # do not send the text: boxes need only the pages
         return run_in_worker(partial(_all_boxes, spans=spans), replace(document, text="", path=here))
 
 
@@ -172,13 +172,13 @@ def words_within(document: Document, number: int) -> list[tuple[Span, list[Box]]
     page = document.pages[number - 1].span
     spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
     with fetch_file(document.path) as here:
-        # the text is not sent: boxes need only the pages
+        # do not send the text: boxes need only the pages
         step = partial(page_boxes, number=number, spans=spans)
         return list(zip(spans, run_in_worker(step, replace(document, text="", path=here)), strict=True))
 
 
 def render_within(path: Location, page: int, *, scale: float) -> Any:
-    """Return a page's picture, as `render` does."""
+    """Return a page's image, as `pdf.render` does, computed in a worker."""
     with fetch_file(path) as here:
         return run_in_worker(partial(render, page=page, scale=scale), here)
 
@@ -188,15 +188,15 @@ def _all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
 
 
 _DEEPEST = 5
-"""Levels of mails inside mails; people forward a forwarded mail, not a sixth one."""
+"""Levels of mails inside mails that are read."""
 _MOST = 1000
-"""Attachments of one mail."""
+"""Attachments of one mail that are read."""
 _UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
 _LONGEST = 200
-"""Bytes of an attachment's name, so that `.pdf` and the beginning of the mail's name still fit."""
-_WHOLE = 251  # bytes of a name before `.pdf`: file systems allow 255
+"""Most bytes of an attachment's name, so that `.pdf` and the beginning of the mail's name still fit."""
+_WHOLE = 251  # bytes of a name without `.pdf`: file systems allow 255 in all
 UNREAD = ".unread"
-"""The suffix for an attachment that is not read: no reader has it, so it is counted by name."""
+"""The suffix for an attachment that is not read: no reader has it, so the attachment is counted by name."""
 _DEEP = f"in a mail that {_DEEPEST} others enclose; not read"
 _MANY = f"more than {_MOST} attachments; not read"
 
@@ -206,20 +206,21 @@ class NamedFile(NamedTuple):
 
     path: Path
     name: str
-    """Its path in the folder; for an attachment, the mail's path followed by its own name."""
+    """Its path in the folder; for an attachment, the mail's path followed by the attachment's name."""
     aliases: tuple[str, ...] = ()
 
 
 def list_folder(folder: Path) -> list[NamedFile]:
-    """Return the files of a folder at any depth, sorted, each mail followed by its attachments.
+    """Return the files of a folder at any depth, sorted; each mail is followed by its attachments.
 
-    Links that lead out of the folder are not followed, and pipes not opened; `storage.atomic.list_left_out` names them.
+    Links that lead out of the folder are not followed, and pipes are not opened; `storage.atomic.list_left_out` names
+    them.
     """
     return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in files_below(folder)))
 
 
 def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[NamedFile]:
-    """Yield files, each mail followed by its attachments, which are written to a temporary folder of this program."""
+    """Yield files; each mail is followed by its attachments, which are written to a temporary folder."""
     for file in files:
         yield file
         if not has_attachments(file.path):
@@ -227,11 +228,11 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
         try:
             inside = run_in_worker(attachments, file.path)
         except DocumentError:
-            continue  # the mail itself is unreadable, which its own reader reports
-        taken: dict[str, int] = {}  # how often each name was used
+            continue  # the mail itself is unreadable: its own reader reports it
+        taken: dict[str, int] = {}  # the number of uses of each name
         for number, (name, data) in enumerate(inside, 1):
             plain = _distinct(safe_name(name), taken)
-            path = _room(file.path, depth) / _joined(file.path, plain)
+            path = _room(file.path, depth) / _join_names(file.path, plain)
             refusal = _DEEP if depth >= _DEEPEST else _MANY if number > _MOST else ""
             if refusal:
                 path = path.with_name(f"{number}{UNREAD}")
@@ -243,7 +244,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
 
 
 def _distinct(name: str, taken: dict[str, int]) -> str:
-    """Return a name that no other attachment of the mail has, ignoring case: several may have the same name."""
+    """Return a name that no other attachment of the mail has, ignoring case."""
     number = taken.setdefault(name.casefold(), 0)
     if not number:
         taken[name.casefold()] = 1
@@ -254,8 +255,10 @@ def _distinct(name: str, taken: dict[str, int]) -> str:
     return plain
 
 
-def _joined(mail: Path, plain: str) -> str:
-    """Return the file name of an attachment after the mail's name; a long one is cut, and a digest keeps it unique."""
+def _join_names(mail: Path, plain: str) -> str:
+    """Return the file name of an attachment, after the mail's name; a long name is cut, and a digest keeps it
+    unique.
+    """
     name = f"{mail.name} - {plain}"
     if len(os.fsencode(name)) <= _WHOLE:
         return name
@@ -265,7 +268,7 @@ def _joined(mail: Path, plain: str) -> str:
 
 
 def safe_name(name: str) -> str:
-    """Return an attachment's name as one that any file system accepts, with its suffix."""
+    """Return an attachment's name in a form that every file system accepts, with its suffix."""
     name = _UNFIT.sub("_", name).strip(" .") or "attachment"
     stem, ending = name[: -len(Path(name).suffix)] if Path(name).suffix else name, Path(name).suffix[:20]
     return stem.encode("utf-8", "replace")[: _LONGEST - 2 * len(ending)].decode("utf-8", "ignore") + ending

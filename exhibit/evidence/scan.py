@@ -1,6 +1,6 @@
-"""Scans: pages without text are straightened and read by OCR; their words become an invisible text layer of the PDF.
+"""Scans: pages without text are straightened and read by OCR; the words become an invisible text layer of the PDF.
 
-Text rendering mode 3 draws nothing, and every PDF reader finds the words: the system under test reads the same text in
+Text rendering mode 3 draws nothing, but every PDF reader finds the words: the system under test reads the same text in
 which gold was located. The font has one glyph, a box of half an em; it is embedded, so that boxes are the same on every
 machine.
 """
@@ -31,13 +31,13 @@ from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.atomic import replace_file
 from exhibit.storage.locations import fetch_file
 
-_DPI = 200  # dots per inch: small print is readable, and a page takes a second or two
+_DPI = 200  # dots per inch: small print is readable, and OCR of a page takes one or two seconds
 _LONGEST_SIDE = 4000
-"""Pixels: a poster is drawn at a lower resolution, or it would not fit into memory."""
+"""Longest side in pixels: a poster is drawn at a lower resolution to fit into memory."""
 _STEEPEST = 5.0
-"""Degrees to either side that a page is straightened: a feeder skews by less, a photograph needs more."""
+"""Most degrees by which a page is straightened: a feeder skews a page by less."""
 _LOOK_SIDE = 1000
-"""Pixels of the longer side, for finding the angle: lines of text are still four or five pixels high."""
+"""Longest side in pixels for finding the angle: lines of text are still four or five pixels high."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ class Ocr:
 
 
 class Scanned(NamedTuple):
-    """A document with the words from OCR, and the confidence of each page, by number."""
+    """A document with the words from OCR, and the confidence of each page by its number."""
 
     document: Document
     confidence: dict[str, float]
 
 
-# ---------------------------------------------------------------- choice of the engine
+# ---------------------------------------------------------------- choice of the OCR engine
 
 
 def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
-    """Return the engine of that name, or the first installed one that reads the language."""
+    """Return the OCR engine of that name; for `auto`, the first installed one that reads the language."""
     engines = {name: _engine(name) for name in engine_names()}
     if engine != "auto" and engine not in engines:
         raise ToolkitError(f"--ocr-engine {engine}: no such engine; there are {', '.join(engines)}")
@@ -76,7 +76,7 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
     able = {name: module for name, module in chosen.items() if module.LANGUAGES.issuperset(codes)}
     if not able:
         known = "; ".join(f"{name}: {' '.join(sorted(module.LANGUAGES))}" for name, module in engines.items())
-        raise ToolkitError(f"--ocr-language {language}: no engine reads it; {known}")
+        raise ToolkitError(f"--ocr-language {language}: no OCR engine reads it; {known}")
     for name, module in able.items():
         if not module.missing(code):
             return Ocr(name, code)
@@ -84,7 +84,7 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
 
 
 def engine_names() -> list[str]:
-    """Return the names of the plug-ins, in the order in which `auto` tries them."""
+    """Return the names of the OCR engines, in the order in which `auto` tries them."""
     return plugin_names(ocr.__name__)
 
 
@@ -96,7 +96,9 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
     """Add the OCR flags, which `ocr_from` reads."""
     group = parser.add_argument_group("scans")
     group.add_argument(
-        "--ocr", action="store_true", help="read pages without text, and write the words into the PDF, unseen"
+        "--ocr",
+        action="store_true",
+        help=("read pages without text by OCR, and write the words into the PDF as an invisible text layer"),
     )
     group.add_argument(
         "--ocr-language", type=_language, default="en", metavar="TAG", help="such as en, cs-CZ or ces+eng (default: en)"
@@ -110,7 +112,7 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
 
 
 def ocr_from(options: Namespace) -> Ocr | None:
-    """Return the OCR program that the flags select, or None without --ocr."""
+    """Return the OCR engine that the flags select; None without --ocr."""
     return choose_ocr(options.ocr_language, options.ocr_engine) if options.ocr else None
 
 
@@ -124,9 +126,9 @@ def _language(text: str) -> str:
 
 
 def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
-    """Write a PDF with a text layer for its pages without text to `target`; None if every page has text.
+    """Write a copy of a PDF with a text layer on its pages without text; None if every page has text.
 
-    The returned document is the new PDF, read again from the file.
+    The returned document is read from the new PDF, `target`.
     """
     if document.path is None or ending_of(document.path) != ".pdf":
         return None
@@ -171,17 +173,18 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
 def skew(picture: Image.Image) -> float:
     """Return the degrees by which a page must be turned counter-clockwise to straighten its lines.
 
-    Straight lines of text make dark and light rows of pixels: the angle with the sharpest change from row to row is
-    taken, to a tenth of a degree.
+    Straight lines of text make dark and light rows of pixels. The result is the angle with the sharpest change from row
+    to row, to a tenth of a degree.
     """
     small = picture.copy()
     small.thumbnail((_LOOK_SIDE, _LOOK_SIDE))
     ink = Image.fromarray((255 - np.asarray(small)).astype("uint8"))
     best = 0.0
-    for reach, step in ((_STEEPEST, 1.0), (1.0, 0.2), (0.2, 0.1)):  # each round is nearer to the best angle of the last
+    # each round searches more finely around the best angle of the previous round
+    for reach, step in ((_STEEPEST, 1.0), (1.0, 0.2), (0.2, 0.1)):
         count = round(reach / step)
         angles = [best + step * number for number in range(-count, count + 1)]
-        # the smallest of the equally good angles
+        # of equally good angles take the smallest
         best = max(angles, key=lambda angle: (_sharpness(ink, angle), -abs(angle)))
     return round(max(-_STEEPEST, min(best, _STEEPEST)), 2)
 
@@ -192,13 +195,13 @@ def _sharpness(ink: Image.Image, angle: float) -> float:
 
 
 def _frame(path: Path, page: Page) -> Frame:
-    """Return the matrix from points of a displayed page, from its top left, to the coordinates of the PDF."""
+    """Return the matrix from points of a displayed page, measured from its top left, to the PDF's own coordinates."""
     origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
     return Frame(right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin)
 
 
 def in_order(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Return lines from top to bottom, and lines side by side from left to right."""
+    """Return lines from top to bottom; lines side by side from left to right."""
     rows: list[list[TextLine]] = []
     for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
         middle = (line.top + line.bottom) / 2
@@ -217,10 +220,10 @@ if TYPE_CHECKING:  # imported by the functions that use it: few documents are sc
 
 FONT = "ExhibitUnseen"
 FONT_FILE = Path(__file__).with_name("unseen.pdf")
-"""A PDF page that has the font; `bench.unseen_font` makes it."""
+"""A PDF page that contains the font; `bench.unseen_font` makes it."""
 ADVANCE = 500
-"""Thousandths of the font size: the width of every character before it is stretched to its width on the page."""
-ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the line, as in most fonts
+"""The width of every character, in thousandths of the font size, before it is stretched to its width on the page."""
+ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the baseline, as in most fonts
 _NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
 
 
@@ -235,7 +238,9 @@ class Text(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A matrix as PDF writes it: here from points of a page, from its top left, to the PDF's own coordinates."""
+    """A PDF transformation matrix: here from points of a page, measured from its top left, to the PDF's own
+    coordinates.
+    """
 
     a: float
     b: float
@@ -255,9 +260,9 @@ class Layer(NamedTuple):
 
 
 def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
-    """Write a copy of a PDF with a text layer on some of its pages, by number from 1; those are straightened.
+    """Write a copy of a PDF with a text layer on some pages, by number from 1; these pages are also straightened.
 
-    Tools that sort words by height would jumble skewed lines, so the picture is turned instead.
+    The page's image is turned, not the words: tools that sort words by height would mix up skewed lines.
     """
     from pypdf import PdfReader, PdfWriter
     from pypdf.errors import PyPdfError
@@ -272,7 +277,7 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
             resources = page.setdefault(NameObject("/Resources"), DictionaryObject()).get_object()
             fonts = resources.setdefault(NameObject("/Font"), DictionaryObject()).get_object()
             fonts[NameObject(f"/{FONT}")] = font
-            around = (_turned(layer.turn, page.cropbox), _content(layer.frame, layer.lines))
+            around = (_turn_drawing(layer.turn, page.cropbox), _content(layer.frame, layer.lines))
             before, after = (writer._add_object(_stream(data)) for data in around)
             contents = page.get("/Contents")
             inner = contents.get_object() if contents is not None else ArrayObject()
@@ -281,11 +286,13 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
         with replace_file(target) as partial:
             writer.write(partial)
     except (PyPdfError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise DocumentError(f"{path}: its pages cannot be written to ({error}); print it to a new PDF first") from error
+        raise DocumentError(
+            f"{path}: a text layer cannot be added to its pages ({error}); print it to a new PDF first"
+        ) from error
 
 
-def _turned(angle: float, box: RectangleObject) -> bytes:
-    """Return the start of a drawing that is turned around the middle of the page."""
+def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
+    """Return the PDF operators that begin a drawing turned around the middle of the page."""
     if not angle:
         return b"q\n"
     sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
@@ -295,12 +302,12 @@ def _turned(angle: float, box: RectangleObject) -> bytes:
 
 
 def _content(frame: Frame, lines: Sequence[Text]) -> bytes:
-    """Return the drawing of lines of words; the Q ends the page's own graphics state."""
+    """Return the PDF operators that draw lines of words; the first Q restores the page's own graphics state."""
     matrix = " ".join(_number(value) for value in frame)
-    # texts side by side are separated by a space, which not every reader would insert
+    # put a space between texts side by side: not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
     drawn = "\n".join(
-        _word(*word) for line, more in zip(lines, beside, strict=True) for word in _placed(line, spaced=more)
+        _word(*word) for line, more in zip(lines, beside, strict=True) for word in _place_words(line, spaced=more)
     )
     return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
 
@@ -313,8 +320,8 @@ class _Placed(NamedTuple):
     text: str
 
 
-def _placed(line: Text, *, spaced: bool) -> list[_Placed]:
-    """Split a line into words, each at the position that the widths of the letters before it give."""
+def _place_words(line: Text, *, spaced: bool) -> list[_Placed]:
+    """Split a line into words, each at the position computed from the widths of the letters before it."""
     size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
     base = line.bottom + size * DESCENT / 1000
     whole = sum(map(_width, line.words)) or 1.0

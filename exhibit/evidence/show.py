@@ -1,4 +1,4 @@
-"""Gold drawn on the page: `exhibit show datasets_out/cuad 358 --out page.png`; a page in few bytes."""
+"""Draws gold on the page: `exhibit show datasets_out/cuad 358 --out page.png`; also encodes pages in few bytes."""
 
 import base64
 import io
@@ -19,9 +19,9 @@ from exhibit.storage.bundle import mirror_bundle, open_bundle
 from exhibit.storage.locations import Location, fetch_file, parse_location
 
 _GREYS = 8
-"""Greys that are enough for print: a page of a contract takes a third of the bytes of WebP or JPEG."""
+"""Grey levels, enough for print: a page of a contract takes a third of the bytes of WebP or JPEG."""
 _COLOURFUL = 40
-"""The difference between a pixel's channels from which it is a colour and not a scanner's grey."""
+"""The difference between a pixel's channels from which it counts as coloured, not as a scanner's grey."""
 
 
 def page_uri(path: Location, page: Page, *, width: int) -> str:
@@ -31,7 +31,7 @@ def page_uri(path: Location, page: Page, *, width: int) -> str:
 
 
 def in_few_bytes(image: Image.Image) -> tuple[bytes, str]:
-    """Return a picture's bytes and format: `png` with eight greys, or `webp` for a picture with colour."""
+    """Return an image's bytes and format: `png` with eight greys, or `webp` for an image with colours."""
     image = image.convert("RGB")
     out = io.BytesIO()
     kind = "webp" if _has_colour(image) else "png"
@@ -43,7 +43,7 @@ def in_few_bytes(image: Image.Image) -> tuple[bytes, str]:
 
 
 def _in_greys(image: Image.Image) -> Image.Image:
-    """Return a picture in few evenly spaced greys: faster than choosing the best greys."""
+    """Return an image in few evenly spaced greys, which is faster than choosing the best greys."""
     last = _GREYS - 1
     small = image.convert("L").point([round(value * last / 255) for value in range(256)])
     small.putpalette([round(grey * 255 / last) for grey in range(_GREYS) for _ in range(3)])
@@ -51,7 +51,7 @@ def _in_greys(image: Image.Image) -> Image.Image:
 
 
 def _has_colour(image: Image.Image) -> bool:
-    """Return whether more than one pixel in five hundred is coloured, measured on a small copy for speed."""
+    """Return whether more than one pixel in five hundred is coloured, measured on a small copy."""
     small = image.resize((96, 128), Image.Resampling.BOX)
     _, saturation, value = small.convert("HSV").split()
     pairs = zip(saturation.tobytes(), value.tobytes(), strict=True)
@@ -60,14 +60,14 @@ def _has_colour(image: Image.Image) -> bool:
 
 # ---------------------------------------------------------------- gold on the page
 
-GOLD = (255, 196, 0)  # red, green, blue: amber, through which black words are visible
+GOLD = (255, 196, 0)  # red, green, blue: amber, which leaves black words readable
 _SCALE = 1.5  # pixels per point: a page fills a screen and its words are readable
 
 
 def draw_boxes(
     path: Location, page: int, marked: Iterable[Box], *, colour: tuple[int, int, int] = GOLD, scale: float = _SCALE
 ) -> Image.Image:
-    """Return a page's picture with transparent boxes over the words."""
+    """Return a page's image with transparent boxes over the words."""
     picture = render_within(path, page, scale=scale).convert("RGBA")
     layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(layer)
@@ -79,9 +79,9 @@ def draw_boxes(
 
 
 def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCALE) -> dict[int, Image.Image]:
-    """Return the pictures of the pages that the spans touch, by number, with the spans drawn on them."""
+    """Return the images of the pages that the spans touch, by number, with the spans drawn on them."""
     if document.path is None or not document.pages:
-        raise ToolkitError(f"{document.filename}: has no pages to draw on; only PDFs do")
+        raise ToolkitError(f"{document.filename}: has no pages to draw on; only a PDF has pages")
     marked = [box for lines in boxes_within(document, list(spans)) for box in lines]
     numbers = sorted({box.page for box in marked})
     return {number: draw_boxes(document.path, number, marked, scale=scale) for number in numbers}
@@ -96,11 +96,11 @@ class DrawnPage(NamedTuple):
 
 
 def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
-    """Yield the drawn pages with a question's gold, in the order of its passages."""
+    """Yield the pages of a question's gold with the gold drawn on them, in the order of its passages."""
     lines, files = gold_of_row(root, row)
     for name in dict.fromkeys(str(line.filename) for line in lines):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
-        with fetch_file(files[name]):  # once, for all steps of drawing
+        with fetch_file(files[name]):  # download it once for all steps
             pages = draw_spans(read_within(files[name]), spans, scale=scale)
         for page, picture in pages.items():
             yield DrawnPage(name, page, picture)
@@ -113,17 +113,19 @@ def gold_of_row(root: Location, row: int) -> tuple[list[Gold], dict[str, Locatio
         raise BundleError(f"{root}: no row with id {row} in gold.jsonl")
     placed = [line for line in lines if line.spans]
     if not placed:
-        raise BundleError(f"{root}: row {row} has no located gold: it is impossible, or its quote was not found")
+        raise BundleError(
+            f"{root}: row {row} has no located gold: the question is impossible, or its quote was not found"
+        )
     return placed, bundle.files
 
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Write the pages of a row's gold as pictures."""
+    """Write the pages of a row's gold as images."""
     parser = Parser(prog=rename_commands("exhibit show"), description=rename_commands(__doc__))
     parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")
-    parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the picture; further pages get a number")
+    parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the image file; further pages get a number")
     parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default 1.5 = 108 dpi)")
     add_limit_arguments(parser)
     add_json(parser)

@@ -1,6 +1,7 @@
-"""Writes every document's extracted text: `exhibit text datasets_out/cuad --out texts/cuad`.
+"""Writes the extracted text of every document: `exhibit text datasets_out/cuad --out texts/cuad`.
 
-The files have the documents' names with .txt at the end, and hold exactly the characters to which gold offsets refer.
+The files have the documents' names with .txt at the end, and contain exactly the characters to which gold offsets
+refer.
 """
 
 import sys
@@ -36,11 +37,11 @@ def main(argv: list[str] | None = None) -> int:
     """Write the texts of a bundle's documents."""
     parser = Parser(
         prog=rename_commands("exhibit text"),
-        description="Every document's text as it is extracted, the text that gold.jsonl's spans count in.",
+        description="Writes every document's extracted text, to which the spans in gold.jsonl refer.",
         epilog=rename_commands("example: exhibit text datasets_out/cuad --out texts/cuad"),
     )
     parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the texts go")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write the texts to")
     parser.add_argument("--force", action="store_true", help="replace an earlier folder of texts")
     add_limit_arguments(parser)
     add_json(parser)

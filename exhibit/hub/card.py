@@ -1,4 +1,6 @@
-"""Writes a bundle's dataset card for the Hub, the tables that the card's configs name, and a picture of its gold."""
+"""Writes a bundle's dataset card for the Hub, the Parquet tables of the card's configs, and an image of a gold
+passage.
+"""
 
 import io
 import json
@@ -28,21 +30,21 @@ __all__ = ["CardText", "holds_documents", "render_card", "size_category", "write
 
 @dataclass(frozen=True)
 class CardText:
-    """The parts of the card that no file of the bundle provides."""
+    """The parts of the card that the bundle's files do not provide."""
 
     tags: Sequence[str] = ()
     questions: str = ""
-    """How the questions were worded."""
+    """How the questions were written."""
     limits: str = ""
-    """The caveats that a user must know, in Markdown."""
+    """The limitations that a user must know, in Markdown."""
     annotations: Sequence[str] = ()
     """Who annotated the gold, in the Hub's terms: `expert-generated`, `crowdsourced` …"""
     converter: str = ""
     """The converter of the bundle, if its name differs from the bundle's."""
     command: str = ""
-    """The command before the flags that makes the bundle again, if no converter does."""
+    """The command that makes the bundle again, without its flags, if no converter makes it."""
     derived: str = ""
-    """The dataset that this one extends, if it has a name of its own."""
+    """The dataset that this one extends, if any."""
 
 
 UNDRAWN = "page that cannot be drawn for the card"
@@ -60,8 +62,11 @@ def write_card(
 ) -> BundleInfo:
     """Write `README.md`, `croissant.json`, `parquet/` and, if a page can be drawn, `page.png` into a folder.
 
-    `texts` is a folder of texts that are already extracted. The returned bundle has a note for each page that could
-    not be drawn.
+    Args:
+        texts: a folder of texts that were already extracted.
+
+    Returns:
+        The bundle's information, with a note for each page that could not be drawn.
     """
     configs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, texts=texts)
     undrawn: list[str] = []
@@ -76,12 +81,12 @@ def write_card(
 
 
 def holds_documents(name: str) -> bool:
-    """Return whether a file of the bundle holds documents or a page of one, which a licence may protect."""
+    """Return whether a file of the bundle contains documents or the image of a page, which a licence may protect."""
     return name == PICTURE or name.startswith((f"{CORPUS}/", f"{PARQUET}/corpus-"))
 
 
 def render_card(bundle: BundleInfo, *, configs: Sequence[HubConfig], example: "Example | None", text: CardText) -> str:
-    """Return the card's Markdown with its YAML head."""
+    """Return the card's Markdown with its YAML header."""
     passages = sum(bundle.counts.located.values())
     template = _environment().get_template("card.md.j2")
     return template.render(
@@ -95,8 +100,8 @@ def render_card(bundle: BundleInfo, *, configs: Sequence[HubConfig], example: "E
         hows=HOWS,
         configs={config.name: config for config in configs},
         example=example,
-        row=_json(_shortened(example.row)) if example else "",
-        line=json.dumps(_shortened_line(example.line), ensure_ascii=False) if example and example.line else "",
+        row=_json(_shorten_row(example.row)) if example else "",
+        line=json.dumps(_shorten_gold(example.line), ensure_ascii=False) if example and example.line else "",
         picture=PICTURE,
         text=text,
         command=_command(bundle, text.command or f"python -m converters.{text.converter or bundle.name}"),
@@ -123,7 +128,7 @@ def _environment() -> Environment:
 
 
 def plain(text: object) -> str:
-    """Return a text escaped for Markdown: no mark-up, no HTML, no end of a table cell."""
+    """Return a text escaped for a Markdown table cell: without mark-up and HTML."""
     words = " ".join(str(text).split())
     words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     words = re.sub(r"([\\`*_\[\]|~#$])", r"\\\1", words)
@@ -139,7 +144,7 @@ def code(text: object) -> str:
 
 
 def fence(text: str, language: str) -> str:
-    """Return a code block whose fence its text cannot close."""
+    """Return a code block whose fence is longer than any fence in the text."""
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{ticks}{language}\n{text}\n{ticks}"
 
@@ -170,7 +175,7 @@ def _command(bundle: BundleInfo, command: str) -> str:
 
 
 def _citation(bundle: BundleInfo) -> str:
-    """Return the BibTeX entry of the conversion, whose version and source determine its bytes."""
+    """Return the BibTeX entry of the converted dataset."""
     key = re.sub(r"[^a-z0-9]+", "-", bundle.name.lower()).strip("-") or "bundle"
     title, source = (re.sub(r"[{}\\]", "", " ".join(words.split())) for words in (bundle.title, bundle.source.name))
     return (
@@ -180,7 +185,7 @@ def _citation(bundle: BundleInfo) -> str:
     )
 
 
-def _shortened(row: Row, most: int = 300) -> dict[str, object]:
+def _shorten_row(row: Row, most: int = 300) -> dict[str, object]:
     record = row.model_dump()
     record["answer"] = _cut(row.answer, most)
     record["contexts"] = [
@@ -190,7 +195,7 @@ def _shortened(row: Row, most: int = 300) -> dict[str, object]:
     return record
 
 
-def _shortened_line(line: Gold, most: int = 300) -> dict[str, object]:
+def _shorten_gold(line: Gold, most: int = 300) -> dict[str, object]:
     labels = {name: _cut(value, most) if isinstance(value, str) else value for name, value in line.labels.items()}
     return {**line.model_dump(), "labels": labels}
 
@@ -200,15 +205,15 @@ def _cut(text: str, most: int) -> str:
 
 
 PICTURE = "page.png"
-_MOST_BYTES = 200_000  # bytes: a card's picture is loaded with the page
+_MOST_BYTES = 200_000  # bytes: the image is loaded with the card's page
 _READABLE = 300
-"""Characters of a passage that a reader takes in at a glance."""
-_SCALES = (1.3, 1.0, 0.75, 0.5)  # pixels per point, tried in turn until the picture is small enough
+"""Most characters of a passage that a reader can read at a glance."""
+_SCALES = (1.3, 1.0, 0.75, 0.5)  # pixels per point, tried in turn until the image is small enough
 
 
 @dataclass(frozen=True)
 class Example:
-    """The card's example: a row, its line of gold, and the page in `page.png` (None without one)."""
+    """The card's example: a row, its line of gold, and the number of the page in `page.png`, if any."""
 
     row: Row
     line: Gold | None = None
@@ -216,7 +221,7 @@ class Example:
 
 
 def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Example]:
-    """Yield candidate rows, best first: one passage on one page, found exactly, and of a readable length."""
+    """Yield candidate examples, best first: one passage on one page, found exactly, and of a readable length."""
     lines: dict[int, list[Gold]] = {}
     for line in gold:
         lines.setdefault(line.id, []).append(line)
@@ -237,7 +242,7 @@ def write_example(
     *,
     undrawn: Callable[[str], None] = lambda _: None,
 ) -> Example | None:
-    """Return the example row, and write its page if it has one; `undrawn` collects pages that cannot be drawn."""
+    """Return the example, and write the image of its page; `undrawn` is called for each page that cannot be drawn."""
     best: Example | None = None
     for _, example in zip(range(5), choose(rows, gold), strict=False):
         best = best or example
@@ -245,7 +250,7 @@ def write_example(
         if line is None or len(line.pages) != 1:
             continue
         file = folder / CORPUS / str(line.filename)
-        content = None  # if a page cannot be drawn, the next row is tried
+        content = None  # this page cannot be drawn: try the next row
         try:
             content = draw_example(file, line)
         except DocumentError as error:
@@ -257,7 +262,7 @@ def write_example(
 
 
 def draw_example(path: Location, line: Gold) -> bytes | None:
-    """Return the page as a PNG of few colours, scaled down until it is small enough; None if it cannot be drawn."""
+    """Return the page as a PNG with few colours, scaled down until it is small enough; None if it cannot be drawn."""
     document = read_within(path)
     for scale in _SCALES:
         pages = draw_spans(document, [Span(*span) for span in line.spans], scale=scale)
@@ -272,9 +277,9 @@ def draw_example(path: Location, line: Gold) -> bytes | None:
 
 def _png(picture: Image.Image) -> bytes:
     written = ImageChops.invert(picture.convert("L")).getbbox()
-    if written:  # the last page of a document is mostly blank
+    if written:  # crop: the last page of a document is mostly blank
         picture = picture.crop((0, 0, picture.width, min(picture.height, written[3] + picture.width // 16)))
-    framed = ImageOps.expand(picture, border=1, fill=(200, 204, 210))  # white paper on a white page has no edge
+    framed = ImageOps.expand(picture, border=1, fill=(200, 204, 210))  # draw an edge around the white paper
     buffer = io.BytesIO()
     framed.quantize(32).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()

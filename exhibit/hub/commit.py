@@ -1,4 +1,6 @@
-"""Makes one atomic commit or pull request: sent once, found again when its reply is lost, refused on a conflict."""
+"""Makes one atomic commit or pull request: never twice, even if the Hub's reply is lost, and never on top of a
+conflict.
+"""
 
 import hashlib
 import re
@@ -20,12 +22,12 @@ from exhibit.storage.bundle import sha256_of
 
 
 class ConflictError(HubError):
-    """Another user committed meanwhile, so nothing was published."""
+    """Another user committed to the branch meanwhile, so nothing was published."""
 
 
 @dataclass(frozen=True)
 class SentCommit:
-    """The result: the commit, the revision that loads it, and the pull request if there is one."""
+    """The result: the commit, the revision to load, and the pull request if there is one."""
 
     commit: str
     revision: str | None = None
@@ -34,7 +36,7 @@ class SentCommit:
 
 @dataclass(frozen=True)
 class CommitRequest:
-    """A plan with its target: the branch, the parent commit, and the commit message."""
+    """A plan with its branch, parent commit and commit message."""
 
     plan: "Plan"
     branch: str
@@ -45,7 +47,7 @@ class CommitRequest:
 
 
 def send(hub: Hub, request: CommitRequest) -> SentCommit:
-    """Upload the files that the Hub lacks, then commit all of them at once; nothing is visible before that."""
+    """Upload the files that the Hub lacks, then commit all of them at once; nothing is visible before the commit."""
     operations = _operations(request.plan)
     additions = [one for one in operations if isinstance(one, huggingface_hub.CommitOperationAdd)]
     _upload(hub, request, additions)
@@ -71,7 +73,7 @@ def send(hub: Hub, request: CommitRequest) -> SentCommit:
     except ConflictError:
         raise
     except HubError as error:
-        advice = "run the same command again: it looks first whether the commit arrived"
+        advice = "run the same command again: it first checks whether the commit arrived"
         raise HubError(f"{error}; {advice}", status=error.status) from error
 
 
@@ -81,8 +83,8 @@ def _operations(plan: "Plan") -> list[huggingface_hub.CommitOperationAdd | huggi
             *(huggingface_hub.CommitOperationAdd(name, _source(plan, name)) for name in plan.sent),
             *(huggingface_hub.CommitOperationDelete(name, is_folder=False) for name in plan.removed),
         ]
-    except ValueError as error:  # a folder named .git or .cache
-        raise ToolkitError(f"the Hub holds no file of that name: {error}") from error
+    except ValueError as error:  # the Hub's client refuses a folder named .git or .cache
+        raise ToolkitError(f"the Hub cannot store a file of this name: {error}") from error
 
 
 def _source(plan: "Plan", name: str) -> str | bytes:
@@ -105,26 +107,28 @@ def _upload(hub: Hub, request: CommitRequest, additions: list[huggingface_hub.Co
         explained = hub.explain(error, doing="uploading")
         if explained is None and not isinstance(error, OSError | RuntimeError | ValueError):
             raise
-        # the storage's own client raises plain errors, whose messages may hold signed URLs
+        # the client of the storage raises plain errors, whose messages may contain signed URLs
         explained = explained or HubError(scrub(f"uploading: {error}", hub.token))
         raise HubError(
-            f"{explained}; nothing was published: run the same command again, and uploaded files are not sent again",
+            f"{explained}; nothing was published: run the same command again; uploaded files are not sent twice",
             status=explained.status,
         ) from error
 
 
 def _refuse_ignored(additions: list[huggingface_hub.CommitOperationAdd]) -> None:
-    """Refuse a partial upload: the client skips files that a .gitignore in the repository names."""
+    """Raise if the client would skip files because a .gitignore in the repository names them."""
     ignored = [one.path_in_repo for one in additions if getattr(one, "_should_ignore", False)]
     if ignored:
         raise ToolkitError(
-            f".gitignore in the repository keeps {len(ignored)} files out, first {ignored[0]}; remove it there, "
-            "or publish to another repository: nothing was published"
+            f".gitignore in the repository excludes {len(ignored)} files, such as {ignored[0]}; nothing was "
+            "published: remove .gitignore there, or publish to another repository"
         )
 
 
 def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
-    """Return our commit if it is on the branch; None if the branch has not moved; raise if others moved it."""
+    """Return our commit if it is on the branch; None if the branch has not changed; raise if another user changed
+    it.
+    """
     head, _ = hub.commit_of(request.branch)
     if head is None or head == request.parent:
         return None
@@ -132,12 +136,12 @@ def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
         return SentCommit(head)
     raise ConflictError(
         f"another user committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; run the same "
-        "command again, and it will build on that"
+        "command again to build on that commit"
     )
 
 
 def find_pull_request(hub: Hub, request: CommitRequest) -> SentCommit | None:
-    """Return our open pull request with exactly this content."""
+    """Return our open pull request with exactly this content, if there is one."""
     discussions = hub.ask(
         lambda: list(
             hub.api.get_repo_discussions(
@@ -177,13 +181,13 @@ def set_tag(hub: Hub, tag: str, commit: str) -> None:
 
 
 _SHOWN = 12
-"""Files of one kind that are listed by name."""
+"""The most files of one kind that are listed by name."""
 _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 @dataclass(frozen=True)
 class Content:
-    """A file to send."""
+    """The content of a file to send."""
 
     source: Path | bytes
     size: int
@@ -196,11 +200,11 @@ class Content:
         if remote.size != self.size:
             return False
         data = self.data()
-        # git's own hash of a content: not used for security
+        # Git's own hash of a file: not used for security
         return remote.blob == hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
     def data(self) -> bytes:
-        """Return the content itself."""
+        """Return the file's bytes."""
         return self.source if isinstance(self.source, bytes) else self.source.read_bytes()
 
 
@@ -208,7 +212,9 @@ Contents = Mapping[str, Content]
 
 
 def contents_of(root: Path, info: BundleInfo, *, repo_id: str, corpus: bool) -> dict[str, Content]:
-    """Return every file to send, by path: the files that bundle.json lists, the renamed card, and bundle.json."""
+    """Return every file to send, by path: the files that bundle.json lists, the card with its address, and
+    bundle.json.
+    """
     own = (root / CARD).read_bytes()
     tables = () if corpus else corpus_patterns(own)
     sent = {}
@@ -249,7 +255,9 @@ class Plan:
 
 
 def compare(contents: Contents, remote: Mapping[str, RemoteFile], *, recorded: Collection[str]) -> Plan:
-    """Return the changes; a file is deleted only if it is under corpus/ or the bundle on the Hub lists it."""
+    """Return the changes; a file on the Hub is deleted only if it is below corpus/ or the bundle on the Hub lists
+    it.
+    """
     there = [name for name in contents if name in remote]
     same = {name for name in there if contents[name].is_at(remote[name])}
     ours = [name for name in remote if name not in contents and (name.startswith(f"{CORPUS}/") or name in recorded)]
@@ -263,7 +271,7 @@ def compare(contents: Contents, remote: Mapping[str, RemoteFile], *, recorded: C
 
 
 def listing(plan: Plan) -> Iterator[str]:
-    """Yield the uploads and the changes as lines."""
+    """Yield lines that describe the uploads and the changes."""
     size = sum(plan.contents[name].size for name in plan.sent)
     total = sum(content.size for content in plan.contents.values())
     yield f"to send: {len(plan.sent):,} of {len(plan.contents):,} files, {amount(size)} of {amount(total)}"
@@ -284,54 +292,56 @@ def amount(size: float) -> str:
     return f"{size / _UNITS[unit]:.1f} {unit}"
 
 
-# ---------------------------------------------------------------- the load_dataset lines of the card
+# ---------------------------------------------------------------- the card's load_dataset calls
 
 
 PLACEHOLDER = "PATH_OR_REPO"
 """The card's placeholder for a folder or repository; a bundle does not know where it will be published."""
 
 _DOCUMENTS = ("<!-- documents -->\n", "<!-- /documents -->\n")
-"""Invisible marks in a card around the parts that show the documents themselves."""
+"""Invisible marks in a card around the parts that show documents."""
 _CORPUS_CONFIG = re.compile(rf"^- config_name: {CORPUS}\n(?:[ ].*\n)*", re.MULTILINE)
 _LOADED = re.compile(r'load_dataset\("([^"\n]+)"')
 
 
 def insert_address(card: bytes, repo_id: str) -> bytes:
-    """Return the card with the repository's name in place of the placeholder, if that can be undone; else unchanged."""
-    named = card.replace(_quoted(PLACEHOLDER), _quoted(repo_id))
-    undone = named.replace(_quoted(repo_id), _quoted(PLACEHOLDER))
+    """Return the card with the repository's name in place of the placeholder; unchanged if that could not be undone."""
+    named = card.replace(_quote_name(PLACEHOLDER), _quote_name(repo_id))
+    undone = named.replace(_quote_name(repo_id), _quote_name(PLACEHOLDER))
     return named if undone == card else card
 
 
 def remove_address(card: bytes, sha256: str) -> bytes | None:
-    """Return the card as the bundle records it, whatever name it was published under; None for any other card."""
+    """Return the card as bundle.json records it, from the published card; None if the card was edited."""
     names = dict.fromkeys(_LOADED.findall(card.decode("utf-8", "replace")))
-    for candidate in [card, *(card.replace(_quoted(name), _quoted(PLACEHOLDER)) for name in names)]:
+    for candidate in [card, *(card.replace(_quote_name(name), _quote_name(PLACEHOLDER)) for name in names)]:
         if hashlib.sha256(candidate).hexdigest() == sha256:
             return candidate
     return None
 
 
 def without_documents(card: bytes) -> bytes:
-    """Return the card of a bundle that is published without documents: no config, picture or example shows one."""
+    """Return the card for a bundle that is published without documents: without the configs, image and example that
+    show them.
+    """
     text = _CORPUS_CONFIG.sub("", _without_documents(card.decode("utf-8")))
-    note = "The documents are not in this repository; the command under *How it was made* gives them."
+    note = "The documents are not in this repository; the command under *How it was made* creates them."
     return re.sub(r"^# .*\n", lambda title: f"{title[0]}\n{note}\n", text, count=1, flags=re.MULTILINE).encode()
 
 
 def corpus_patterns(card: bytes) -> list[str]:
-    """Return patterns of the files that repeat the documents: those of the card's config `corpus`."""
+    """Return the patterns of the files that repeat the documents: those of the card's config `corpus`."""
     configs = [one for one in metadata_of(card).get("configs") or [] if one["config_name"] == CORPUS]
     return [str(file["path"]) for config in configs for file in config["data_files"]]
 
 
 def metadata_of(card: bytes) -> dict[str, Any]:
-    """Return the card's YAML head."""
+    """Return the card's YAML header."""
     try:
         return dict(huggingface_hub.DatasetCard(card.decode("utf-8")).data.to_dict())  # type: ignore[no-untyped-call]
     except Exception as error:
-        # the Hub client chooses the YAML library, and with it the errors
-        raise BundleError(f"{CARD}: its head is no YAML: {' '.join(str(error).split())}") from error
+        # the Hub's client chooses the YAML library, and thereby the error classes
+        raise BundleError(f"{CARD}: its header is not valid YAML: {' '.join(str(error).split())}") from error
 
 
 def load_lines(metadata: Mapping[str, Any], repo_id: str, revision: str | None) -> list[str]:
@@ -341,7 +351,7 @@ def load_lines(metadata: Mapping[str, Any], repo_id: str, revision: str | None) 
     return [f'load_dataset("{repo_id}", "{config["config_name"]}", split="train"{tail}' for config in ordered]
 
 
-def _quoted(name: str) -> bytes:
+def _quote_name(name: str) -> bytes:
     return f'"{name}"'.encode()
 
 

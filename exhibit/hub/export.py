@@ -1,4 +1,4 @@
-"""A bundle in other people's formats.
+"""Exports a bundle to other formats.
 
 examples:
   exhibit export datasets_out/cuad --to parquet --out out/cuad-parquet
@@ -20,18 +20,18 @@ from exhibit.storage.atomic import FolderKind, replace_folder
 from exhibit.storage.bundle import open_bundle
 
 RECORD = "export.json"
-"""The parts that an export leaves out and why; and the mark by which --force recognises an export."""
+"""The file that lists the items that an export left out; --force replaces only a folder with this file."""
 
 KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
 
 
 def format_names() -> list[str]:
-    """Return the names that `--to` takes."""
+    """Return the names that `--to` accepts."""
     return plugin_names(exports.__name__)
 
 
 def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force: bool = False) -> Export:
-    """Write a bundle in the format of that name; `out` appears complete or not at all."""
+    """Write a bundle in the named format; `out` appears complete or not at all."""
     if name not in format_names():
         raise ToolkitError(f"no format {name!r}; there are {', '.join(format_names())}")
     form = cast(Format, load_plugin(exports.__name__, name)[0])
@@ -40,7 +40,9 @@ def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force
         try:
             form.write(source, folder)
         except UnicodeEncodeError as error:
-            raise BundleError(f"{root}: half a surrogate pair in a text or a name, which no file can hold") from error
+            raise BundleError(
+                f"{root}: a text or a name contains a lone surrogate, which no file can store; repair the source"
+            ) from error
         record = {
             "format": name,
             "bundle": source.name,
@@ -54,7 +56,7 @@ def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force
 
 
 def _listing(folder: Path) -> list[str]:
-    """Return the entries of a folder, a subfolder with its number of files."""
+    """Return the entries of a folder; a subfolder is followed by its number of files."""
     return [
         f"{path.name}/ ({sum(p.is_file() for p in path.rglob('*'))})" if path.is_dir() else path.name
         for path in sorted(folder.iterdir())
@@ -63,7 +65,7 @@ def _listing(folder: Path) -> list[str]:
 
 @guarded("stopped; nothing was written")
 def main(argv: list[str] | None = None) -> int:
-    """Export: argv -> bundle -> format -> folder, renamed into place -> one summary."""
+    """Export a bundle and print a summary."""
     parser = build_parser("exhibit export", __doc__, module=__file__)
     parser.add_argument("--to", choices=format_names(), required=True, help="the format")
     add_json(parser)

@@ -45,18 +45,20 @@ from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import validate
 
 MAIN = "main"
-_SHOWN = 10  # a screen has no room for more
+_SHOWN = 10  # more problems would not fit one screen
 _NOT_ON_WINDOWS = re.compile(
     r'[<>:"\\|?*\x00-\x1f]|[. ](?=/|$)|(?:^|/)(?:con|prn|aux|nul|(?:com|lpt)[1-9])(?=[ ./]|$)', re.IGNORECASE
 )
 _LONGEST_PATH = 200
-"""Characters: Windows allows 260 with the folder in front, which is seldom shorter than 60."""
+"""Longest path in characters: Windows allows 260 including the parent folder, which rarely has fewer than 60."""
 _NEVER_OURS = (".git", f"{CORPUS}/")
-"""Files that need no look at the bundle on the Hub: git's files never belong to a bundle, the corpus always does."""
+"""Path prefixes that need no look at the bundle on the Hub: git's files never belong to a bundle, the corpus always
+does.
+"""
 
 
 class Published(NamedTuple):
-    """The address of a bundle on the Hub; for a dry run, the address it would have."""
+    """The address of a bundle on the Hub; after a dry run, the address that it would have."""
 
     repo_id: str
     url: str
@@ -98,8 +100,8 @@ def run(options: argparse.Namespace) -> Published:
             raise
         state, branch_is_new = None, False
         print_note(f"{error}")
-        print_note(f"what {hub.repo_id} holds already could not be compared: all files are listed as new")
-    plan = compare(contents, state.files if state else {}, recorded=_recorded(hub, state, set(contents)))
+        print_note(f"the files of {hub.repo_id} could not be compared: all files are listed as new")
+    plan = compare(contents, state.files if state else {}, recorded=_read_recorded_files(hub, state, set(contents)))
     check_visibility(hub, state, private=options.private)
     _show(hub, info, plan, options, state)
     if options.dry_run:
@@ -109,18 +111,18 @@ def run(options: argparse.Namespace) -> Published:
     held = (state.commit or "") if state and plan.is_empty and not branch_is_new else None
     if tagged and tagged != held:
         raise ToolkitError(
-            f"the tag {options.tag} is set already, on {tagged[:12]}; tags are not moved: choose another"
+            f"the tag {options.tag} already exists, on {tagged[:12]}; a tag is never moved: choose another"
         )
     if held is not None:
         sent = SentCommit(held)
-        print(f"nothing to do: {hub.url} holds exactly this already (commit {held[:12]})")
+        print(f"nothing to do: {hub.url} already has exactly this content (commit {held[:12]})")
     else:
         check_card(hub, contents[CARD].data())
         state = prepare(hub, state, options, branch_is_new=branch_is_new)
-        plan = compare(contents, state.files, recorded=_recorded(hub, state, set(contents)))
+        plan = compare(contents, state.files, recorded=_read_recorded_files(hub, state, set(contents)))
         sent = _deliver(hub, plan, state, options, author)
     if tagged:
-        print(f"the tag {options.tag} is set on it already")
+        print(f"the tag {options.tag} is already set on this commit")
     elif options.tag:
         set_tag(hub, options.tag, sent.commit)
     _report(hub, root, sent, options)
@@ -131,7 +133,7 @@ def run(options: argparse.Namespace) -> Published:
 
 
 def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
-    """Return the state of the branch, or of main if the branch does not exist; None without a repository."""
+    """Return the state of the branch, or of main if the branch does not exist; None if there is no repository."""
     try:
         return hub.state(branch or MAIN), False
     except HubError as error:
@@ -140,8 +142,10 @@ def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
     return hub.state(MAIN), True
 
 
-def _recorded(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
-    """Return the files that the bundle on the Hub lists; only asked if the Hub has a file that is not sent."""
+def _read_recorded_files(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
+    """Return the files that the bundle on the Hub lists; it is downloaded only if the Hub has a file that is not
+    sent.
+    """
     others = [name for name in state.files if name not in sent and not name.startswith(_NEVER_OURS)] if state else []
     if state is None or INFO not in state.files or not others:
         return frozenset()
@@ -153,7 +157,7 @@ def _recorded(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[
         )
         return frozenset(read_info(Path(path)).files)
     except (BundleError, EntryNotFoundError):
-        return frozenset()  # not one of our bundles: none of its files is ours
+        return frozenset()  # not one of our bundles: none of its files is deleted
 
 
 def check_bundle(root: Path) -> BundleInfo:
@@ -164,42 +168,42 @@ def check_bundle(root: Path) -> BundleInfo:
     listed = [f"  {problem}" for problem in problems[:_SHOWN]]
     if len(problems) > _SHOWN:
         listed.append(f"  … and {len(problems) - _SHOWN} more: exhibit validate {root}")
-    raise BundleError("\n".join([f"{root}: not published, it has {len(problems)} problems:", *listed]))
+    raise BundleError("\n".join([f"{root}: not published: the bundle has {len(problems)} problems:", *listed]))
 
 
 def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -> None:
-    """Refuse to publish a source whose terms forbid redistribution, unless the user has the right to."""
+    """Raise if the source's terms forbid redistribution, unless the user has the rights."""
     licence = info.licence
     if licence.redistributable or rights:
         return
-    reason = licence.note or "its terms do not say that the documents may be passed on"
+    reason = licence.note or "its terms do not say that the documents may be redistributed"
     quoted = [len(c.text) for question in read_questions(root / TRAIN) for c in question.contexts if c.text]
     without = (
         "" if corpus else
-        f"\n--no-corpus does not help: train.json itself quotes {len(quoted):,} passages ({sum(quoted):,} characters) "
-        "of the documents, under the same terms"
+        f"\n--no-corpus does not help: train.json itself quotes {len(quoted):,} passages ({sum(quoted):,} "
+        "characters) of the documents, under the same terms"
     )  # fmt: skip
     raise ToolkitError(
-        f"{root}: not published: {info.source.name} is under {licence.name}. {reason}{without}\n"
-        "if you have the right to publish it all the same, add --i-have-the-rights"
+        f"{root}: not published: {info.source.name} is under {licence.name}. {reason}{without}\nif you have the "
+        "right to publish it anyway, add --i-have-the-rights"
     )
 
 
 def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
-    """Refuse to publish drafted questions as a benchmark before a person has reviewed some."""
+    """Raise if the questions were drafted by a program and no person has reviewed any of them."""
     if info.draft is None or as_drafted or info.draft.reviewed:
         return
     raise ToolkitError(
-        f"{root}: not published: its questions are {info.draft.words(info.counts.questions)}\n"
-        "have some judged with exhibit review, or add --as-drafted to publish them as what they are"
+        f"{root}: not published: its questions are {info.draft.words(info.counts.questions)}\nreview some with "
+        "exhibit review, or add --as-drafted to publish them as drafts"
     )
 
 
 def check_card(hub: Hub, card: bytes) -> None:
-    """Let the Hub validate the card before anything is created or uploaded."""
+    """Ask the Hub to validate the card before anything is created or uploaded."""
 
     def ask() -> dict[str, Any]:
-        # not DatasetCard.validate: its older versions ask huggingface.co whatever HF_ENDPOINT says
+        # not DatasetCard.validate: its older versions ignore HF_ENDPOINT and ask huggingface.co
         body = {"content": card.decode("utf-8"), "repoType": KIND}
         reply = get_session().post(f"{hub.api.endpoint}/api/validate-yaml", json=body)
         if reply.status_code != 400:
@@ -210,13 +214,13 @@ def check_card(hub: Hub, card: bytes) -> None:
     verdict = hub.ask(ask, doing="checking the card")
     errors = [str(one.get("message")) for one in verdict.get("errors") or []]
     if errors:
-        raise BundleError(f"{CARD}: the Hub does not take this card: {'; '.join(errors)}")
+        raise BundleError(f"{CARD}: the Hub does not accept this card: {'; '.join(errors)}")
     for one in verdict.get("warnings") or []:
         hub.say(f"{CARD}: {one.get('message')}")
 
 
 def check_visibility(hub: Hub, state: BranchState | None, *, private: bool) -> None:
-    """Refuse to publish to a public repository what should be private."""
+    """Raise if --private was given and the repository is public."""
     if state is not None and private and state.private is False:
         raise ToolkitError(
             f"{hub.repo_id} is public, so nothing was sent: make it private on {hub.url}/settings, choose another "
@@ -229,16 +233,18 @@ def _check_names(names: Iterable[str]) -> None:
     refused = refused_by_clients(names)
     if refused:
         more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
-        raise ToolkitError(f"{refused[0]}{more}: may lead out of its folder, so no client downloads it: rename it")
+        raise ToolkitError(
+            f"{refused[0]}{more}: the path may lead out of its folder, so clients refuse to download it: rename it"
+        )
     warnings = warnings_for(names)
     for line in warnings[:_SHOWN]:
         print_note(line)
     if len(warnings) > _SHOWN:
-        print_note(f"… and {len(warnings) - _SHOWN} more names that not every system can hold")
+        print_note(f"… and {len(warnings) - _SHOWN} more names that not every system can store")
 
 
 def warnings_for(paths: Iterable[str]) -> list[str]:
-    """Return a warning for paths that Windows cannot store, and for paths that differ only in case."""
+    """Return a warning for each path that Windows cannot store, and for paths that differ only in case."""
     listed = sorted(paths)
     odd = [path for path in listed if _NOT_ON_WINDOWS.search(path) or len(path) > _LONGEST_PATH]
     alike: dict[str, list[str]] = defaultdict(list)
@@ -266,7 +272,7 @@ def prepare(hub: Hub, state: BranchState | None, options: argparse.Namespace, *,
             raise ToolkitError(
                 f"there is no {hub.repo_id} to open a pull request on; publish it without --create-pr first"
             )
-        # a repository that appears meanwhile may have another visibility than requested, which is checked below
+        # a repository that was created meanwhile may have another visibility than requested: it is checked below
         hub.ask(
             lambda: hub.api.create_repo(hub.repo_id, repo_type=KIND, private=options.private, exist_ok=True),
             doing=f"creating {hub.repo_id}",
@@ -280,7 +286,7 @@ def prepare(hub: Hub, state: BranchState | None, options: argparse.Namespace, *,
     if state is None or branch_is_new:
         state = hub.state(options.revision or MAIN)
     if state is None:
-        raise HubError(f"{hub.repo_id} was created, but cannot be seen; look at {hub.url}")
+        raise HubError(f"{hub.repo_id} was created, but is not visible; look at {hub.url}")
     check_visibility(hub, state, private=options.private)
     return state
 
@@ -294,12 +300,12 @@ def _deliver(hub: Hub, plan: Plan, state: BranchState, options: argparse.Namespa
         author=author,
         pull_request=options.create_pr,
     )
-    if plan.is_empty:  # a branch that was created a moment ago from the same content
+    if plan.is_empty:  # the branch was just created from the same content
         return SentCommit(state.commit or "")
     if request.pull_request:
         before = find_pull_request(hub, request)
         if before:
-            print(f"nothing to do: a pull request with exactly this is open: {before.pull_request}")
+            print(f"nothing to do: a pull request with exactly this content is open: {before.pull_request}")
             return before
     return send(hub, request)
 
@@ -313,10 +319,10 @@ def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, s
     there = "new" if state is None else "there already"
     print(f"{options.bundle} → {hub.repo_id} ({there}, {'private' if private else 'public'})")
     if state is None and hub.token is None:
-        print("without a token a private repository cannot be seen: it may be there")
+        print("without a token a private repository is not visible: it may exist")
     if state is not None and state.private and not options.private:
-        print_note(f"{hub.repo_id} is private and stays so; it is made public on {hub.url}/settings")
-    rights = "" if info.licence.redistributable else "; published by the rights you say you have"
+        print_note(f"{hub.repo_id} is private and stays private; to make it public: {hub.url}/settings")
+    rights = "" if info.licence.redistributable else "; published under the rights that you state to have"
     print(f"licence: {info.licence.name} ({info.licence.id}){rights}")
     if not options.include_corpus:
         print(
@@ -337,16 +343,16 @@ def _report(hub: Hub, root: Path, sent: SentCommit, options: argparse.Namespace)
 # ---------------------------------------------------------------- the command
 
 
-@guarded("stopped; run the same command again: it looks first what has arrived")
+@guarded("stopped; run the same command again: it first checks what has arrived")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; exit 1 with one line on what to do when it cannot be done."""
+    """Publish a bundle; if that fails, return 1 and print one line that says what to do."""
     parser = build_parser("exhibit publish", __doc__, module=__file__)
     add_json(parser)
     options = parser.parse_args(argv)
     if options.create_pr and options.tag:
-        parser.error("--tag needs a commit, and a pull request is none yet: tag it after it is merged")
+        parser.error("--tag needs a commit, and a pull request has none yet: set the tag after the merge")
     if options.create_pr and options.revision:
-        parser.error("--create-pr is for main; leave out --revision")
+        parser.error("--create-pr works only for main; remove --revision")
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
         published = run(options)
     if options.json:

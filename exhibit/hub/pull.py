@@ -1,11 +1,11 @@
-"""Brings a published bundle back from the Hugging Face Hub: byte for byte, checked, whole or not at all.
+"""Downloads a published bundle from the Hugging Face Hub and checks it; the result is byte for byte the original.
 
     exhibit pull me/cuad-rag --out datasets_out/cuad
     exhibit pull me/cuad-rag --revision v1 --out datasets_out/cuad --force
     exhibit pull me/cuad-rag@v1                                            # to datasets_out/cuad-rag
     python evaluate_rag.py --dataset-paths hf://me/cuad-rag@v1                   # without a folder of its own
 
-Downloads go through the Hub's own cache, so an interrupted one continues where it stopped.
+Downloads go through the Hub's own cache, so an interrupted download continues where it stopped.
 """
 
 import argparse
@@ -38,18 +38,18 @@ def run(options: argparse.Namespace) -> Path:
     """Download the bundle into its folder and return the folder; print its path and a summary."""
     repo_id, revision = parse_address(options.repo)
     if revision and options.revision:
-        raise ToolkitError(f"two revisions: {revision} and {options.revision}; give one")
+        raise ToolkitError(f"two revisions, {revision} and {options.revision}; give only one")
     out = options.out or Path("datasets_out") / repo_id.rpartition("/")[2]
     wanted = revision or options.revision
     if (there := _bundle_in(out)) and there == peek(repo_id, revision=wanted, say=print_note) and not validate(out):
-        print(f"{out}: holds exactly what {repo_id} does, byte for byte; nothing was changed")
+        print(f"{out}: already equals {repo_id}, byte for byte; nothing was changed")
         return out
     check_free(out, force=options.force)
     fetched = fetch(repo_id, revision=wanted, say=print_note)
     with replace_folder(out, force=options.force) as folder:
         copy(fetched, folder)
     counts = fetched.info.counts
-    print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; every checksum is as recorded")
+    print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; all checksums match")
     print(f"from {fetched.address}")
     return out
 
@@ -75,9 +75,9 @@ def copy(fetched: "PulledBundle", folder: Path) -> None:
         raise BundleError(f"{fetched.address}: not a valid bundle, it has {len(problems)} problems:\n{listed}")
 
 
-@guarded("stopped; run the same command again: what has arrived is kept")
+@guarded("stopped; run the same command again: downloaded files are kept")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; exit 1 with one line on what to do when it cannot be done."""
+    """Download a bundle; if that fails, return 1 and print one line that says what to do."""
     parser = build_parser("exhibit pull", __doc__, module=__file__)
     add_json(parser)
     options = parser.parse_args(argv)
@@ -91,12 +91,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 SCHEME = "hf://"
 _BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")
 _TURNS = 3
-"""How often a download starts again: the Hub's client itself retries single requests."""
+"""Attempts to download a bundle whose branch changes meanwhile or whose download fails."""
 
 
 @dataclass(frozen=True)
 class PulledBundle:
-    """A bundle in the cache: `folder` holds its files, and `card` is the card as it was before publication."""
+    """A bundle in the cache: `folder` contains its files, and `card` is the card as it was before publication."""
 
     folder: Path
     repo_id: str
@@ -106,17 +106,17 @@ class PulledBundle:
 
     @property
     def address(self) -> str:
-        """The bundle's permanent address: with the commit, not with a branch that moves."""
+        """The bundle's permanent address: with the commit instead of a branch."""
         return f"{SCHEME}{self.repo_id}@{self.commit}"
 
 
 def is_repository(text: str) -> bool:
-    """Return whether an address names a whole repository; a folder in one is read remotely, without the cache."""
+    """Return whether an address names a whole repository; a folder inside a repository is read remotely instead."""
     return text.startswith(SCHEME) and not _BELOW.match(text)
 
 
 def parse_address(text: str) -> tuple[str, str | None]:
-    """Return repository and revision of OWNER/NAME[@REVISION], with or without hf:// and datasets/ in front."""
+    """Return the repository and revision of OWNER/NAME[@REVISION], optionally after hf:// and datasets/."""
     plain = text.removeprefix(SCHEME).removeprefix("datasets/")
     repo_id, sign, revision = plain.partition("@")
     if sign and not revision:
@@ -125,7 +125,7 @@ def parse_address(text: str) -> tuple[str, str | None]:
 
 
 def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> PulledBundle:
-    """Return a bundle through the Hub's cache; an interrupted download continues where it stopped."""
+    """Download a bundle into the Hub's cache and return it; an interrupted download continues where it stopped."""
     hub = Hub(repo_id, say=say)
     for _ in range(_TURNS):
         commit = _commit(hub, revision)
@@ -133,35 +133,35 @@ def fetch(repo_id: str, *, revision: str | None = None, say: Say) -> PulledBundl
         folder = _download(hub, revision or "main", commit, info)
         if folder.name == commit:
             return PulledBundle(folder, hub.repo_id, commit, info, _verify(hub, folder, info))
-    raise HubError(f"{hub.repo_id}: the branch keeps moving while it is downloaded; give --revision with a commit")
+    raise HubError(f"{hub.repo_id}: the branch changed during each download; give --revision with a commit")
 
 
 def peek(repo_id: str, *, revision: str | None = None, say: Say) -> BundleInfo:
-    """Return bundle.json of a published bundle; nothing else is downloaded."""
+    """Download and return only the bundle.json of a published bundle."""
     hub = Hub(repo_id, say=say)
     return _read_info(hub, _commit(hub, revision))
 
 
 def _commit(hub: Hub, revision: str | None) -> str:
-    """Return the commit of a revision, or the last one in the cache if the Hub is unreachable."""
+    """Return the commit of a revision; if the Hub is unreachable, the last commit in the cache."""
     try:
         commit, _ = hub.commit_of(revision)
     except HubError as error:
         kept = (
-            _cached(hub, revision)
+            _find_cached_commit(hub, revision)
             if isinstance(root_cause(error), TRANSPORT | ConnectionError) and not error.status
             else None
         )
         if kept is None:
             raise
-        hub.say(f"{error}; taking commit {kept[:12]} of {hub.repo_id} from the cache, which may not be the newest")
+        hub.say(f"{error}; using commit {kept[:12]} of {hub.repo_id} from the cache, which may not be the newest")
         return kept
     if commit is None:
-        raise HubError(f"{hub.repo_id} is empty: nothing was published there yet")
+        raise HubError(f"{hub.repo_id} is empty: nothing has been published there yet")
     return commit
 
 
-def _cached(hub: Hub, revision: str | None) -> str | None:
+def _find_cached_commit(hub: Hub, revision: str | None) -> str | None:
     try:
         path = hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=revision, local_files_only=True)
     except (EntryNotFoundError, OSError, ValueError):
@@ -170,7 +170,7 @@ def _cached(hub: Hub, revision: str | None) -> str | None:
 
 
 def _read_info(hub: Hub, commit: str) -> BundleInfo:
-    """Return bundle.json before anything larger is downloaded."""
+    """Download and return bundle.json, before any larger file."""
     try:
         path = hub.ask(
             lambda: hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=commit),
@@ -182,17 +182,17 @@ def _read_info(hub: Hub, commit: str) -> BundleInfo:
         if error.status != 404 or error.missing:
             raise
         raise BundleError(
-            f"{hub.repo_id} is no bundle: it has no {INFO}; load it with datasets.load_dataset"
+            f"{hub.repo_id} is not a bundle: it has no {INFO}; load it with datasets.load_dataset"
         ) from error
     try:
         return read_info(Path(path))
     except BundleError as error:
-        raise BundleError(f"{hub.repo_id} is no bundle: {str(error).removeprefix(f'{path}: ')} ({INFO})") from error
+        raise BundleError(f"{hub.repo_id} is not a bundle: {str(error).removeprefix(f'{path}: ')} ({INFO})") from error
 
 
 def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
-    """Return the snapshot's folder with every file that bundle.json lists."""
-    # a folder as a whole: with a pattern per file, matching would take time with the square of their number
+    """Download every file that bundle.json lists, and return the snapshot's folder."""
+    # patterns of whole folders: with one pattern per file, matching would take quadratic time
     tops = {f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in info.files}
 
     def download() -> Path:
@@ -204,35 +204,35 @@ def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
     try:
         return hub.ask(download, doing=f"downloading {hub.repo_id} ({commit[:12]})", most=_TURNS)
     except HubError as error:
-        raise HubError(f"{error}; run it again: what has arrived is kept", status=error.status) from error
+        raise HubError(f"{error}; run the command again: downloaded files are kept", status=error.status) from error
     except (ValueError, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # a disk error, which the caller explains
+        if getattr(error, "errno", None) is not None:  # a disk error: the caller explains it
             raise
         reason = " ".join(str(error).split())[:300]
         raise BundleError(f"{hub.repo_id}: its files cannot be downloaded: {reason}") from error
 
 
 def _verify(hub: Hub, folder: Path, info: BundleInfo) -> bytes:
-    """Check every file's checksum against bundle.json; return the card as the bundle records it."""
+    """Compare every file's checksum with bundle.json; return the card as the bundle records it."""
     missing = {name for name in info.files if not (folder / name).is_file()}
     if missing and {name for name in info.files if name.startswith(f"{CORPUS}/")} <= missing:
         raise BundleError(
             f"{hub.repo_id} was published without its documents; make the bundle from its source with "
             f"python -m converters.{info.name}, or load the questions with datasets.load_dataset"
         )
-    wrong = [f"{name}: listed in {INFO}, but not there" for name in missing]
+    wrong = [f"{name}: listed in {INFO}, but missing" for name in missing]
     for name, entry in track(info.files.items(), total=len(info.files), label="checksums", unit="file"):
         if name != CARD and name not in missing and sha256_of(folder / name) != entry.sha256:
-            wrong.append(f"{name}: the content is not what {INFO} records (sha256 differs)")
+            wrong.append(f"{name}: the content differs from the sha256 in {INFO}")
     card = (folder / CARD).read_bytes() if (folder / CARD).is_file() else b""
     recorded = remove_address(card, info.files[CARD].sha256) if CARD in info.files else card
     if recorded is None and CARD not in missing:
-        wrong.append(f"{CARD}: not the card that {INFO} records; was it edited on the Hub?")
+        wrong.append(f"{CARD}: differs from the card that {INFO} records; was it edited on the Hub?")
     if wrong:
         listed = "\n".join(f"  {line}" for line in wrong[:10])
         raise BundleError(
-            f"{hub.repo_id} is not the bundle it says it is, {len(wrong)} files are wrong:\n{listed}\n"
-            "publish it again from its folder, or take an earlier --revision"
+            f"{hub.repo_id} differs from its own bundle.json: {len(wrong)} files are wrong:\n{listed}\npublish it "
+            "again from its folder, or choose an earlier --revision"
         )
     return recorded or b""
 

@@ -28,14 +28,14 @@ from exhibit.storage.http_policy import seconds_asked
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]
 
-TRIES = 5  # with doubling waits, fifteen seconds: a longer fault is not transient
+TRIES = 5  # attempts; with doubling waits they take fifteen seconds: a longer fault is not transient
 LONGEST_WAIT = 300.0
-"""Seconds; if the Hub asks for a longer wait, the command stops with an error."""
+"""Longest wait in seconds; if the Hub asks for more, the command stops with an error."""
 KIND = "dataset"
 
 
 class RemoteFile(NamedTuple):
-    """A file on the Hub by its checksum; one of the two is known."""
+    """A file on the Hub with its checksum: either its sha256 or its Git hash is known."""
 
     size: int
     sha256: str | None
@@ -70,7 +70,7 @@ class Hub:
         """The dataset's page."""
         return f"{self.api.endpoint}/datasets/{self.repo_id}"
 
-    # ---------------------------------------------------------------- asking
+    # ---------------------------------------------------------------- requests
 
     def ask(
         self,
@@ -80,10 +80,11 @@ class Hub:
         landed: Callable[[], Answer | None] | None = None,
         most: int = TRIES,
     ) -> Answer:
-        """Return the answer; retry a few times after a transient error.
+        """Send a request and return its result; retry a few times after a transient error.
 
-        `landed` checks whether a request whose reply was lost has succeeded: then it is not sent twice.
-        `most` is 1 for requests that the Hub's client itself retries.
+        Args:
+            landed: checks whether a request whose reply was lost has succeeded, so that it is not sent twice.
+            most: the number of attempts; 1 for requests that the Hub's client itself retries.
         """
         for tries in range(1, most + 1):
             try:
@@ -98,7 +99,7 @@ class Hub:
                 wait = wait_for(error, tries)
                 if not is_passing(error) or tries == most or wait > LONGEST_WAIT:
                     raise explained from error
-                self.say(f"{explained}; trying again in {wait:.0f} s ({tries} of {most - 1})")
+                self.say(f"{explained}; retrying in {wait:.0f} s ({tries} of {most - 1})")
                 time.sleep(wait)
         raise AssertionError("unreachable")
 
@@ -141,7 +142,7 @@ class Hub:
         return self.ask(listing, doing=f"listing the files of {self.repo_id}", most=1)
 
     def state(self, revision: str | None) -> BranchState | None:
-        """Return the state of a branch; None if there is no such repository, or none that this token may see."""
+        """Return the state of a branch; None if the repository does not exist or is not visible with this token."""
         try:
             commit, private = self.commit_of(revision)
         except HubError as error:
@@ -151,7 +152,7 @@ class Hub:
         return BranchState(commit, self.files_at(commit) if commit else {}, private)
 
     def check_writer(self) -> str | None:
-        """Refuse a token that is missing, unknown or read-only; return the user's name if it is known."""
+        """Raise if the token is missing, unknown or read-only; return the user's name if it is known."""
         owner = self.repo_id.partition("/")[0]
         if self.token is None:
             raise HubError(
@@ -161,12 +162,12 @@ class Hub:
         try:
             me: dict[str, Any] = self.ask(self.api.whoami, doing="checking the token")
         except HubError as error:
-            if error.status == 429:  # this request has a strict rate limit; the Hub will still check the token
+            if error.status == 429:  # this request has a strict rate limit; the Hub checks the token again later
                 return None
             raise
         access = (me.get("auth") or {}).get("accessToken") or {}
         if access.get("role") == "read":
-            raise HubError(f"the token can only read: make one that may write to {owner}, at {SETTINGS}")
+            raise HubError(f"the token can only read: create one that may write to {owner}, at {SETTINGS}")
         return me.get("name")  # the Hub reports the rights of a fine-grained token only at the first write
 
 
@@ -175,7 +176,7 @@ def read_token() -> str | None:
     try:
         return huggingface_hub.get_token()
     except Exception as error:
-        # the store can be unreadable, or a keyless login fail; the message may hold the token
+        # the store may be unreadable, or a keyless login may fail; the message may contain the token
         raise HubError(scrub(f"the token cannot be read: {error}; log in again with `hf auth login`")) from error
 
 
@@ -184,19 +185,19 @@ def check_repo_id(text: str) -> str:
     try:
         validate_repo_id(text)
     except HFValidationError as error:
-        raise ToolkitError(f"{text!r} is no repository: {error}") from error
+        raise ToolkitError(f"{text!r} is not a repository: {error}") from error
     if "/" not in text:
-        raise ToolkitError(f"{text!r} is no repository: give it with its owner, as OWNER/NAME")
+        raise ToolkitError(f"{text!r} is not a repository: give its owner and name, as OWNER/NAME")
     return text
 
 
 FIRST_WAIT = 1.0  # seconds; each later wait is twice as long
 PASSING = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses that a retry may change."""
+"""Status codes for which a retry may help."""
 CONFLICTS = frozenset({409, 412})
 SETTINGS = "https://huggingface.co/settings/tokens"
 
-# The HTTP library of the Hub's client has changed between its versions; its errors are always the parents of this one.
+# The HTTP library of the Hub's client differs between its versions; its errors are always subclasses of this one.
 TRANSPORT: type[BaseException] = HfHubHTTPError.__mro__[1]
 
 
@@ -207,7 +208,7 @@ class HubError(ServiceError):
         super().__init__(message)
         self.status = status
         self.missing = missing
-        """Whether the repository is not there, or not to be seen with this token."""
+        """Whether the repository does not exist, or is not visible with this token."""
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
@@ -225,7 +226,7 @@ def root_cause(error: BaseException) -> BaseException:
 
 
 def is_missing(error: BaseException) -> bool:
-    """Return whether there is no such repository, as far as the token may see."""
+    """Return whether the error means that the repository does not exist or is not visible."""
     return isinstance(error, RepositoryNotFoundError) and not isinstance(error, GatedRepoError)
 
 
@@ -250,7 +251,7 @@ def is_passing(error: BaseException) -> bool:
 
 
 def wait_for(error: BaseException, tries: int) -> float:
-    """Return how long to wait: as the Hub asks, or longer each time."""
+    """Return the seconds to wait: as many as the Hub asks for, or twice as many at each attempt."""
     headers = getattr(getattr(root_cause(error), "response", None), "headers", None) or {}
     asked = str(headers.get("retry-after") or "")
     if wait := seconds_asked(asked):
@@ -270,11 +271,11 @@ _KINDS = {
     json.JSONDecodeError: "json",
     TRANSPORT: "connection",
 }
-"""The first match decides: some of these errors are subclasses of others."""
+"""Error classes and their explanations; the first match decides, because some are subclasses of others."""
 
 
 def words_for(error: BaseException, *, repo_id: str, url: str, token: bool) -> str | None:
-    """Return the meaning of an error and the next step; None for an error that does not concern the Hub."""
+    """Return an explanation of an error and the next step; None for an error that does not concern the Hub."""
     name = next((name for kind, name in _KINDS.items() if isinstance(error, kind)), None)
     if name is None:
         return None

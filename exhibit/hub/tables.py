@@ -1,8 +1,8 @@
 """The Parquet files that `datasets` and the Hub's viewer read: questions, gold, and the corpus with its PDFs.
 
 `datasets` reads all configs of a repository with one builder, chosen for the first config. Only the Parquet builder
-supports both nested questions and PDFs: JSON holds no bytes, and `datasets` resolves a path in JSON from the working
-folder. So the tables repeat the documents, uncompressed: the Hub's storage deduplicates equal parts of files.
+supports both nested questions and PDFs: JSON cannot contain bytes, and `datasets` resolves a path in JSON from the
+working folder. So the tables repeat the documents, uncompressed: the Hub's storage deduplicates equal parts of files.
 """
 
 import math
@@ -26,9 +26,9 @@ from exhibit.storage.locations import read_start
 
 PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20
-"""Bytes that are in memory at once, and that the viewer must download for a page of rows."""
+"""Bytes of a row group: it is in memory at once, and the viewer downloads it to show a page of rows."""
 _SHARD_BYTES = 500 << 20
-"""The file size that `datasets` itself uses for uploads."""
+"""Bytes of a file: the size that `datasets` itself uses for uploads."""
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _TEXT, _NUMBER = pa.string(), pa.int64()
@@ -52,7 +52,7 @@ class HubConfig:
     features: list[dict[str, Any]]
     rows: int
     bytes: int
-    """The bytes that the rows take in memory."""
+    """The size of the rows in memory, in bytes."""
     pdf: bool = False
 
 
@@ -67,7 +67,8 @@ def write_tables(
 ) -> list[HubConfig]:
     """Write the tables into `parquet/`, the default config first; a corpus without questions is one table.
 
-    A document whose text is in `texts`, as UTF-8 under its file name, is not read again.
+    Args:
+        texts: a folder with already extracted texts, as UTF-8 under the documents' names; these are not read again.
     """
     (folder / PARQUET).mkdir()
     configs = []
@@ -81,7 +82,9 @@ def write_tables(
 
 @contextmanager
 def _memory_given_back() -> Iterator[None]:
-    """Let Arrow return memory to the system at once; its own pool keeps 100 MB after 50 MB of PDFs."""
+    """Make Arrow return memory to the system at once within the block; its own pool keeps 100 MB after 50 MB of
+    PDFs.
+    """
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:
@@ -91,9 +94,9 @@ def _memory_given_back() -> Iterator[None]:
 
 
 def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[str, Any]]) -> HubConfig:
-    """Write a table of the bundle, and return its config for the card."""
+    """Write a table of the bundle and return its config for the card."""
     path = f"{PARQUET}/{name}.parquet"
-    # a thousand at a time: Python objects take ten times the memory of a table
+    # a thousand rows at a time: Python objects take ten times the memory of a table
     parts = [schema.empty_table()]
     rest = iter(records)
     while some := list(islice(rest, 1000)):
@@ -107,13 +110,13 @@ def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[s
 
 
 def gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
-    """Return the columns of the gold; `labels` is a struct of all labels of all lines, in the narrowest type."""
+    """Return the columns of the gold; `labels` is a struct of all labels of all lines, each of the narrowest type."""
     kinds: dict[str, set[type]] = {}
     for line in gold:
         for name, value in line.labels.items():
             kinds.setdefault(name, set()).update(() if value is None else (type(value),))
     labels = pa.struct([(name, _label_type(kind)) for name, kind in kinds.items()])
-    # a struct without fields cannot be stored
+    # Parquet cannot store a struct without fields
     return pa.schema({**columns, "labels": labels} if kinds else columns)
 
 
@@ -126,7 +129,7 @@ def _label_type(kinds: set[type]) -> Any:
 
 
 def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
-    """Yield the lines as records that match `gold_schema`."""
+    """Yield the lines of gold as records that match `gold_schema`."""
     labels = gold_schema(gold, {}).types[:1]
     texts = {field.name for kind in labels for field in kind if pa.types.is_string(field.type)}
     for line in gold:
@@ -159,7 +162,7 @@ def _document(entry: DocumentEntry, bundle: BundleInfo, text: str, file: Path, p
 
 
 def _texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> Iterator[str]:
-    """Yield the text of each file; only files without a known text are read."""
+    """Yield the text of each file; only files whose text is not in `texts` are read."""
     known = [texts / file.name if texts and (texts / file.name).is_file() else None for file in files]
     read = engine.map(_read_text, [file for file, text in zip(files, known, strict=True) if text is None])
     for text in known:
@@ -167,7 +170,7 @@ def _texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> Iterato
 
 
 def _read_text(file: Path) -> str:
-    """Return the text that gold offsets refer to; a lone surrogate, which no file can hold, becomes a question mark."""
+    """Return the text that gold offsets refer to; a lone surrogate, which cannot be stored, becomes a question mark."""
     return read_document(file).text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -176,7 +179,7 @@ def _is_pdf(file: Path) -> bool:
 
 
 class _Shards:
-    """Writes documents into row groups and files of bounded size, with one group in memory."""
+    """Writes documents into row groups and files of limited size; one row group is in memory at a time."""
 
     def __init__(self, folder: Path, schema: Any) -> None:
         self._folder, self._schema = folder, schema
@@ -196,7 +199,7 @@ class _Shards:
             self._flush()
 
     def close(self) -> None:
-        """Write the remaining documents; an empty corpus still has its columns."""
+        """Write the remaining documents; write an empty corpus as a table without rows."""
         if self._group or not self._files:
             self._flush()
         self._end_file()
@@ -213,14 +216,14 @@ class _Shards:
             self._writer = pq.ParquetWriter(
                 self._path,
                 self._schema,
-                # PDFs are already compressed; unchanged, the Hub recognises their bytes in corpus/
+                # PDFs are already compressed; left unchanged, the Hub recognises the same bytes in corpus/
                 compression={**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"},
                 use_dictionary=columns,
                 write_statistics=columns,
             )
             self._files += 1
         table = pa.Table.from_pylist(self._group, schema=self._schema)
-        self._group.clear()  # before writing: the writer holds the documents a second time
+        self._group.clear()  # clear before writing: the writer holds a copy of the documents
         self._writer.write_table(table)
         self.bytes += table.nbytes
         self._written += self._held
@@ -251,17 +254,17 @@ def _feature(kind: Any) -> dict[str, Any]:
     return {"list": inner.get("dtype", inner)}
 
 
-# ---------------------------------------------------------------- the card's YAML head
+# ---------------------------------------------------------------- the card's YAML header
 
 
 LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding="ascii").split())
-"""The licence identifiers that the Hub knows; it refuses a card with another."""
+"""The licence identifiers that the Hub knows; it refuses a card with any other identifier."""
 
 
 def head(
     bundle: BundleInfo, configs: Sequence[HubConfig], *, tags: Sequence[str], annotations: Sequence[str], derived: str
 ) -> str:
-    """Return the YAML between the card's dashes."""
+    """Return the YAML header of the card."""
     asked = bundle.counts.questions > 0
     paged = any(document.pages for document in bundle.documents)
     fields: dict[str, Any] = {
@@ -306,7 +309,7 @@ def _config(config: HubConfig, *, default: bool) -> dict[str, Any]:
 
 
 def _licence(licence: Licence) -> dict[str, str]:
-    """Return the licence by the Hub's identifier, or as `other` with a name that the Hub accepts."""
+    """Return the licence as the Hub's identifier, or as `other` with a name that the Hub accepts."""
     if licence.id in LICENCES - {"other"}:
         return {"license": licence.id}
     name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"
@@ -318,7 +321,7 @@ _PLAIN = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)$)[a-z][a-z0-9_]*"
 
 
 class _Quoting(yaml.SafeDumper):
-    """A YAML dumper that quotes every text that could be parsed as another type."""
+    """A YAML dumper that quotes every text that YAML could parse as another type."""
 
     def ignore_aliases(self, _: Any) -> bool:
         """Write repeated values in full."""
@@ -335,5 +338,5 @@ _Quoting.add_representer(str, _text)
 
 
 def dump(value: dict[str, Any]) -> str:
-    """Return a mapping as YAML, in its own order."""
+    """Return a mapping as YAML, with its keys in their order."""
     return str(yaml.dump(value, Dumper=_Quoting, sort_keys=False, allow_unicode=True, width=math.inf))

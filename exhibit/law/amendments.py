@@ -1,7 +1,7 @@
-"""Amendments of contracts: which contract a document amends, from which day, and what it changes in which section.
+"""Amendments of contracts: the amended contract, the day of effect, and the changed sections.
 
 `Section 5.2 is hereby deleted in its entirety and replaced with …`, `The reference to "Ohio" in Section 8 is replaced
-with "Utah"`: the sentence that changes a section is read by rule, and the words that replace the section follow it.
+with "Utah"`: rules find the sentence that changes a section, and the replacing words that follow it.
 """
 
 import re
@@ -18,12 +18,12 @@ from exhibit.law.values import find_values
 ChangeKind = Literal["replaced", "words", "part", "deleted"]
 Key = TypeVar("Key", bound=Hashable)
 
-_OPENING = 3_000  # characters in which a document says what it amends, and from which day
-_LONGEST = 4_000  # characters of the words that replace a section: longer ones hold schedules
-_AHEAD = 260  # characters behind a change in which the words that replace the section begin
+_OPENING = 3_000  # characters at the start in which a document names the amended contract and the day
+_LONGEST = 4_000  # characters of the words that replace a section: longer ones include schedules
+_AHEAD = 260  # characters after a change in which the replacing words begin
 _BEFORE = 200  # characters before a section's number in which the sentence begins
 _ENOUGH = 3
-"""Evidence that links an amendment to its contract: the title and a party, the date and a party, or title and date."""
+"""Evidence that links an amendment to its contract: title and party, date and party, or title and date."""
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _NUMBERED = re.compile(
@@ -84,7 +84,7 @@ _COLON = re.compile(r":\s{0,4}[\"“']?")
 
 @dataclass(frozen=True)
 class SectionChange:
-    """A change of one section: the sentence that makes it, and the words that stand in the section from then on."""
+    """A change of one section: the sentence that makes it, and the new words of the section."""
 
     section: str
     """The number as a heading writes it, without spaces: `9.1`, `2(c)`; `exhibit14/3.2` is no section of the body."""
@@ -97,7 +97,7 @@ class SectionChange:
     new_words: str = ""
 
     def apply(self, text: str) -> str:
-        """Return the text of the section with the replaced words; the same text if it lacks the old ones."""
+        """Return the section's text with the words replaced; unchanged if it does not contain the old words."""
         if self.kind != "words":
             return text
         words = r"\s+".join(map(re.escape, self.old_words.split()))
@@ -110,19 +110,19 @@ class Amendment:
 
     opening: str
     day: date | None
-    """The day from which it is in force; None if it does not say."""
+    """The day from which the amendment is in force; None if it does not say."""
     number: int
-    """Its number among the amendments of a contract; 0 if it has none."""
+    """The amendment's number among the amendments of a contract; 0 if it has none."""
     changes: tuple[SectionChange, ...]
     contract_days: frozenset[str] = frozenset()
-    """The other days that its opening names: that of the contract, as a rule."""
+    """The other days that the amendment's opening names, usually the day of the contract."""
     restates: bool = False
-    """Whether it is the contract anew, amended and restated."""
+    """Whether the document is the contract itself, amended and restated."""
 
 
 @dataclass(frozen=True)
 class ContractName(Generic[Key]):
-    """The names by which an amendment can mean a contract."""
+    """The names by which an amendment can refer to a contract."""
 
     key: Key
     filename: str
@@ -132,7 +132,7 @@ class ContractName(Generic[Key]):
 
 
 def is_amendment(text: str, title: str = "") -> bool:
-    """Return whether a document is an amendment of another: its heading and its first sentences say so."""
+    """Return whether a document amends another document: its heading and first sentences decide."""
     opening = text[:_OPENING]
     return bool(_RESTATED.match(title) or (_THIS.search(opening) and _HEADING.search(opening)))
 
@@ -151,7 +151,7 @@ def read_amendment(text: str, title: str = "") -> Amendment:
 
 
 def _own_day(opening: str) -> date | None:
-    """Return the day of the amendment itself, not that of the contract that it names."""
+    """Return the day of the amendment itself, not the day of the contract that it names."""
     for value in find_values(opening):
         if value.kind != "date":
             continue
@@ -262,24 +262,24 @@ def _bare(number: str) -> str:
 
 
 def amended_contract(amendment: Amendment, filename: str, contracts: Sequence[ContractName[Key]]) -> Key | None:
-    """Return the contract that an amendment means, by its title, its parties and its date; None if that is not sure."""
+    """Return the contract that an amendment refers to, by title, parties and date; None if that is not certain."""
     said = f" {plain(amendment.opening)} "
     scored: list[tuple[int, int, Key]] = []
     for contract in contracts:
         own = {value.key for value in find_values(contract.date) if value.kind == "date"}
         if amendment.day and any(date.fromisoformat(day) > amendment.day for day in own):
-            continue  # nothing amends a contract that is yet to come
+            continue  # no document amends a later contract
         title = plain(_RESTATED.sub("", contract.title))
         named = " " in title and f" {title} " in said
         parties = sum(f" {plain(party)} " in said for party in contract.parties)
         score = 2 * named + min(parties, 2) + 2 * bool(own & amendment.contract_days)
-        scored.append((score, _shared_letters(filename, contract.filename), contract.key))
+        scored.append((score, _count_shared_letters(filename, contract.filename), contract.key))
     scored.sort(key=lambda one: one[:2], reverse=True)
     if not scored or scored[0][0] < _ENOUGH or (len(scored) > 1 and scored[0][:2] == scored[1][:2]):
         return None
     return scored[0][2]
 
 
-def _shared_letters(one: str, other: str) -> int:
-    """Return how many letters two names have in common at their beginning."""
+def _count_shared_letters(one: str, other: str) -> int:
+    """Return the length of the longest common prefix of two names, counted in letters."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

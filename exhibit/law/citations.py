@@ -13,18 +13,18 @@ from exhibit.law.language import content_words
 from exhibit.law.sentences import CITATION, sentences
 
 OVERLAP = 0.4
-"""Share of a claim's content words that its sources must contain.
+"""The share of a claim's content words that its sources must contain.
 
-Shared words detect citations that are plainly wrong; they prove nothing. Measured as the bare share of words on 1,357
+Shared words detect citations that are plainly wrong; they prove nothing. Measured as the share of words on 1,357
 hypotheses of ContractNLI, which lawyers worded freely: 80% reach it against 500 characters around their evidence; of
-500 characters at random, 58% from another contract and 54% from the same one stay below. Its effect on the answers of a
-language model was not measured.
+500 characters at random, 58% from another contract and 54% from the same contract stay below. Its effect on the
+answers of a language model was not measured.
 """
 
 BRACKETED = re.compile(r"\[([^\[\]]+)\]")
 """Any text in square brackets: a source by name, a number, an editor's word."""
 SOURCES = "Sources:"
-"""The line above the list with the places of an answer's citations."""
+"""The line above the list of sources of an answer."""
 _LISTED = re.compile(rf"\n{SOURCES}(?:\n\[\d{{1,3}}\] [^\n]*+)+$")
 _SINGLE = re.compile(r"\[\d{1,3}\]")
 _RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
@@ -34,21 +34,21 @@ _BULLET = re.compile(r"(?i)(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4}
 _MARKUP = re.compile(r"\*\*|__|^#+\s*")
 _GAPS = re.compile(r"\s+(?=[.,;:!?])|\s+(?=\s)")
 _CITATION = re.compile(CITATION)
-_LONGEST_RANGE = 30  # passages: an answer has fewer sources, so a longer range is no list of them
+_LONGEST_RANGE = 30  # passages: an answer has fewer sources, so a longer range is not a list of them
 
 
 class Citation(NamedTuple):
-    """A citation as it stands in a text."""
+    """A citation as it is written in a text."""
 
     numbers: tuple[int, ...]
     span: Span
     well_formed: bool
-    """True for `[1]`; False for `[1, 2]` and `[1-3]`, which we can read but which the prompt does not ask for."""
+    """True for `[1]`; False for `[1, 2]` and `[1-3]`, which are understood but which the prompt does not ask for."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of an answer without its citations, and the numbers it cites."""
+    """A sentence of an answer without its citations, and the numbers that it cites."""
 
     text: str
     citations: tuple[int, ...] = ()
@@ -59,13 +59,13 @@ class Verdict(NamedTuple):
     """The result of a check of citations."""
 
     citations: tuple[int, ...]
-    """Sources that are cited, exist and share the words and figures of the claim; in ascending order."""
+    """Sources that are cited, exist, and share words and figures with the claim; in ascending order."""
     unsupported: tuple[str, ...]
-    """Claims without a citation, or whose citations name no source or a source that does not support them."""
+    """Claims without a citation, or with citations that name no source or a source that does not support the claim."""
 
 
 def find_citations(text: str) -> list[Citation]:
-    """Return every citation of a text in order; a year or a paragraph of a judgment is no citation."""
+    """Return every citation of a text in order; a year or a paragraph of a judgment is not a citation."""
     return [
         Citation(_numbers(match.group()), Span(*match.span()), bool(_SINGLE.fullmatch(match.group())))
         for match in _CITATION.finditer(text)
@@ -89,18 +89,18 @@ def rewrite_citations(text: str, write: Callable[[str, Sequence[int]], str]) -> 
 
 
 def _numbers(citation: str) -> tuple[int, ...]:
-    """Return the numbers that a citation names, ranges filled in, each once."""
+    """Return the numbers that a citation names, each once, with the numbers inside ranges."""
 
     def fill(match: re.Match[str]) -> str:
         low, high = sorted((int(match[1]), int(match[2])))
-        # no answer cites thirty sources at once: of such a range only the ends count
+        # no answer cites thirty sources at once: only the ends of such a range count
         return " ".join(map(str, range(low, high + 1) if high - low < _LONGEST_RANGE else (low, high)))
 
     return tuple(dict.fromkeys(map(int, re.findall(r"\d+", _RANGE.sub(fill, citation)))))
 
 
 def without_places(text: str) -> str:
-    """Return an answer without the list of its citations' places below it."""
+    """Return an answer without the list of sources below it."""
     listed = _LISTED.search(whole := text.rstrip())
     return whole[: listed.start()].rstrip() if listed else text
 
@@ -108,11 +108,13 @@ def without_places(text: str) -> str:
 _QUOTATION = re.compile(
     rf"^(?:[^“”\n]{{1,600}}:\s)?“(?:(?!\n\n).)*”(?P<cites>(?:\s*{CITATION})+)", re.MULTILINE | re.DOTALL
 )
-"""A paragraph that quotes, maybe after a short answer: the citation at its end supports all its sentences."""
+"""A paragraph that quotes, perhaps after a short answer: the citation at its end supports all its sentences."""
 
 
 def claims_of(text: str) -> list[Claim]:
-    """Return the claims of an answer: its sentences without headings, lead-ins, a bare Yes or No, and sources."""
+    """Return the claims of an answer: its sentences without headings, lead-ins, a bare Yes or No, and the list of
+    sources.
+    """
     text = without_version(without_places(text))
     claims: list[Claim] = []
     quotations = list(_QUOTATION.finditer(text))
@@ -125,11 +127,12 @@ def claims_of(text: str) -> list[Claim]:
         numbers = tuple(dict.fromkeys(number for citation in cited for number in citation.numbers))
         malformed = tuple(raw[c.span.start : c.span.end] for c in citations if not c.well_formed)
         if not content_words(words) and not figures(words).numbers:
-            if claims and numbers:  # "… two years.\n\n[1]", and "Yes. [1]" after a claim
+            # the citation belongs to the claim before it: "… two years.\n\n[1]", or "Yes. [1]" after a claim
+            if claims and numbers:
                 last = claims[-1]
                 merged = tuple(dict.fromkeys(last.citations + numbers))
                 claims[-1] = Claim(last.text, merged, last.malformed + malformed)
-            elif words.strip(".") and numbers:  # "Yes [1]." alone: there is nothing to compare, but it is cited
+            elif words.strip(".") and numbers:  # "Yes [1]." alone is cited, but has no words to compare
                 claims.append(Claim(words, numbers, malformed))
             continue
         if not numbers and (words.endswith(":") or raw.startswith("#")):
@@ -182,8 +185,8 @@ class _Evidence(NamedTuple):
 def verify(claims: Sequence[Claim], sources: Sequence[NumberedSource], *, given: str = "") -> Verdict:
     """Return the supported citations and the unsupported claims.
 
-    A claim is supported when its sources together contain at least `OVERLAP` of its content words and all its numbers
-    and dates. Words of the question (`given`) count neither for the claim nor against it.
+    A claim is supported if its sources together contain at least `OVERLAP` of its content words and all its numbers
+    and dates. Words of the question (`given`) are ignored.
     """
     evidence = {source.number: _evidence(source) for source in sources}
     given_words = frozenset(content_words(given))
@@ -198,18 +201,18 @@ def verify(claims: Sequence[Claim], sources: Sequence[NumberedSource], *, given:
 
 
 def _holding(claim: Claim, evidence: dict[int, _Evidence], given_words: frozenset[str], given: str) -> list[int]:
-    """Return the citations that support a claim; an empty list when they do not suffice together."""
+    """Return the citations that support a claim; an empty list if they do not suffice even together."""
     cited = [number for number in claim.citations if number in evidence]
     words = frozenset(content_words(claim.text))
     neutral = given_words.union(*(evidence[number].labels for number in cited))
     own = words - neutral if len(words - neutral) > 1 else words
-    # two sources may each hold a part of the claim
+    # two sources may each contain a part of the claim
     holding = [n for n in cited if _share(own, evidence[n].words) >= OVERLAP / len(cited)]
     together = frozenset[str]().union(*(evidence[number].words for number in holding))
     if not holding or _share(own, together) < OVERLAP:
         return []
     claimed = figures(claim.text)
-    if not claimed.loose and not claimed.dates:  # true of half of all claims: the sources' numbers are not needed
+    if not claimed.loose and not claimed.dates:  # true for half of all claims: then the sources' numbers are not needed
         return holding
     said = figures("\n\n".join([given, *(evidence[number].text for number in holding)]))
     return [] if missing_figures(claimed, said) else holding
@@ -220,7 +223,7 @@ def _share(words: frozenset[str], among: frozenset[str]) -> float:
 
 
 def _evidence(source: NumberedSource) -> _Evidence:
-    """Return the words and figures of a source, with the labels that the answerer saw above it."""
+    """Return the words and figures of a source, including the labels that the model saw above it."""
     page = "" if source.page is None else f"page {source.page}"
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
     words = content_words(f"{source.text}\n\n{source.section}")

@@ -1,7 +1,7 @@
 """A law as a document: its name, the days of its version, its paragraphs; and references to the provisions of laws.
 
 `§ 2079 odst. 1 občanského zákoníku`, `§ 433 BGB`: the names of units and of their parts are data of the legal system;
-the names of the known laws tell which law is meant.
+the names of the known laws show which law a reference means.
 """
 
 import re
@@ -22,8 +22,8 @@ _VERSION = re.compile(
     rf"{_DATE}(?:\s(?:to|until|do|bis|até|au)\s{_DATE})?"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_OPENING = 12  # lines in which a law states its name
-_LONGEST = 200  # characters of its name
+_OPENING = 12  # lines at the start in which a law states its name
+_LONGEST = 200  # characters of a law's name
 _NEAR, _FIRST = 60_000, 4
 """Characters that contain a law's first paragraphs, and the number of paragraphs that are examined."""
 _TITLE = 110  # characters of a paragraph's heading
@@ -35,11 +35,11 @@ class Edition:
 
     title: str
     dated: str = ""
-    """The first and last day of the version, as the text writes them."""
+    """The sentence with the first and last day of the version, as the text writes it."""
 
     @property
     def days(self) -> tuple[date | None, date | None]:
-        """The first and the last day on which it is in force; None where the text does not say."""
+        """The first and the last day on which the version is in force; None if the text does not say."""
         days = find_days(self.dated)
         return (days[0] if days else None), (days[1] if len(days) > 1 else None)
 
@@ -50,26 +50,26 @@ class Edition:
 
 
 def read_edition(text: str) -> Edition | None:
-    """Return the edition of a document that is a law of a known system; None for every other document."""
+    """Return the edition of a document that is a law of a known legal system; None for every other document."""
     system = system_of(text)
     if not system.units or not _counts_up(units(text[:_NEAR], system)):
         return None
     lines = [line.strip() for line in text.lstrip("\ufeff\n ").split("\n", _OPENING)[:_OPENING]]
-    at = next((at for at, line in enumerate(lines) if _dated().match(line)), None)
+    at = next((at for at, line in enumerate(lines) if _compile_dated().match(line)), None)
     title = " ".join(lines[:at] if at else lines[:1])
     return Edition(title[:_LONGEST], lines[at] if at is not None else "")
 
 
 def _counts_up(found: "list[Unit]") -> bool:
-    """Return whether paragraphs are a law's own: they count up from the first; those that a judgment cites do not."""
+    """Return whether paragraphs count up from the first, as a law's own do; those that a judgment cites do not."""
     numbers = [int(match[0]) for unit in found[:_FIRST] if (match := re.search(r"\d+", unit.label))]
     roman = [unit for unit in found[:_FIRST] if re.search(r" [IVX]+$", unit.label)]
     return bool(roman) or (bool(numbers) and numbers[0] == 1 and numbers == sorted(numbers))
 
 
 @cache
-def _dated() -> re.Pattern[str]:
-    """Return the expression for the days of a version, in any of the legal systems."""
+def _compile_dated() -> re.Pattern[str]:
+    """Return the pattern for the days of a version, in all legal systems."""
     patterns = {system.data[key] for system in systems() for key in ("ended", "version") if key in system.data}
     forms = (
         re.escape(p).replace(r"\{start\}", r"[\w. /]{6,20}").replace(r"\{end\}", r"[\w. /]{6,20}") for p in patterns
@@ -78,12 +78,12 @@ def _dated() -> re.Pattern[str]:
 
 
 def without_version(text: str) -> str:
-    """Return an answer without the remark on the version of the law: `(Text in force from 1 July 2018)`."""
+    """Return an answer without the note on the version of the law: `(Text in force from 1 July 2018)`."""
     return _VERSION.sub(" ", text)
 
 
 def law_name(title: str) -> "LawName":
-    """Return the names by which references and questions know a law, from its title."""
+    """Return the names that references and questions use for a law, from its title."""
     short = _SHORT.search(title)
     codes = [short[1]] if short else []
     plain = title[: short.start()].strip() if short else title
@@ -97,7 +97,7 @@ def law_name(title: str) -> "LawName":
 
 
 def english_names(codes: Sequence[str]) -> tuple[str, ...]:
-    """Return the English names of the law with a number or an abbreviation, with and without its country."""
+    """Return the English names of the law with a given number or abbreviation, with and without its country."""
     for system in systems():
         for name in (system.data.get("english", {}).get(code) for code in codes):
             if name:
@@ -107,7 +107,7 @@ def english_names(codes: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Unit:
-    """A § or an article of a law's text."""
+    """A § or an article in a law's text."""
 
     label: str
     title: str
@@ -134,7 +134,7 @@ def units(text: str, system: LegalSystem) -> list[Unit]:
 
 
 def _below(text: str, at: int) -> str:
-    """Return the line below a paragraph's number if it reads as a heading."""
+    """Return the line below a paragraph's number if it is a heading; else empty."""
     line = text[at + 1 : at + 2 + _TITLE].split("\n", 1)[0].strip()
     return line if line and line[0].isupper() and line[-1] not in ".,;:" and len(line) < _TITLE else ""
 
@@ -143,36 +143,38 @@ def _below(text: str, at: int) -> str:
 
 
 _STEM, _ENDING = 4, 3
-"""Least number of letters that the cases of a word share, and letters of its ending: `občanský` and `občanského`."""
-_NEAR_WORDS = 4  # words between a provision and the title of its law: `des`, `zákona č. …, o`
+"""The least number of letters that the cases of a word share, and the most letters of its ending: `občanský`,
+`občanského`.
+"""
+_NEAR_WORDS = 4  # words between a provision and the title of its law, such as `des` or `zákona č. …, o`
 _REACH = 90  # characters after a provision in which its law is named
 _NUMBER = r"[IVXLC]{1,7}|\d{1,4}(?:[-–]\d{1,4})?(?:\.?[ºª°])?(?:-[A-Z]|[a-z]{1,2}(?!\w))?"
 
 
 @dataclass(frozen=True)
 class Provision:
-    """A place in a law that a text refers to."""
+    """A place in a law to which a text refers."""
 
     span: Span
     label: str
-    """The unit as the law's heading writes it: `§ 2079`, `Art. 5`."""
+    """The unit as the law's own heading writes it: `§ 2079`, `Art. 5`."""
     below: tuple[tuple[str, str], ...] = ()
-    """The parts below it with their numbers, outermost first: paragraph 1, letter b."""
+    """The parts below the unit with their numbers, outermost first: paragraph 1, letter b."""
     law: str | None = None
     """The key of the law that the reference names; None if it names no known law."""
 
 
 @dataclass(frozen=True)
 class LawName:
-    """A law by the names that references give it."""
+    """A law, with the names that references give it."""
 
     key: str
     codes: tuple[str, ...]
-    """Names that mean this law only, as they are written: `89/2012 Sb.`, `BGB`."""
+    """Names that mean only this law, in their own spelling: `89/2012 Sb.`, `BGB`."""
     title: str = ""
 
     def named_in(self, text: str, *, near: int = _NEAR_WORDS) -> int:
-        """Return the end of this law's name in a text, if the name begins within `near` words; else 0."""
+        """Return the end of this law's name in a text if the name begins within the first `near` words; else 0."""
         for code in self.codes:
             at = text.find(code)
             if at >= 0 and not text[at - 1 : at].isalnum() and not text[at + len(code) : at + len(code) + 1].isalnum():
@@ -180,7 +182,7 @@ class LawName:
         wanted = _words(self.title)
         given = [match for match in _WORD.finditer(text) if len(match[0]) > 2]
         for at in range(min(near, len(given) - len(wanted) + 1)) if wanted else ():
-            if all(_inflected(match[0], word) for match, word in zip(given[at:], wanted, strict=False)):
+            if all(_are_inflected(match[0], word) for match, word in zip(given[at:], wanted, strict=False)):
                 return given[at + len(wanted) - 1].end()
         return 0
 
@@ -189,14 +191,16 @@ def _words(title: str) -> list[str]:
     return [word for word in _WORD.findall(title) if len(word) > 2]
 
 
-def _inflected(one: str, other: str) -> bool:
-    """Return whether two words are cases of one word: only the last three letters differ, `zákoník` and `zákoníku`."""
+def _are_inflected(one: str, other: str) -> bool:
+    """Return whether two words are cases of one word: only the last three letters differ, as in `zákoník`,
+    `zákoníku`.
+    """
     short, long = sorted((one.casefold(), other.casefold()), key=len)
     return len(long) - len(short) <= _ENDING and long.startswith(short[: max(_STEM, len(short) - _ENDING)])
 
 
 def provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
-    """Yield the provisions that a text refers to, each with its law where one of `laws` is named."""
+    """Yield the provisions to which a text refers, each with its law if the text names one of `laws`."""
     for match in _head(system).finditer(text):
         below, end = _parts_below(text, match.end(), system)
         after = text[end : end + _REACH]
@@ -221,7 +225,7 @@ def _label(match: re.Match[str]) -> str:
 
 
 def _parts_below(text: str, at: int, system: LegalSystem) -> tuple[tuple[tuple[str, str], ...], int]:
-    """Return the parts of a unit that the reference cites after it, and the end of the reference."""
+    """Return the parts of a unit that a reference names after it, and the end of the reference."""
     names = {form: kind for kind, forms in system.data.get("below", {}).items() for form in forms.split()}
     if not names:
         return (), at
@@ -242,6 +246,8 @@ def _parts_below(text: str, at: int, system: LegalSystem) -> tuple[tuple[tuple[s
 
 @cache
 def label_key(label: str) -> tuple[str, str]:
-    """Return the key that all labels of one unit share: `Art. 5` and `Artigo 5º`, never `§ 5` and `§ 5a`."""
+    """Return a key that all labels of one unit share: equal for `Art. 5` and `Artigo 5º`, different for `§ 5` and
+    `§ 5a`.
+    """
     word, _, number = label.replace("\xa0", " ").partition(" ")
     return "§" if word.startswith("§") else word[:1].casefold(), re.sub(r"[ºª°.\s]|(?<=\d)er$", "", number).casefold()

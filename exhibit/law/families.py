@@ -1,4 +1,4 @@
-"""A contract and its amendments: the version of a section that is in force on a day, and the document that made it."""
+"""A contract with its amendments: the version of a section on a given day, and the document that made it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from exhibit.law.names import plain
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
 
-_SHARED = 40  # characters that a passage and a section have in common; fewer are a heading, or a word at the edge
-_ISSUER = 12  # characters that the names of two files of one issuer have in common: `GluMobileInc`
+_SHARED = 40  # characters that a passage and a section must share; fewer are only a heading or a word at the edge
+_ISSUER = 12  # characters that the file names of one issuer share: `GluMobileInc`
 
 
 @dataclass(frozen=True)
 class FamilyMember(Generic[Key]):
-    """A contract, or an amendment of it."""
+    """A contract or an amendment of it."""
 
     key: Key
     filename: str
@@ -26,25 +26,25 @@ class FamilyMember(Generic[Key]):
     amendment: Amendment | None = None
 
     def holds(self, day: date) -> bool:
-        """Return whether the document is in force on a day; one that names no day is."""
+        """Return whether the document is in force on a day; a document without a day always is."""
         return self.amendment is None or self.amendment.day is None or self.amendment.day <= day
 
 
 @dataclass(frozen=True)
 class SectionVersion(Generic[Key]):
-    """A section as it reads on a day."""
+    """The version of a section on a given day."""
 
     section: str
     source: FamilyMember[Key]
-    """The document that states it, or that changed it last."""
+    """The document that contains the section, or that changed it last."""
     span: Span
     text: str
-    """Its words; other words than those of the span where an amendment replaced some of them."""
+    """The section's words; they differ from the words of the span if an amendment replaced some of them."""
     is_deleted: bool = False
 
     @property
     def note(self) -> str:
-        """The sentence that says which document changed the section; empty if none did."""
+        """A sentence that names the document that changed the section; empty if none did."""
         if self.source.amendment is None:
             return ""
         day = self.source.amendment.day
@@ -54,7 +54,7 @@ class SectionVersion(Generic[Key]):
 
 
 class Family(Generic[Key]):
-    """A contract, where it is known, and its amendments, oldest first."""
+    """A contract, if it is known, and its amendments, oldest first."""
 
     def __init__(self, contract: FamilyMember[Key] | None, amendments: Iterable[FamilyMember[Key]]) -> None:
         self.contract = contract
@@ -67,7 +67,7 @@ class Family(Generic[Key]):
 
     @cached_property
     def _places(self) -> dict[str, Span]:
-        """The place in the contract of each section that an amendment changes."""
+        """The span in the contract of each section that an amendment changes."""
         if self.contract is None:
             return {}
         index = ProvisionIndex(Document(self.contract.filename, self.contract.text))
@@ -76,14 +76,15 @@ class Family(Generic[Key]):
             named = read_provisions(f"Section {section}")
             found = [place for place in index.find(named[0]) if not place.whole] if named else []
             spans = [Span(place.spans[0].start, place.spans[-1].end) for place in found]
-            if spans:  # of two with one number the longer one is the section, the shorter one a line of contents
+            # of two sections with one number, the longer one is the section and the shorter one a line of the contents
+            if spans:
                 places[section] = max(spans, key=lambda span: span.end - span.start)
         return places
 
     def changed_places(self, key: Key, span: Span) -> list[tuple[str, Span]]:
-        """Return the changed sections that a passage touches, each with its place in the document, largest first.
+        """Return the changed sections that a passage overlaps, each with its span in the document, largest first.
 
-        In an amendment, the place of a section is that of its change.
+        In an amendment, the span of a section is the span of its change.
         """
         member = self.members[key]
         places = list(self._places.items())
@@ -93,7 +94,7 @@ class Family(Generic[Key]):
         return sorted(touched, key=lambda one: one[1].start - one[1].end)
 
     def is_superseded(self, key: Key, day: date) -> bool:
-        """Return whether the whole contract is restated by a later document that is in force on a day."""
+        """Return whether a later document that is in force on the day restates the whole contract."""
         later = list(self.members).index(key) + 1
         return any(one.amendment and one.amendment.restates and one.holds(day) for one in self._members[later:])
 
@@ -102,7 +103,7 @@ class Family(Generic[Key]):
         return list(self.members.values())
 
     def parts_changed(self, section: str, day: date) -> list[SectionVersion[Key]]:
-        """Return the changes in force of single parts of a section, newest first."""
+        """Return the changes of single parts of a section that are in force on a day, newest first."""
         return [
             SectionVersion(section, one, change.span, one.text[slice(*change.span)])
             for one, change in reversed(self._changes)
@@ -110,7 +111,7 @@ class Family(Generic[Key]):
         ]
 
     def version(self, section: str, day: date) -> SectionVersion[Key] | None:
-        """Return a section as it reads on a day; None if no document in force has the whole of it."""
+        """Return the version of a section on a day; None if no document in force contains the whole section."""
         version: SectionVersion[Key] | None = None
         if self.contract is not None and section in self._places:
             place = self._places[section]
@@ -139,9 +140,9 @@ def _touches(span: Span, place: Span) -> bool:
 
 
 def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[ContractName[Key]]) -> dict[Key, Key]:
-    """Return for each amendment the key of its contract; amendments of a contract that is absent have the first's key.
+    """Return for each amendment the key of its contract; if the contract is absent, the key of its first amendment.
 
-    An amendment for which neither is sure is left out.
+    An amendment whose contract is uncertain is left out.
     """
     linked: dict[Key, Key] = {}
     alone: list[FamilyMember[Key]] = []

@@ -14,9 +14,9 @@ from exhibit.law.names import ABBREVIATED, DOTTED, INITIALS, SPELT
 
 MONTHS = tuple("January February March April May June July August September October November December".split())
 MONTH = f"(?:{'|'.join(MONTHS)})"
-"""A month as part of a longer expression, which sets the case sensitivity."""
+"""A pattern for a month's name, to use in a longer pattern that decides about case."""
 SHORT_MONTHS = (*(month[:3].lower() for month in MONTHS if len(month) > 3), "sept")
-"""Short names of months before a full stop and a day, `Jan. 5`; May is never cut."""
+"""Abbreviated names of months before a full stop and a day, `Jan. 5`; May has no abbreviation."""
 _MONTHS = [month.lower() for month in MONTHS]
 _MONTH = rf"(?P<month>{'|'.join(f'{month}|{month[:3]}' for month in _MONTHS)}|sept)\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
@@ -27,9 +27,9 @@ _MONTH_DAY = re.compile(rf"(?i)\b{_MONTH}\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?")
 _MONTH_YEAR = re.compile(rf"(?i)\b{_MONTH},?\s+{_YEAR}\b")
 _NUMERIC_DATE = re.compile(r"(?i)\b(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)\b")
 _SPACED_DATE = re.compile(r"(?i)\b(?P<first>\d{1,2})\. (?P<second>\d{1,2})\. (?P<year>\d{4})\b")
-# Numbers with a point or a space for thousands that can be nothing else: `1.500,50`, `2.500.000`.
+# Numbers with a point or a space as thousands separator that have no other reading: `1.500,50`, `2.500.000`.
 _EUROPEAN = re.compile(r"(?<![\w.,])\d{1,3}(?:(?:[.\xa0 ]\d{3})+,\d{1,2}|(?:\.\d{3}){2,})(?![\w.,]*\d)")
-# A space for thousands, which is one beside a currency alone: `EUR 250 000`.
+# A space as thousands separator, which is certain only beside a currency: `EUR 250 000`.
 _SPACED = re.compile(
     r"(?i)(?:(?:[€$£]|\b(?:eur|usd|gbp|czk|chf|pln|sek|nok|dkk))\s?\d{1,3}(?: \d{3})+(?![\w.,]*\d)"
     r"|(?<![\w.,])(?<!\d )\d{1,3}(?: \d{3})+(?=\s?(?:[€$£]|kč|zł|(?:eur|euros?|usd|gbp|czk|chf|pln|sek|nok|dkk)\b)))"
@@ -48,13 +48,13 @@ _SPELT = re.compile(
     rf"\b{_SMALL}(?:\s+hundred(?:\s+(?:and\s+)?{_SMALL})?)?(?:\s+(?:thousand|million|billion|trillion))?\b"
 )
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
-# l.l.c.
+# matches l.l.c.
 _DOTTED = re.compile(r"\b[a-z]\.(?:[a-z]\.)+")
 _ANSWER_UNITS = frozenset(map(stem, "day week month year hour minute percent".split()))
-# Characters between a number and its unit.
+# Words between a number and its unit.
 _UNIT_KINDS = frozenset(map(stem, "calendar business working clear consecutive full".split()))
 _NOT = frozenset("not no never neither nor none cannot without".split())
-# One word for each currency and for per cent, however they are written.
+# One word for each currency and for per cent, in all their spellings.
 _WRITTEN: dict[str, re.Pattern[str]] = {
     "usd": re.compile(r"us\s?\$|\$|\b(?:us )?dollars?\b"),
     "gbp": re.compile(r"£|\bpounds?(?: sterling)?\b"),
@@ -69,7 +69,7 @@ _VALUES |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
 
 
 class Day(NamedTuple):
-    """A date; None for a part that the text does not state."""
+    """A date; a part that the text does not state is None."""
 
     year: int | None
     month: int | None
@@ -85,9 +85,9 @@ class Figures:
     """The numbers and dates of a text."""
 
     numbers: frozenset[str]
-    """Every number, those inside dates too."""
+    """Every number, including those inside dates."""
     loose: frozenset[str]
-    """Numbers that are not part of a date; a spelt `one` is a pronoun and no number."""
+    """Numbers outside dates; the word `one` is a pronoun, not a number."""
     dates: tuple[frozenset[Day], ...]
     """Each date with its possible readings: 1/2/2020 has two."""
     rest: str = ""
@@ -134,7 +134,7 @@ def _readings(match: re.Match[str]) -> Iterator[Day]:
         yield from (Day(year, m, d) for m, d in {(first, second), (second, first)} if m <= 12 and 1 <= d <= 31 and m)
         return
     if (parts.get("month") or "").islower():
-        return  # "the parties may 5 times"
+        return  # not a date: "the parties may 5 times"
     name = parts.get("foreign")
     month = int(parts["m"]) if parts.get("m") else month_names()[name.lower()] if name else _month(parts["month"])
     day = int(parts["day"]) if parts.get("day") else None
@@ -144,7 +144,9 @@ def _readings(match: re.Match[str]) -> Iterator[Day]:
 
 @cache
 def _foreign_dates() -> re.Pattern[str]:
-    """Dates in words in the languages of the legal systems: `1. července 2018`, `1er juillet 2018`, `1 de julho`."""
+    """Return the pattern for dates with month names in the legal systems' languages: `1. července 2018`, `1er
+    juillet 2018`.
+    """
     names = sorted(set(month_names()) - set(_MONTHS), key=len, reverse=True)
     return re.compile(
         rf"\b(?P<day>\d{{1,2}})(?:\.|er|º|°)?\s+(?:de\s+)?(?P<foreign>{'|'.join(names)})(?:\s+(?:de\s+)?{_YEAR})?\b",
@@ -157,7 +159,7 @@ def _month(name: str) -> int:
 
 
 def in_digits(plain: str) -> str:
-    """Return a text in lower case with every number in plain digits: `thirty` is 30, and `1.5 million` 1500000."""
+    """Return a text in lower case with every number in plain digits: 30 for `thirty`, 1500000 for `1.5 million`."""
     return _NUMBER.sub(lambda match: f"{_digit(match)} ", _SPELT.sub(_value, plain))
 
 
@@ -192,23 +194,22 @@ _POLAR = frozenset({"yes", "no"})
 
 @dataclass(frozen=True)
 class _Said:
-    """The content of a text, in a form for comparing two texts."""
+    """The content of a text, in a form in which two texts can be compared."""
 
     tokens: tuple[str, ...]
     """Every word and number in order."""
     terms: frozenset[str]
-    """Numbers, and the stems of content words; companies without their legal form."""
+    """Numbers, and the stems of content words; company names without their legal form."""
     measures: frozenset[tuple[str, str]]
-    """Numbers with their unit of time, or per cent."""
+    """Numbers with their unit of time or per cent."""
     dates: tuple[frozenset[Day], ...]
 
 
 def stands_in(expected: str, text: str) -> bool | None:
     """Return whether a text states an answer; None if that cannot be decided: no words, or a bare yes or no.
 
-    A yes or no is compared where the text begins with one. "thirty (30) days" is "30 days", and 5 January 2024 is
-    2024-01-05. An answer that denies something is not in a text that denies nothing. The result is an estimate, not a
-    proof.
+    A yes or no is compared if the text begins with one. "thirty (30) days" equals "30 days", and 5 January 2024 equals
+    2024-01-05. A negative answer is not in a text without negation. The result is an estimate, not a proof.
     """
     wanted, given = _said(expected), _said(text)
     if not wanted.tokens and not wanted.dates:
@@ -233,7 +234,7 @@ def _has_parts(wanted: _Said, given: _Said) -> bool:
     return denied and dated and terms <= given.terms and wanted.measures <= given.measures
 
 
-@lru_cache(maxsize=4096)  # an answer is looked for in every passage, and a passage serves many questions
+@lru_cache(maxsize=4096)  # an answer is compared with every passage, and a passage serves many questions
 def _said(text: str) -> _Said:
     stated = figures(text)
     plain = in_digits(stated.rest)
@@ -268,7 +269,7 @@ _NUMERIC = r"(?P<d2>\d{1,2})[./][ \xa0]?(?P<m2>\d{1,2})[./][ \xa0]?(?P<y2>\d{4})
 
 @cache
 def month_names() -> dict[str, int]:
-    """Return the months by their names in every system, in lower case."""
+    """Return the numbers of months by their names in all legal systems, in lower case."""
     return {
         name: number
         for system in systems()
@@ -289,7 +290,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def find_days(text: str) -> list[date]:
-    """Return the full dates that a text names, in order; days that the calendar lacks are left out."""
+    """Return the full dates that a text names, in order; impossible dates are left out."""
     days = []
     for match in _pattern().finditer(text):
         parts = {name: value for name, value in match.groupdict().items() if value}

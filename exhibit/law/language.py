@@ -1,7 +1,7 @@
 """The words of a text, and legal systems as data: the names, the numbering and the order of the parts of a law.
 
-Words are all runs of letters and digits, content words (reduced to stems, so that `terminated` matches
-`termination`), or search terms. A system is a TOML file; a user's own goes into the folder that
+Words are all runs of letters and digits, or content words (reduced to stems, so that `terminated` matches
+`termination`), or search terms. A legal system is a TOML file; users put their own files into the folder that
 `EXHIBIT_SYSTEMS` names.
 """
 
@@ -24,13 +24,13 @@ _RUN = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
-"""The same for texts with no other letters or digits: faster."""
+"""A faster pattern of a word, for texts without other letters or digits."""
 _TYPED = tuple({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "•": ";", **dict.fromkeys("–—§…®©\xa0", " ")}.items())
 _LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 PART = "#"
-"""The mark before a part of a word, which distinguishes it from a whole word."""
+"""The mark before a part of a word, which distinguishes the part from a whole word."""
 _APOSTROPHES = str.maketrans("’‘ʼ", "'''")
-# Stop words: those of English, of legal drafting, and of the phrases that introduce the claims of an answer.
+# Stop words: of English, of legal drafting, and of phrases that introduce the claims of an answer.
 _STOP = frozenset(
     """
 a about above according after again against all also am an and any are as at be because been before being below
@@ -52,47 +52,47 @@ als al ers er ors or edly ed ies ied ly es s e y
 """.split()
 )
 _LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)
-"""Endings by length: a word has at most one of each length, and the longest is tried first."""
+"""The lengths of the endings, the longest first: a word has at most one ending of each length."""
 _SHORT = frozenset({"s", "es", "e", "ed", "ing"})
-"""Endings that may leave three letters; the others leave four."""
+"""Endings that may leave a stem of three letters; all others must leave four."""
 
 
 def any_word(words: Iterable[str]) -> str:
-    """Return an expression that matches any of the words, the longest first."""
+    """Return a pattern that matches any of the words, the longest first."""
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return the stem of a word in lower case; a light stemmer, which rather leaves related words apart."""
+    """Return the stem of a word in lower case; a light stemmer, which prefers to keep related words apart."""
     word = word.lower().removesuffix("'s")
     for length in () if word.endswith("ss") else _LENGTHS:
         left = len(word) - length
         if left >= 3 and (ending := word[left:]) in _ENDINGS and (left > 3 or ending in _SHORT):
             word = word[:left]
             break
-    bare = word.rstrip("e")  # agree, agreed, agreement
+    bare = word.rstrip("e")  # one stem for agree, agreed and agreement
     return bare if len(bare) >= 3 else word
 
 
-@lru_cache(maxsize=4096)  # questions on one document are compared with the same sentences
+@lru_cache(maxsize=4096)  # many questions on one document are compared with the same sentences
 def content_words(text: str) -> tuple[str, ...]:
-    """Return the stems of the content words, in order, with repetitions; numbers are not words."""
+    """Return the stems of the content words in order, with repetitions; numbers are left out."""
     return tuple(stem(word) for word in written_words(text) if is_content(word))
 
 
 def written_words(text: str) -> list[str]:
-    """Return every word in lower case, in order, with repetitions and stop words; numbers are not words."""
+    """Return every word in lower case, in order, with repetitions and stop words; numbers are left out."""
     plain = replace_typography(text)
     if not plain.isascii():
         return _WORD.findall(unicodedata.normalize("NFKC", plain).translate(_APOSTROPHES).lower())
     if "'" in plain:
         return _PLAIN_WORD.findall(plain.lower())
-    return plain.translate(_LETTERS).split()  # the same for such a text, in a third of the time
+    return plain.translate(_LETTERS).split()  # the same result for such a text, in a third of the time
 
 
 def replace_typography(text: str) -> str:
-    """Return a text with ASCII quotation marks and dashes for typographic ones; its words stay the same."""
+    """Return a text with ASCII quotation marks and dashes instead of typographic ones; its words do not change."""
     if not text.isascii():
         for sign, plain in _TYPED:
             text = text.replace(sign, plain)
@@ -115,18 +115,18 @@ def search_terms(text: str) -> list[str]:
 
 
 def word_parts(text: str) -> list[str]:
-    """Return the marked 4-grams of letters of the content words: German writes several words as one."""
-    words = [_folded(word) for word in written_words(text) if is_content(word)]
+    """Return the marked 4-grams of letters of the content words, because German writes several words as one."""
+    words = [_fold_word(word) for word in written_words(text) if is_content(word)]
     return [PART + word[at : at + 4] for word in words for at in range(len(word) - 3)]
 
 
-def _folded(word: str) -> str:
+def _fold_word(word: str) -> str:
     plain = word if word.isascii() else unicodedata.normalize("NFKD", word.replace("ß", "ss"))
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
 
 
 def word_runs(text: str) -> list[str]:
-    """Return every run of letters and digits, in order, as it is written: `don't` is two."""
+    """Return every run of letters and digits in order, as it is written; `don't` gives two."""
     return _RUN.findall(text)
 
 
@@ -151,11 +151,11 @@ class Level:
     unit: bool = False
     """Whether references cite laws by this part: an article or a §."""
     text: bool = False
-    """Whether its words may follow its number on the same line, `Art. 5º Todos são iguais …`."""
+    """Whether the part's words may follow its number on the same line, `Art. 5º Todos são iguais …`."""
     free: bool = False
-    """Whether its level differs from law to law."""
+    """Whether the part's level differs from law to law."""
     alone: bool = False
-    """Whether it may stand without a number, in capitals."""
+    """Whether the part may have no number, in capitals."""
     roman: bool = False
     """Whether a Roman number is a label: alone with a full stop, or with a dash if `text` is set."""
 
@@ -169,9 +169,9 @@ class LegalSystem:
     levels: tuple[Level, ...]
     ordinals: Mapping[str, int]
     refers: tuple[str, ...]
-    """Words before a number that is a reference, including stop words of the language."""
+    """Words before a number that show that it is a reference, including stop words of the language."""
     follows: tuple[str, ...]
-    """Words with a capital after a number that is a reference."""
+    """Capitalised words after a number that show that it is a reference."""
     number: str = _PART_NUMBER
     country: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -179,13 +179,13 @@ class LegalSystem:
 
     @cached_property
     def by_word(self) -> dict[str, Level]:
-        """The levels by their words, in lower case, the longest first: `Annexure` must not match `Annex`."""
+        """The levels by their words in lower case, the longest first: `Annexure` must not match `Annex`."""
         pairs = [(word, level) for level in self.levels for word in level.words]
         return dict(sorted(pairs, key=lambda pair: -len(pair[0])))
 
     @cached_property
     def units(self) -> tuple[Level, ...]:
-        """The levels that references cite; empty for a system whose texts are mostly no laws."""
+        """The levels that references cite; empty for a system whose texts are mostly not laws."""
         return tuple(level for level in self.levels if level.unit)
 
     @cached_property
@@ -200,7 +200,7 @@ class LegalSystem:
 
     @cached_property
     def label(self) -> re.Pattern[str]:
-        """The expression for a part's word and number at the start of a line, in either order."""
+        """The pattern for a part's word and number at the start of a line, in either order."""
         forms = "|".join(
             re.escape(form)
             for word in self.by_word
@@ -220,13 +220,13 @@ class LegalSystem:
 
     @cached_property
     def goes_on(self) -> re.Pattern[str]:
-        """The expression for the end of a line whose sentence continues with a reference."""
+        """The pattern for the end of a line whose sentence continues with a reference."""
         return re.compile(
             rf"(?:(?<!\w)(?:{'|'.join(map(re.escape, self.refers))})|,)$", 0 if self.units else re.IGNORECASE
         )
 
     def ordinal(self, words: str) -> int | None:
-        """Return the value of an ordinal in words, 21 for `dvacátá první`; None if the words are no ordinal."""
+        """Return the value of an ordinal in words, 21 for `dvacátá první`; None if the words are not an ordinal."""
         total = None
         for word in words.lower().split():
             stem = max((stem for stem in self.ordinals if word.startswith(stem)), key=len, default=None)
@@ -242,7 +242,7 @@ def _large(word: str) -> str:
 
 @cache
 def systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
-    """Return all systems: ours, and those of a user's folder, which replace ours of the same name."""
+    """Return all legal systems: ours, and those in the user's folder, which replace ours of the same name."""
     own = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
     paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(own).glob("*.toml")) if own else ())]
     named = {path.stem: read_system(path) for path in paths}
@@ -272,19 +272,19 @@ def read_system(path: Path) -> LegalSystem:
         )
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
         raise ToolkitError(
-            f"{path}: no legal system: {error}; law/systems/english.toml shows how one is written"
+            f"{path}: not a legal system: {error}; see law/systems/english.toml for an example"
         ) from error
 
 
 def system_for(language: str) -> LegalSystem:
-    """Return the system of a language; the English one where there is none."""
+    """Return the legal system of a language; the English one if there is none."""
     known = {system.language: system for system in systems()}
     return known.get(language, known["en"])
 
 
 @cache
 def _identifier() -> Any:
-    """Return py3langid's model for the languages of the systems alone."""
+    """Return py3langid's model, limited to the languages of the legal systems."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     known = LanguageIdentifier.from_model_file(MODEL_FILE)
@@ -292,7 +292,7 @@ def _identifier() -> Any:
     return known
 
 
-_FEWEST_WORDS = 2  # one word is a name or a citation, `BGB § 433`
+_FEWEST_WORDS = 2  # a single word is a name or a citation, `BGB § 433`
 
 
 def language_of(text: str) -> str:
@@ -302,26 +302,26 @@ def language_of(text: str) -> str:
         return "en"
     english = sum(not is_content(word) for word in words)
     others = (sum(word in one.glue or word in one.small for word in words) for one in systems() if one.units)
-    # the model takes 0.7 s to load, and most questions are plainly English
+    # loading the model takes 0.7 s, and most questions are plainly English
     return "en" if english > 2 * max(1, *others) else str(_identifier().classify(text)[0])
 
 
 def asked_terms(question: str) -> list[str]:
-    """Return the distinct search terms of a question: its words, and their parts if it is not in English."""
+    """Return the distinct search terms of a question: its words and, if it is not in English, their parts."""
     terms = search_terms(question)
     return sorted({*terms, *(word_parts(question) if language_of(question) != "en" else ())})
 
 
 _NEAR, _LINES = 20_000, 4000
-"""Characters and lines that are examined: stop words and the parts of a law recur throughout it."""
-_LONGEST = 120  # characters of a line that heads a part
-_FEWEST = 2  # such lines that make a text a law
+"""Characters and lines that are examined: stop words and parts of a law occur throughout it."""
+_LONGEST = 120  # most characters of a line that is the heading of a part
+_FEWEST = 2  # fewest such lines that make a text a law
 
 
 def system_of(text: str) -> LegalSystem:
-    """Return the system of a law by the stop words of its language, if its headings also fit that system.
+    """Return the legal system of a law by the stop words of its language, if its headings also fit that system.
 
-    Every other text, a contract in German among them, is read as English texts are: by numbers, letters and capitals.
+    Every other text, including a contract in German, is read like an English text: by numbers, letters and capitals.
     """
     words = Counter(re.findall(r"[^\W\d_]+", text[:_NEAR].lower()))
     glue = {system.name: sum(words[word] for word in system.glue) for system in systems()}

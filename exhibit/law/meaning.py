@@ -1,7 +1,7 @@
 """Reads the meaning of an answer by rules: its words with their polarity, the agent, permissions, figures.
 
-Synonyms are reduced to one word (`meaning.toml`). Each has a sign: negative where the text denies it ("not exclusive",
-"non-exclusive"), zero where that is unclear (words before the denial, an exception).
+Synonyms are reduced to one word (`meaning.toml`). Each word has a sign: negative if the text denies it ("not
+exclusive", "non-exclusive"), zero if that is unclear (words before the denial, an exception).
 """
 
 import re
@@ -81,23 +81,23 @@ _LEAD = re.compile(r"\W*(yes|no)\b(?=\s*(?:[,.;:!–—]|$))", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\W\d_]+(?:'s\b)?|\d+(?:\.\d+)*|[,;:.()–—]")
 _DENIALS = frozenset("not never non without nicht kein keine keinen nie ne pas není nejsou nesmí nie nunca não".split())
 _WIDE = frozenset("no neither nor none nobody".split())
-"""Denials of a subject, whose scope is the rest of the clause; other denials end at the next conjugated verb."""
+"""Denials of a subject, whose scope is the rest of the clause; other denials end at the next finite verb."""
 DENIALS = _DENIALS | _WIDE
 _AUXILIARY = frozenset("is are was were must maybe will has have shall does do".split())
 _BREAKS = frozenset(", ; : . – — ( )".split())
 _OPENERS = frozenset("but except if when where provided even although though while which who and".split())
-"""Words after a comma that begin a clause of their own."""
+"""Words that begin a new clause after a comma."""
 _CLAUSE = frozenset("but except otherwise even although though while if when where".split())
 _MODALS = frozenset({"must", "maybe", "neednot"})
 _MARKS = frozenset({"except", "even", "only", "notonly"})
 _SMALL = frozenset({"before", "after", "below", "all", "both"})
-"""Function words that carry meaning of their own."""
+"""Function words that have a meaning of their own."""
 _BOUNDING = frozenset("above below over under exceed exceeds exceeding more less least most fewer later".split())
 _PREPOSITIONS = frozenset("to with in on during for from by at after before against under within towards while".split())
 FIGURE = "#"
-"""The mark of a figure among the words, so that its neighbours are known."""
+"""The token that stands for a figure among the words, so that its neighbours are known."""
 _PREFIXES = ("non", "un", "in", "im", "ir", "il", "dis")
-_SHORTEST = 4  # letters that a word must keep without its prefix: "until" is no denial of "til"
+_SHORTEST = 4  # letters that must remain without the prefix: "until" is not a denial of "til"
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<![\"“(])\b[A-Z][a-z]{2,}\b")
 _SUBJECT = 3  # words from the start: a party that is named later may not be the subject
 _RELATIVE = frozenset("who which that why whose".split())
@@ -113,11 +113,11 @@ class MeaningWord(NamedTuple):
 
     term: str
     sign: int
-    """1; -1 where the text denies the word; 0 where that is unclear."""
+    """1; -1 if the text denies the word; 0 if that is unclear."""
     segment: int
     """The number of the word's segment between commas and conjunctions."""
     head: bool = False
-    """Whether a denial applies directly: the first word after one, or a word that is itself a denial."""
+    """Whether a denial applies directly: the word is the first after a denial, or is itself a denial."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,9 @@ class Meaning:
 
     lead: Literal["", "yes", "no"]
     tokens: tuple[str, ...]
-    """Every word in order, figures in digits, denials and modal verbs in one form: for texts that are nearly alike."""
+    """Every word in order, with figures in digits and one form for all denials and modal verbs, to compare similar
+    texts.
+    """
     words: tuple[MeaningWord, ...]
     modals: frozenset[str]
     marks: frozenset[str]
@@ -137,11 +139,11 @@ class Meaning:
     parties: tuple[str, ...]
     """The parties that the text names, in order."""
     agent: str
-    """The agent; empty if the rules find none."""
+    """The party that acts; empty if the rules find none."""
 
     @property
     def terms(self) -> frozenset[str]:
-        """The words without their signs, figures left out."""
+        """The words without their signs and without figures."""
         return frozenset(word.term for word in self.words if not word.term.startswith(FIGURE))
 
     @property
@@ -150,7 +152,7 @@ class Meaning:
         return frozenset(word.term for word in self.words if word.head)
 
     def signs(self) -> dict[str, int]:
-        """Return the sign of each word that has one sign only."""
+        """Return the sign of each word that has only one sign."""
         found: dict[str, set[int]] = {}
         for word in self.words:
             found.setdefault(word.term, set()).add(word.sign)
@@ -158,7 +160,7 @@ class Meaning:
 
 
 def _row(name: str) -> list[str]:
-    """Return the words of a list."""
+    """Return the words of a list in `meaning.toml`."""
     return str(_LISTS[name]).split()
 
 
@@ -209,7 +211,7 @@ def small_contrasts() -> tuple[frozenset[str], ...]:
 
 @lru_cache(maxsize=65536)
 def canonical(word: str) -> tuple[str, int]:
-    """Return the canonical word of a word and its sign, -1 if the word is a negation of it."""
+    """Return the canonical form of a word and its sign: -1 if the word negates the canonical form."""
     listed = _lexicon()
     plain = word.removesuffix("'s").removesuffix("'")
     if plain in listed:
@@ -220,11 +222,11 @@ def canonical(word: str) -> tuple[str, int]:
 
 
 def is_party(term: str) -> bool:
-    """Return whether a word names a party, which can act."""
+    """Return whether a word names a party."""
     return term in _parties()
 
 
-@lru_cache(maxsize=2048)  # an expected answer is read at every answer to its question
+@lru_cache(maxsize=2048)  # an expected answer is compared with every answer to its question
 def read_meaning(text: str) -> Meaning:
     """Return the meaning of a text."""
     typed = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
@@ -259,7 +261,8 @@ def _words(tokens: list[str]) -> list[MeaningWord]:
         following = tokens[number + 1] if number + 1 < len(tokens) else ""
         scope.enter(token, following)
         if token in _DENIALS or token in _WIDE:
-            if scope.sign == 1 and token not in ("non", "without"):  # the polarity of the words before it is unclear
+            # the polarity of the words before the denial is unclear
+            if scope.sign == 1 and token not in ("non", "without"):
                 words = [word._replace(sign=0) if word.segment == scope.segment else word for word in words]
             scope.deny(token)
         elif token[0].isdigit():
@@ -267,7 +270,7 @@ def _words(tokens: list[str]) -> list[MeaningWord]:
         elif token[0].isalpha() and token not in _MODALS | _MARKS and carries_meaning(token):
             if _belongs_to_figure(tokens, number):
                 continue
-            term, own = _signed(token, known)
+            term, own = _sign_word(token, known)
             head = own < 0 or (scope.sign < 0 and not scope.seen)
             words.append(MeaningWord(term, own * scope.sign if not scope.open else 0, scope.segment, head))
             scope.pass_word()
@@ -275,7 +278,7 @@ def _words(tokens: list[str]) -> list[MeaningWord]:
 
 
 def _belongs_to_figure(tokens: list[str], number: int) -> bool:
-    """Return whether a word is the unit of a figure, its sign or its bound."""
+    """Return whether a word is the unit, the sign or the bound of a figure."""
     token = tokens[number]
     before = [one for one in tokens[max(0, number - 2) : number] if one not in KINDS]
     if token.removesuffix("s") in UNITS and before and before[-1][0].isdigit():
@@ -284,14 +287,14 @@ def _belongs_to_figure(tokens: list[str], number: int) -> bool:
 
 
 class _Scope:
-    """The scope of a denial during reading: the sign of the next word, and its segment."""
+    """The scope of a denial while words are read: the sign of the next word, and its segment."""
 
     def __init__(self) -> None:
         self.sign, self.seen, self.segment = 1, 0, 0
         self.open = self._exception = self._wide = self._short = self._joined = self._once = False
 
     def enter(self, token: str, following: str) -> None:
-        """Process a token: the start of a clause ends a denial, and so does a verb after the denied words."""
+        """Process a token: a new clause ends a denial, and so does a verb after the denied words."""
         comma = token == "," and (following in _OPENERS or self._short)
         if token in (".", ";", ":") or comma or token in _CLAUSE:
             self.sign, self.seen, self._wide, self._short = 1, 0, False, False
@@ -314,19 +317,19 @@ class _Scope:
 
     def deny(self, token: str) -> None:
         """Reverse the sign; "neither … nor" is one denial."""
-        again = token == "nor" or (self._joined and self.seen)  # "does not know and could not know"
+        again = token == "nor" or (self._joined and self.seen)  # a second denial in "does not know and could not know"
         if not (again and self.sign < 0):
             self.sign, self.seen, self.open, self._joined = -self.sign, 0, self._exception, False
             self._wide, self._short, self._once = token in _WIDE, token == "without", token == "non"
 
 
 def carries_meaning(token: str) -> bool:
-    """Return whether a word, as it is written, carries meaning."""
+    """Return whether a word, as it is written, has a meaning of its own."""
     plain = token.removesuffix("'s")
     return plain in _lexicon() or is_content(plain) or plain in _SMALL
 
 
-def _signed(token: str, known: set[str]) -> tuple[str, int]:
+def _sign_word(token: str, known: set[str]) -> tuple[str, int]:
     """Return a word and its sign; a negative prefix is removed and reverses the sign."""
     term, sign = canonical(token)
     if token in _lexicon():
@@ -340,7 +343,7 @@ def _signed(token: str, known: set[str]) -> tuple[str, int]:
 
 
 def _agent(tokens: list[str], plain: str) -> str:
-    """Return the agent: the party after "by", else the first party; for a receiver, the party after "from"."""
+    """Return the acting party: the party after "by", else the first party; for a receiver, the party after "from"."""
     named = [canonical(token)[0] for token in tokens]
     for match in _TO_AGENT.finditer(plain):
         term = next((one for word in match.groups() if word and is_party(one := canonical(word)[0])), "")
@@ -354,11 +357,11 @@ def _agent(tokens: list[str], plain: str) -> str:
 
 
 def _subject(tokens: list[str], named: list[str]) -> str:
-    """Return the first party as the subject of the first clause; empty if that clause names none."""
+    """Return the first party if it is the subject of the first clause; else empty."""
     inside = seen = False
     for number, term in enumerate(named):
         if seen and tokens[number] in (".", ";"):
-            break  # the first clause names a party, which does not act
+            break  # the first clause names a party that does not act
         ends = tokens[number] in (".", ";") or (
             tokens[number] == "," and tokens[number + 1 : number + 2] not in (["or"], ["and"])
         )

@@ -1,4 +1,4 @@
-"""Normalises the names of rules, guides and files, so that two names can be compared."""
+"""Normalises the names of rules, guides and files for comparison."""
 
 import re
 import unicodedata
@@ -12,12 +12,12 @@ from urllib.parse import unquote
 from exhibit.law.language import replace_typography, systems, word_runs
 
 ENDINGS = "pdf|txt|json|html?|md|docx?"
-"""The file name extensions of documents, as a part of a regular expression."""
+"""The extensions of document files, as a part of a regular expression."""
 _ENDING = re.compile(rf"\.(?:{ENDINGS})\s*$", re.IGNORECASE)
 
 _ANY_ENDING = re.compile(r"(?<=.)\.[a-z][a-z0-9]{1,4}$")
-"""Any ending in small letters; `v1.2` has none."""
-_MOST_ENCODED = 3  # levels of percent-encoding: a name in a URL inside another URL
+"""Any extension in lower case; `v1.2` has none."""
+_MOST_ENCODED = 3  # levels of percent-encoding, for a name in a URL inside another URL
 
 _LETTERED = re.compile(r"\b((?i:part|direction|ymarfer|pd) ?\d+) ([A-Z]{1,2}\d?)\b")
 _DROPPED = re.compile(r"['’‘`\u0300-\u036f]")
@@ -26,7 +26,9 @@ _APART = re.compile(r"[^a-z0-9]+")
 
 @lru_cache(maxsize=1 << 16)
 def plain(name: str) -> str:
-    """Return a name in lower case with single spaces, without accents and punctuation, abbreviations spelt out."""
+    """Return a name in lower case with single spaces, without accents and punctuation, and with abbreviations spelt
+    out.
+    """
     # the rules' own headings print "PRACTICE DIRECTION 34 A" for 34A
     text = unicodedata.normalize("NFKD", _LETTERED.sub(r"\1\2", name)).casefold()
     text = _APART.sub(" ", _DROPPED.sub("", text).replace("&", " and ")).strip()
@@ -36,12 +38,14 @@ def plain(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def letters(text: str) -> str:
-    """Return only the letters and digits in lower case, which line breaks, dashes and hyphenation do not change."""
+    """Return only the letters and digits in lower case, which are independent of line breaks, dashes and
+    hyphenation.
+    """
     return _APART.sub("", unicodedata.normalize("NFKD", text.replace("&", "and")).casefold())
 
 
 def without_ending(name: str) -> str:
-    """Return a file's name without `.pdf` and the like."""
+    """Return a file's name without its extension, such as `.pdf`."""
     return _ENDING.sub("", name.strip())
 
 
@@ -49,7 +53,7 @@ def file_key(name: str) -> str:
     """Return a file's name without extension, case, spaces, punctuation and accents, which renaming may change."""
     text = unicodedata.normalize("NFKD", without_ending(name)).casefold()
     key = _APART.sub("", text)
-    # a name in another script has no such letters: it is compared by its own
+    # a name in another script has no such letters: compare it unchanged
     return "".join(word_runs(text)) if key.isdigit() or not key else key
 
 
@@ -61,7 +65,7 @@ _PAGED = re.compile(
 
 
 def split_page(cited: str) -> tuple[str, int | None]:
-    """Return a file's name and the page that is cited with it: `nda.pdf, p. 3`, `[nda.pdf#page=3]`."""
+    """Return a file's name and the page that is cited with it, as in `nda.pdf, p. 3` or `[nda.pdf#page=3]`."""
     match = _PAGED.fullmatch(cited.strip())
     return (match["name"].strip(" []"), int(match["page"])) if match else (cited, None)
 
@@ -81,12 +85,12 @@ class FileNames:
                         same.append(file)
 
     def find(self, name: str) -> str | None:
-        """Return the file that a name means; None if it means no file, or several equally well."""
+        """Return the file that a name refers to; None if there is no such file, or several equally good ones."""
         meant = self.find_all(name)
         return meant[0] if len(meant) == 1 else None
 
     def find_all(self, name: str) -> list[str]:
-        """Return the files that a name may mean: one by the strictest comparison that decides, else all candidates."""
+        """Return the files that a name may refer to: one if a comparison is decisive, else all candidates."""
         several: list[str] = []
         for level, spelling in zip(self._levels, _spellings(name), strict=False):
             files = level.get(spelling, []) if spelling else []
@@ -97,7 +101,7 @@ class FileNames:
 
 
 def _spellings(name: str) -> Iterator[str]:
-    """Yield the forms of a file's name for comparison, the strictest first."""
+    """Yield the forms of a file's name to compare, the strictest first."""
     yield name
     written = unicodedata.normalize("NFC", name).strip()
     yield written
@@ -105,7 +109,7 @@ def _spellings(name: str) -> Iterator[str]:
     last = re.split(r"[/\\]", path.rstrip("/\\"))[-1]
     yield last + mark + rest
     for bare in (last + mark + rest, last):
-        plain_name = _decoded(bare)
+        plain_name = _decode_name(bare)
         yield plain_name
         without = _ANY_ENDING.sub("", plain_name)
         yield without if _ANY_ENDING.search(without) else plain_name  # X.docx.pdf is a print of X.docx
@@ -114,7 +118,7 @@ def _spellings(name: str) -> Iterator[str]:
         yield without.strip()
 
 
-def _decoded(name: str) -> str:
+def _decode_name(name: str) -> str:
     for _ in range(_MOST_ENCODED):
         name = unquote(name)
     return unicodedata.normalize("NFC", name.casefold()).strip()
@@ -126,26 +130,26 @@ INITIALS = tuple("LLC LLP LP plc".split())
 SHORT_INITIALS = tuple("AG BV NA NV SA Ltda".split())
 MIXED = tuple("GmbH ApS AB".split())
 BESIDE = tuple("Pte Pty SAS SpA".split())
-"""Legal forms that alone prove no company: Pte and Pty stand before Ltd, SAS is a name and a spa a place."""
+"""Legal forms that alone do not prove a company: Pte and Pty precede Ltd, SAS is also a name, and a spa a place."""
 DOTTED = tuple("L.L.C L.P N.A S.A N.V B.V".split())
 """Variant spellings of legal forms; the last full stop is optional in every form."""
 
 SHOUTED = frozenset(form.lower() for form in (*INITIALS, *SHORT_INITIALS, *BESIDE))
-"""Legal forms that stay in capitals when a name in capitals is converted to title case."""
+"""Legal forms that stay in capitals when a name is converted to title case."""
 STOPPED = frozenset(form.lower() for form in (*ABBREVIATED, *INITIALS, *BESIDE[:2]))
 """Legal forms that end with a full stop, which need not end a sentence."""
 
 _FORMS = (*ABBREVIATED, *SPELT, *INITIALS, *SHORT_INITIALS, *MIXED, *DOTTED)
 FORM = rf"(?:{'|'.join(re.escape(form) for word in _FORMS for form in (word, word.upper()))})\b\.?"
-"""A legal form after a name, as part of a longer, case-sensitive expression."""
+"""The pattern for a legal form after a name, to use in a longer, case-sensitive pattern."""
 
-# AG, NA and SA without their dots may letter an exhibit or a column: they end no name by themselves
+# AG, NA and SA without their dots may be letters of an exhibit or a column: alone they do not end a name
 _ENDINGS = (*ABBREVIATED, *SPELT, *INITIALS, "GmbH", *DOTTED)
 
 
 @cache
 def _ending() -> re.Pattern[str]:
-    """Return the expression for a legal form at the end of a line, with those of the legal systems' files."""
+    """Return the pattern for a legal form at the end of a line, including those in the legal systems' files."""
     others = (form for system in systems() for form in system.data.get("companies", "").split())
     dotted = dict.fromkeys(form.rstrip(".") for form in others if "." in form)
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, (*_ENDINGS, *dotted)))})\.?,?$", re.IGNORECASE)
@@ -154,7 +158,7 @@ def _ending() -> re.Pattern[str]:
 _FOLLOWING = re.compile(
     rf"\W*(?:{'|'.join(map(re.escape, (*ABBREVIATED, *INITIALS, *SHORT_INITIALS, *MIXED, *DOTTED)))})\b", re.IGNORECASE
 )
-"""No form that is spelt out: a company may follow the comma of any sentence."""
+"""Legal forms that may follow a comma; not those spelt out, because `company` may follow the comma of any sentence."""
 
 DESCRIBED = re.compile(
     r"(?:,\s*|(?<!\s)\s*)\ban?\s+(?:[\w.]+\s+){1,3}?(?:limited\s+liability\s+|limited\s+|statutory\s+|real\s+estate\s+)?"
@@ -165,12 +169,12 @@ DESCRIBED = re.compile(
 
 
 def ends_in_form(line: str) -> bool:
-    """Return whether a line ends with a legal form of a company, in any case."""
+    """Return whether a line ends with a company's legal form, in any case."""
     return _ending().search(line) is not None
 
 
 def form_follows(text: str, at: int) -> bool:
-    """Return whether a legal form follows a position, in any case: one follows the comma of `Alder, Inc.`."""
+    """Return whether a legal form follows a position, in any case, as after the comma of `Alder, Inc.`."""
     return _FOLLOWING.match(text, at) is not None
 
 
@@ -179,26 +183,26 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FILE_ENDING = re.compile(rf"\.(?:{ENDINGS})\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"[^\W\d_a-z]")
 _FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")
-"""A word that may have its capital because a sentence or a line begins."""
+"""A word that may have its capital only because it begins a sentence or a line."""
 _NON = re.compile(r"non(?=[a-z]{5})")
 _NEAR = 2
-"""Signs between two words of one name: a full stop or a comma, and a space."""
+"""Most characters between two words of one name: a full stop or a comma, and a space."""
 _FORMAL = frozenset("of and the for in de du e & to a an by".split())
 """Words that an acronym leaves out."""
 
 
 class Word(NamedTuple):
-    """A word of a name in its form for comparison, and its position."""
+    """A word of a name: its form for comparison, and its position."""
 
     term: str
     capital: bool
     start: int
     end: int
     parts: tuple[str, ...] = ()
-    """The parts, ag and projects for `AGProjects`: they are searched for if the whole word is unknown."""
+    """The parts of the word, ag and projects for `AGProjects`: they are searched if the whole word is unknown."""
 
 
-def _unaccented(text: str) -> str:
+def _strip_accents(text: str) -> str:
     """Return a text in lower case without accents."""
     if text.isascii():
         return text.lower()
@@ -207,7 +211,7 @@ def _unaccented(text: str) -> str:
 
 
 def name_words(text: str) -> Iterator[Word]:
-    """Yield the words of a text in order, without their possessive endings."""
+    """Yield the words of a text in order, without possessive endings."""
     for match in _WORD.finditer(text):
         start, end = match.span()
         shapes = _shapes(match[0])
@@ -227,12 +231,12 @@ def name_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 13)
 def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
-    """Return a word's compared form, whether it is written as a name, and its parts; `Nondisclosure` is two words."""
+    """Return a word's form for comparison, whether it is written as a name, and its parts."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
-    parts = tuple(_unaccented(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
-    term = _unaccented(raw)
-    if _NON.match(term):  # "Nondisclosure" is "Non-Disclosure"
+    parts = tuple(_strip_accents(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
+    term = _strip_accents(raw)
+    if _NON.match(term):  # "Nondisclosure" equals "Non-Disclosure"
         upper = raw[0].isupper()
         return ("non", upper, ()), (term[3:], upper, ())
     if not term:
@@ -242,14 +246,14 @@ def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
 
 
 def proper_counts(text: str) -> Counter[str]:
-    """Return how often each word is written as a name: with a capital that no start of a sentence or line explains."""
+    """Return how often each word is written as a name: with a capital that does not begin a sentence or a line."""
     plain = f"\n{replace_typography(text)}"
     fresh, counts = Counter(_FRESH.findall(plain)), Counter[str]()
     for written, count in Counter(_WORD.findall(plain)).items():
         first, _, rest = written.partition("'")
         if _CAPITAL.search(first):
             count -= fresh[written]
-        else:  # "d'Or"
+        else:  # a prefix as in "d'Or"
             written = rest
         for term in name_terms(written) if count > 0 and _CAPITAL.search(written) else ():
             counts[term] += count
@@ -257,7 +261,7 @@ def proper_counts(text: str) -> Counter[str]:
 
 
 def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, Word]]:
-    """Yield the neighbours that are both written as names or figures (`No. 3`), or all when there are no capitals."""
+    """Yield neighbours that are both written as names or figures (`No. 3`); all neighbours if `lower` is set."""
     for first, second in pairwise(row):
         named = all(word.capital or word.term.isdigit() for word in (first, second))
         if (named or lower) and second.start - first.end <= _NEAR:
@@ -265,13 +269,13 @@ def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, W
 
 
 def acronyms(name: str) -> set[str]:
-    """Return the acronyms of a name: `First Nations Health Authority` is fnha; a legal form may be left out."""
+    """Return the acronyms of a name, fnha for `First Nations Health Authority`, with and without its legal form."""
     initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 
 
 def file_words(filename: str) -> tuple[str, tuple[str, ...]]:
-    """Return a file's name without its folder and ending: as one run of letters, and as words."""
+    """Return a file's name without folder and extension: as one run of letters, and as words."""
     stem = _FILE_ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
     spellings: list[str] = []
     for word in name_words(stem.replace("||", " ")):

@@ -11,11 +11,11 @@ _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
 _VALUES = {word: value for value, word in enumerate(_SMALL)} | {word: 10 * value for value, word in enumerate(_TENS, 2)}
 _ONE = rf"(?:{'|'.join(sorted([*_SMALL, *_TENS, 'hundred', *_SCALES], key=len, reverse=True))})"
 SPELT = rf"{_ONE}(?:(?:\s+and\s+|\s+|-\s?){_ONE}){{0,11}}"
-"""A number in words as part of a longer expression that ignores case."""
+"""A pattern for a number in words, to use in a longer pattern that ignores case."""
 
 
 def read_words(text: str) -> int | None:
-    """Return the number that words state; None if they state none, as `hundred thousand and`."""
+    """Return the number that words state; None if they state none, as in `hundred thousand and`."""
     total = current = 0
     for word in re.findall(r"[a-z]+", text.lower()):
         if word == "hundred":
@@ -30,7 +30,7 @@ def read_words(text: str) -> int | None:
 
 
 def write_words(number: int, like: str) -> str:
-    """Return a number in words, in capitals, with `and` and hyphens as in another number's words."""
+    """Return a number in words, with the capitals, `and` and hyphens of another number's words."""
     words = _words(number, " and " if re.search(r"\band\b", like, re.IGNORECASE) else " ")
     if "-" not in like and re.search(rf"(?:{'|'.join(_TENS)})\s+\w", like, re.IGNORECASE):
         words = words.replace("-", " ")
@@ -63,5 +63,5 @@ def _words(number: int, joint: str) -> str:
 
 
 def takes_an(number: int) -> bool:
-    """Return whether `an` stands before a number: eight, eleven, eighteen, eighty, eight hundred."""
+    """Return whether the article before a number is `an`: eight, eleven, eighteen, eighty, eight hundred."""
     return _words(number, " ").startswith(("eight", "eleven"))

@@ -1,4 +1,4 @@
-"""The words of a reply without its form: a frame of JSON, tags, marks that nobody sees, courtesies."""
+"""Removes the form of a reply: JSON around the answer, tags, invisible characters, polite phrases."""
 
 import json
 import re
@@ -14,11 +14,11 @@ _OFFER = re.compile(
     re.I,
 )
 _ANSWERS = ("answer", "response", "result", "output", "text", "content")
-"""Names under which a frame of JSON has the answer, the likeliest first."""
+"""Names of the JSON field that contains the answer, the most likely first."""
 
 
 def plain_reply(text: str) -> str:
-    """Return what a reply says, without its form."""
+    """Return the answer in a reply, without its form."""
     text = _without_frame(text)
     if _TAG.search(text):
         text = without_markup(text)
@@ -29,7 +29,7 @@ def plain_reply(text: str) -> str:
 
 
 def _without_frame(text: str) -> str:
-    """Return the answer in a frame of JSON; the text itself where there is no such frame."""
+    """Return the answer inside a JSON object; the text itself if it is not such an object."""
     if not text.lstrip().startswith("{"):
         return text
     try:

@@ -15,16 +15,16 @@ from exhibit.law.structure.lines import Line, read_opening
 
 _WORD = re.compile(r"[^\W_][\w'’.]*")
 _VOWEL = re.compile(r"(?i)[aeiouy]")
-# Remains of an annotation at the end of a name: an open bracket, the first letter of the next word.
+# The rest of an annotation at the end of a name: an open bracket, the first letter of the next word.
 _CUT = re.compile(r"(?:,\s?\w|(?<![\s\"'“”‘’(\[;,:-])[\s\"'“”‘’(\[;,:-]+)$")
 _SPACES = re.compile(r"\s+")
 _KIND = re.compile(r"(?i)\b(?:agree+ments?|undertaking|deed|contract|requirements)\b")
 _OPENING = re.compile(r"(?im)^[^\S\n]*+this ((?:[^\s.;:“”\"()]+ ){1,12}?(?:agreement|undertaking|deed))\b")
-# `Exhibit (d)(5)`, `Annex III –`, and the article of `An Example of …`.
+# Matches `Exhibit (d)(5)`, `Annex III –`, and the article of `An Example of …`.
 _LABEL = re.compile(
     r"(?i)^\W*(?:an?\s+)?(?:(?:exhibit|annex|attachment|appendix|schedule)\s+[\w()]{1,8}\s*[-–—:.]?\s+)?"
 )
-# The text after the name on its line: brackets, the parties, the mark of a footnote.
+# The text after the title on its line: brackets, the parties, a footnote mark.
 _TAIL = re.compile(r"(?i)(?:(?<!\s)\s*[(\[].*|(?<!\s)\s+(?:between|dated|by and)\b.*|(?<=[a-z])\d+)$")
 _PROSE = re.compile(r"(?i)\s*(?:this|these|in|the parties|whereas|i|we|by|our|your|please|thank|\d+)\b")
 _LETTER = re.compile(r"(?im)^[^\S\n]*+(?:dear\b|(?:ladies and )?gentlemen\b)")
@@ -44,7 +44,7 @@ _BETWEEN = re.compile(
 _JOINED = re.compile(rf"\s+(?P<and>{_AND}){_NAME}")
 _NEXT = re.compile(rf"(?m)(?:[)”\",;\]_\d]\s*\b{_AND}|\)[,;]\s+(?!{_AND})|^\W*{_AND}|^(?=\(\d)){_NUMBER}{_NAME}")
 _HAS_FORM = re.compile(rf"\b{FORM}(?=\W|$)")
-# `… a Delaware corporation (the "Company")`: the text before it is a party.
+# Matches `… a Delaware corporation (the "Company")`: the text before it is a party.
 _ALIAS = re.compile(r"[^“”\"()]{0,260}\([^()“”\"]{0,90}?(?:[“”\"‘'’]|the [A-Z]\w+\))")
 _APART = re.compile(r"\s*(?:[\n,;(]|$|(?:whose|of|having|with|located|an?|as|in)\b)")
 _BODY = re.compile(
@@ -57,7 +57,7 @@ _NO_NAME = re.compile(
     r"(?i)\b(?:agree\w*|confidential\w*|terms|parties|party|whereas|undersigned|consideration|insert|name|"
     r"individuals?)\b"
 )
-# Words that alone name no party.
+# Words that alone do not name a party.
 _ROLES = frozenset(
     """
 a an and the of company client customer vendor supplier contractor recipient discloser provider buyer seller visitor
@@ -105,7 +105,7 @@ _LAW = re.compile(
 )
 _POLICY_LINE = re.compile(r"(?im)^.{0,50}\bprivacy (?:policy|statement|notice)\W*$")
 _POLICY_PROSE = re.compile(r"(?i)(?:this|our|the|your)\b")
-# The kind of a document by its first lines; the first match counts.
+# Patterns for the kind of a document by its first lines; the first match counts.
 _KINDS: dict[str, re.Pattern[str]] = {
     "rules": re.compile(
         r"(?i)\A(?:part \d{1,3} ?[a-z]? ?[-–—:]|(?:.{0,300}\n){0,4}?.{0,20}\bcontents of this part\b|"
@@ -124,17 +124,17 @@ _KINDS: dict[str, re.Pattern[str]] = {
     ),
 }
 _CAPITALS = SHOUTED | _SHORT_CAPITALS
-"""Legal forms, numbers and countries that are capitals in any case."""
+"""Legal forms, numbers and countries that always stay in capitals."""
 
 
 def tidy(name: str) -> str:
-    """Return a name on one line, in title case if the source writes it in capitals."""
+    """Return a name on one line; in title case if the source writes it in capitals."""
     name = _CUT.sub("", _SPACES.sub(" ", name).strip(" ;,"))
     return title_case(name) if name.isupper() else name
 
 
 def title_case(text: str) -> str:
-    """Return words in capitals in title case; function words stay in lower case inside."""
+    """Return words in capitals in title case; function words inside are in lower case."""
 
     def word(match: re.Match[str]) -> str:
         lower = match.group().lower()
@@ -151,7 +151,7 @@ def title_case(text: str) -> str:
 
 # ---------------------------------------------------------------- the first page of a contract
 
-_LINES = 40  # lines of a first page, which contain the title
+_LINES = 40  # lines of a first page that contain the title
 _NEAR = 3000
 """Characters at the start of the text that are examined."""
 
@@ -159,17 +159,18 @@ _NEAR = 3000
 
 
 def kind_of(text: str) -> str:
-    """Return the kind that a document's heading states, `Mutual Non-Disclosure Agreement`; empty without one."""
+    """Return the kind that a document's heading states, `Mutual Non-Disclosure Agreement`; empty if it states none."""
     text = _plain(text)
     lines = [line.strip() for line in text.split("\n")[:_LINES]]
     for before, line in zip(["", *lines], lines, strict=False):
         if len(line) > 160:
-            break  # the text has begun: a later "agreement" is no heading
+            break  # the body has begun: a later "agreement" is not a heading
         if _PROSE.match(line):
             continue
         heading = _TAIL.sub("", _TAIL.sub("", _LABEL.sub("", line))).strip(" .:-–—_")
         if heading and " " not in heading:
-            heading = f"{_LABEL.sub('', before)} {heading}".strip()  # "… AND PERMITTED USE" over "AGREEMENT"
+            # join "… AND PERMITTED USE" with "AGREEMENT" below it
+            heading = f"{_LABEL.sub('', before)} {heading}".strip()
         if _KIND.search(heading) and " " in heading and ":" not in heading:
             return _calm(heading)
     opening = _OPENING.search(text)
@@ -179,7 +180,7 @@ def kind_of(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return the beginning with plain spaces and no ligatures."""
+    """Return the start of a text with plain spaces and without ligatures."""
     return unicodedata.normalize("NFKC", text[:_NEAR])
 
 
@@ -193,10 +194,10 @@ def _calm(heading: str) -> str:
 
 
 def parties_of(text: str) -> list[str]:
-    """Return the parties that the first page names, in its order, without blanks and placeholders."""
+    """Return the parties that the first page names, in order, without blanks and placeholders."""
     text = _plain(text)
     for first in _BETWEEN.finditer(text):
-        # `between A, a Delaware corporation ("A"), and B …` is one paragraph, `BETWEEN:` the head of a list
+        # `between A, a Delaware corporation ("A"), and B …` is one paragraph; `BETWEEN:` begins a list
         paragraph = text.find("\n", first.end() + 60)
         listed = "\n" in text[first.start() : paragraph]
         end = first.start() + 700 if listed or paragraph < 0 else paragraph
@@ -214,7 +215,7 @@ def _names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
     name, at = _name(first, region, listed), first.end()
     joined = _JOINED.match(region, at)
     if joined and name and not _HAS_FORM.search(name) and not joined["and"].isupper():
-        name, at = f"{name} and {joined['name']}", joined.end()  # "Department of Health and Mental Hygiene"
+        name, at = f"{name} and {joined['name']}", joined.end()  # one name: "Department of Health and Mental Hygiene"
         joined = None
     if name:
         yield name
@@ -226,11 +227,11 @@ def _names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
 
 
 def _name(match: re.Match[str], region: str, listed: bool) -> str:
-    """Return the name at a position where a party may stand; empty if there is none."""
+    """Return the party's name at a position; empty if there is none."""
     name: str = match["name"] or ""
     forms = list(_HAS_FORM.finditer(name))
     if forms:
-        name = name[: forms[-1].end()]  # an address may follow
+        name = name[: forms[-1].end()]  # cut an address after the legal form
     words = re.findall(r"[\w'’]+", name.lower())
     if len(name) < 3 or _NO_NAME.search(name) or words[0].isdigit() or all(word in _ROLES for word in words):
         return ""
@@ -245,7 +246,7 @@ def _name(match: re.Match[str], region: str, listed: bool) -> str:
 
 
 def date_of(text: str) -> str:
-    """Return the first full date near the beginning, as it is written; empty when there is none."""
+    """Return the first full date near the start, as it is written; empty if there is none."""
     date = _DATE.search(_plain(text), 0, _NEAR // 3)
     return date[0].replace(" ,", ",") if date else ""
 
@@ -255,7 +256,7 @@ def date_of(text: str) -> str:
 _PROFILE_NEAR = 6000  # characters: two pages, which state the kind of the document and its parties
 _LONGEST_TITLE = 120  # characters: a longer line is a sentence
 _MARGIN = 60
-"""Characters of a full line: after a shorter one, the next line begins a paragraph."""
+"""Characters of a full line: after a shorter line a new paragraph begins."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +271,9 @@ class Profile:
 
 
 def read_profile(document: Document) -> Profile:
-    """Return the title, kind, parties and date; a missing value is empty, a missing title is the file's name."""
+    """Return a document's title, kind, parties and date; a missing value is empty, a missing title is the file's
+    name.
+    """
     edition = read_edition(document.text)
     if edition is not None:
         return Profile(title=edition.title, kind="legislation", date=edition.dated)
@@ -279,7 +282,7 @@ def read_profile(document: Document) -> Profile:
     name = file_title(document.filename)
     kind = _kind(text, document, name)
     title = title_of(text, kind, name)
-    # without roles: the Reseller of a Reseller Agreement is no name
+    # without roles: the Reseller of a Reseller Agreement is not a name
     named = parties_of(text) if kind in AGREED else ()
     parties = tuple(party for party in named if party.casefold() not in title.casefold())
     return Profile(title=title, kind=kind, parties=parties, date=own_date(text, kind))
@@ -340,9 +343,9 @@ def _contract_title(text: str, name: str) -> str:
 
 
 def _first_line(text: str, _: str) -> str:
-    """Return the first line that names a part or a direction, `Part 36 - Offers to settle`."""
+    """Return the first line that names a Part or a practice direction, `Part 36 - Offers to settle`."""
     line = _PART_LINE.search(text[:2000]) or _ANY_LINE.search(text)
-    return _shortened(line[1]) if line else ""
+    return _shorten_line(line[1]) if line else ""
 
 
 def _guide(text: str, _: str) -> str:
@@ -353,18 +356,18 @@ def _guide(text: str, _: str) -> str:
 
 def _law(text: str, _: str) -> str:
     match = _LAW.search(text[:3000])
-    return _shortened(match[0]) if match else _first_line(text, "")
+    return _shorten_line(match[0]) if match else _first_line(text, "")
 
 
 def _policy(text: str, name: str) -> str:
-    """Return `… Privacy Policy`: the line with this title, else the service's name, which is the file's."""
+    """Return `… Privacy Policy`: the line with this title, else the service's name from the file's name."""
     line = _POLICY_LINE.search(text[:600])
     if line and len(line[0].split()) > 2 and not _POLICY_PROSE.match(line[0]):
-        return _shortened(line[0])
+        return _shorten_line(line[0])
     return name if _PRIVACY.search(name) else f"{re.sub(r' ?[0-9]$', '', name)} Privacy Policy"
 
 
-def _shortened(line: str) -> str:
+def _shorten_line(line: str) -> str:
     line = _SPACED.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
     calm = _DIRECTION.sub(lambda match: match[0].upper(), _calm(line))
     return calm if len(calm) <= _LONGEST_TITLE else calm[: calm.rfind(" ", 0, _LONGEST_TITLE)].rstrip(" ,;:-–—")
@@ -385,7 +388,7 @@ _TITLES: dict[str, Callable[[str, str], str]] = {
 def own_date(text: str, kind: str) -> str:
     """Return the document's own date as it is written: the first full date, or the date after `dated`."""
     if kind in {"practice direction", "rules"}:
-        return ""  # the dates in them are those of other laws
+        return ""  # the dates in these documents are dates of other laws
     if kind in {"court guide", "judgment"}:
         month = _MONTHLY.search(text[:800])
         return date_of(text[:800]) or (month[0] if month else "")

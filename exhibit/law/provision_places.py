@@ -1,4 +1,6 @@
-"""Where a provision stands that somebody names: found by the order of the document, else by the lines that begin so."""
+"""Finds a provision in a document by its name: in the tree of sections, else by the lines that begin with its
+number.
+"""
 
 import re
 from collections import Counter
@@ -15,19 +17,19 @@ from exhibit.law.structure.tree import Section
 
 _LABEL = re.compile(r"(?P<word>[^\d]*?)[ \xa0]*(?P<number>[\divxlcIVXLC][\w.\-–]*|[A-Za-z])[\W_]*")
 _OPENING = 0.1
-"""Share of a document in which an exhibit's number is its own, and no schedule: `Exhibit 10.1` above a contract."""
+"""Share of a document, from its start, in which an exhibit's number names the document itself: `Exhibit 10.1`."""
 _RECITALS = 0.5
-"""Share of a document in which its recitals stand."""
+"""Share of a document, from its start, that contains its recitals."""
 
 
 _BARE = ("unit", "article", "", "paragraph", "point")
-"""Sorts whose headings may be numbers alone: `2.01 Rent`."""
+"""Kinds of units whose headings may be only numbers: `2.01 Rent`."""
 _COUNTED = 3
-"""Headings of a sort from which a document is known to write its word."""
+"""Number of headings of a kind that show that a document writes the kind's word in its headings."""
 
 
 class ProvisionPlace(NamedTuple):
-    """Where a provision stands, without the running lines of pages; `whole` where a part of it could not be told."""
+    """The location of a provision, without page furniture; `whole` if the cited part of it was not found."""
 
     spans: tuple[Span, ...]
     whole: bool = False
@@ -41,7 +43,7 @@ class _Labelled:
     forms: frozenset[str]
     bracketed: bool
     attached: bool
-    """Whether it stands in a schedule."""
+    """Whether the section is in a schedule."""
 
 
 class ProvisionIndex:
@@ -52,7 +54,7 @@ class ProvisionIndex:
 
     @classmethod
     def empty(cls, filename: str) -> "ProvisionIndex":
-        """Return the index of a document that is not there: it has no provision."""
+        """Return the index of a missing document, which has no provisions."""
         return cls(Document(filename, ""))
 
     @cached_property
@@ -63,7 +65,7 @@ class ProvisionIndex:
         match = _LABEL.fullmatch(section.label) if section.label else None
         if match:
             word = match["word"].strip(" (\xa0").lower()
-            worded = word or not match["number"][0].isdigit()  # IV alone is a chapter, and no section 4
+            worded = word or not match["number"][0].isdigit()  # IV alone is a chapter, not section 4
             sort = unit_sorts().get(word, unit_sorts().get(f"{word}.", "part" if worded else ""))
             bracketed = section.label.strip().startswith("(")
             yield _Labelled(section, sort, word, number_forms(match["number"]), bracketed, attached)
@@ -72,7 +74,7 @@ class ProvisionIndex:
             yield from self._labelled(child, attached=attached or (section.kind == "schedule" and late))
 
     def find(self, named: NamedProvision) -> list[ProvisionPlace]:
-        """Return the places that a name may mean: several where it is ambiguous, none where it is absent."""
+        """Return the locations that a name may mean: several if it is ambiguous, none if it is absent."""
         first, *below = named.path
         places = [self._within(span, below) for span in self._top(first)]
         return [place for place in places if place.spans]
@@ -87,7 +89,7 @@ class ProvisionIndex:
             same = [one for one in found if one.sort in ("unit", "article")]
         bare = [one for one in found if not one.sort and step.sort in _BARE]
         if not same and sum(one.sort == step.sort for one in self._sections) >= _COUNTED:
-            lined = self._begun(step)  # where articles are headed so, a bare number is a point of a list
+            lined = self._begun(step)  # if articles have a heading with their word, a bare number is a point of a list
             if lined:
                 return lined
         parts = [one for one in found if step.sort in ("paragraph", "point") and one.sort in ("unit", "article")]
@@ -97,7 +99,7 @@ class ProvisionIndex:
         return self._begun(step)
 
     def _begun(self, step: ProvisionStep) -> list[Span]:
-        """Return the stretches whose first line begins with a provision's word and number, or with the number alone."""
+        """Return the ranges whose first line begins with a provision's word and number, or with the number alone."""
         words = "|".join(re.escape(word) for word, sort in unit_sorts().items() if sort == step.sort)
         word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
         lined = self._lines(rf"{word}{re.escape(step.number)}(?![\w]|\.\d)", rf"{word}\d{{1,4}}")
@@ -106,7 +108,9 @@ class ProvisionIndex:
         return lined
 
     def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
-        """Return those that are headed as most are: a treaty annexed to a law says `Artikel 6`, the law `Art 6`."""
+        """Return the sections with the most common word: a treaty annexed to a law says `Artikel 6`, the law `Art
+        6`.
+        """
         if len(found) < 2:
             return found
         often = max(self._words[one.word] for one in found)
@@ -117,7 +121,7 @@ class ProvisionIndex:
         return Counter(one.word for one in self._sections)
 
     def _lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
-        """Return the stretches from a line that begins so to the next that begins alike."""
+        """Return the ranges from each line with this start to the next line with a similar start."""
         text = self.document.text
         limit = int(within * len(text))
         starts = [match.start() for match in re.finditer(rf"(?m)^[ \t#*]*(?:{begins})", text, re.IGNORECASE)]
@@ -128,12 +132,12 @@ class ProvisionIndex:
             heads = [one.section.title.start for one in self._sections if not one.bracketed and one.sort]
             later = [head for head in heads if head > start] + ([following.start()] if following else [])
             spans.append(Span(start, min(later, default=len(text))))
-        # of a table of contents and the text itself, the text has the words
+        # the table of contents and the text both match: the longer range is the text
         longest = max((span.end - span.start for span in spans), default=0)
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
     def _within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
-        """Return the part of a provision that the steps below it lead to; all of it where they lead nowhere."""
+        """Return the part of a provision to which the lower steps lead; the whole provision if they lead nowhere."""
         whole = False
         for step in below:
             part = self._part(span, step)
@@ -165,7 +169,7 @@ class ProvisionIndex:
         return _bracketed(text, span, step.number) or _listed(text, span, step.number)
 
     def _without_furniture(self, span: Span) -> tuple[Span, ...]:
-        """Return a stretch without the running lines of its pages, and without white space at its edges."""
+        """Return a span without page furniture and without white space at its edges."""
         pieces, start = [], span.start
         for line in self.document.furniture:
             if start < line.end and line.start < span.end:
@@ -182,13 +186,13 @@ def _plain(text: str, span: Span, one: Span) -> str:
 
 
 def _own_span(section: Section) -> Span:
-    """Return a section from its heading on: its span may begin with the headings above it."""
+    """Return a section's span from its own heading on, without the headings above it."""
     start = section.title.start if section.span.start <= section.title.start < section.span.end else section.span.start
     return Span(start, section.span.end)
 
 
 def _outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
-    """Return those outside schedules where there are some, of these the highest, of equal headings the longest."""
+    """Return the sections outside schedules if there are any; of these the highest, of equal headings the longest."""
     own = [one for one in found if not one.attached] or list(found)
     highest = min(one.section.level for one in own)
     top = [one for one in own if one.section.level == highest]
@@ -205,7 +209,7 @@ def _length(one: _Labelled) -> int:
 
 
 def _bracketed(text: str, span: Span, number: str) -> Span | None:
-    """Return a part that stands in the line, `(b) any breach; (c) …`, to where the next of its kind begins."""
+    """Return a part inside a line, `(b) any breach; (c) …`, up to the next part of the same kind."""
     start = re.compile(rf"(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)", re.IGNORECASE).search(text, *span)
     if start is None:
         return None
@@ -215,7 +219,7 @@ def _bracketed(text: str, span: Span, number: str) -> Span | None:
 
 
 def _listed(text: str, span: Span, number: str) -> Span | None:
-    """Return a point of a list whose lines begin with their numbers: `2. …` to `3. …`."""
+    """Return a point of a list whose lines begin with numbers: from `2. …` to `3. …`."""
     start = re.compile(rf"(?m)^[ \t]*{re.escape(number)}[.)]\s").search(text, *span)
     if start is None:
         return None

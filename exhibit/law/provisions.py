@@ -1,4 +1,4 @@
-"""Provisions as people name them: `§ 535 Abs. 1 BGB`, `bgb-535`, `Section 8.03(b)`, `Schedule 2, para 3`."""
+"""Reads the names of provisions: `§ 535 Abs. 1 BGB`, `bgb-535`, `Section 8.03(b)`, `Schedule 2, para 3`."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,14 +10,14 @@ from exhibit.law.structure.labels import roman
 from exhibit.schemas.parsing import read_beside
 
 _HEIGHTS = {"schedule": 0, "part": 1, "recital": 2, "article": 2, "unit": 3, "": 3}
-"""How high the units stand; what has no height is part of one: a paragraph, a sentence, a letter."""
+"""The level of each unit; a unit without a level is a part of another: a paragraph, a sentence, a letter."""
 _BELOW = 4  # lower than every unit
 _KINDS = {"schedule": "schedule", "article": "article", "paragraph": "unit", "section": "unit", "clause": "unit"}
-"""The kinds of parts that the legal systems know, as the units of this module."""
+"""The units of this module for each kind of part in the legal systems."""
 _MOST = 60
-"""Of a list or a range of numbers that is longer, the ends alone are taken."""
+"""Most numbers of a list or a range; of a longer one only the ends are read."""
 _LONGEST = 400
-"""Characters: what is longer is no name of a provision."""
+"""Most characters of the name of a provision."""
 
 _NUMBER = r"(?:\d{1,4}[a-z]{0,2}(?:[.\-–]\d{1,4}[a-z]{0,2}){0,4}|[IVXLC]{1,7}|[A-Z]|[a-z]{1,2})(?!\w)[ºª°]?"
 _BRACKETS = r"(?:[ ]?\([0-9A-Za-z]{1,5}\)){0,5}"
@@ -44,10 +44,10 @@ _LAW_BEFORE = re.compile(rf"(?<!\w){_LAW},? $")
 
 
 class ProvisionStep(NamedTuple):
-    """A step on the way to a provision: what sort of unit it is, its word as written, and its number."""
+    """A step of the path to a provision: the kind of unit, its word as written, and its number."""
 
     sort: str
-    """`schedule`, `part`, `recital`, `article`, `unit`, a part below these, or empty where no word tells."""
+    """`schedule`, `part`, `recital`, `article`, `unit`, a lower part, or empty if there is no word."""
     word: str
     number: str
 
@@ -56,22 +56,22 @@ _Path = tuple[ProvisionStep, ...]
 
 
 class NamedProvision(NamedTuple):
-    """A provision by its name: the law or document that is named with it, and the steps that lead to it."""
+    """A provision by its name: the law or document that the name includes, and the steps of the path."""
 
     label: str
-    """As it is written."""
+    """The name as it is written."""
     source: str
     path: tuple[ProvisionStep, ...]
 
     @property
     def has_word(self) -> bool:
-        """Whether a word says that it is a provision: `§ 535`, not `535`."""
+        """Whether a word shows that it is a provision: true for `§ 535`, false for `535`."""
         return any(step.word for step in self.path)
 
 
 @cache
 def unit_sorts() -> dict[str, str]:
-    """Return the words that provisions are called by, in small letters, each with its sort; the longest first."""
+    """Return the words for units in lower case, each with its kind; the longest first."""
     sorts = {word: sort for sort, words in read_beside(__file__)["units"].items() for word in words.split()}
     for system in systems():
         for level in system.levels:
@@ -90,14 +90,15 @@ def _unit() -> re.Pattern[str]:
 
 
 def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
-    """Return the provisions that a short text names, in order; a list or a range of numbers is one for each number.
+    """Return the provisions that a short text names, in order; a list or a range gives one for each number.
 
-    `bare` takes `bgb-535` and `36.14`, too, which have no word that says what they are.
+    Args:
+        bare: also read `bgb-535` and `36.14`, which have no word for the unit.
     """
     if len(text) > _LONGEST:
         return []
     plain = text.replace("\xa0", " ").replace("_", " ").strip()
-    named = list(_worded(plain))
+    named = list(_read_worded(plain))
     if named or not bare:
         return named
     match = _BARE.fullmatch(plain) or _SLUG.fullmatch(plain.replace(":", " "))
@@ -110,10 +111,10 @@ def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
 
 
 def cited_provisions(sentence: str) -> list[NamedProvision]:
-    """Return the provisions that a sentence cites; only an abbreviation right behind or before one names its law."""
+    """Return the provisions that a sentence cites; only an abbreviation directly before or after one names its law."""
     text = sentence.replace("\xa0", " ")
     named = []
-    for one in _grouped(text):
+    for one in _group_steps(text):
         after, before = _LAW_AFTER.match(text, one.end), _LAW_BEFORE.search(text[max(0, one.start - 20) : one.start])
         source = after["law"] if after else before["law"] if before else ""
         named += [NamedProvision(_written(path, source), source, path) for path in one.paths]
@@ -126,8 +127,8 @@ class _Cited(NamedTuple):
     paths: list[tuple[ProvisionStep, ...]]
 
 
-def _worded(text: str) -> Iterator[NamedProvision]:
-    cited = list(_grouped(text))
+def _read_worded(text: str) -> Iterator[NamedProvision]:
+    cited = list(_group_steps(text))
     if not cited:
         return
     before = _source(text[: cited[0].start])
@@ -136,12 +137,12 @@ def _worded(text: str) -> Iterator[NamedProvision]:
     for at, one in enumerate(cited):
         following = cited[at + 1].start if at + 1 < len(cited) else len(text)
         after = _source(text[one.end : following])
-        if before:  # "BGB § 535, GG Art. 5": the law stands before its provision
+        if before:  # "BGB § 535, GG Art. 5": the law is named before its provision
             sources.append(last)
             last = after or last
         else:
             sources.append(after)
-    for at in range(len(sources) - 2, -1, -1):  # "§ 535 und § 536 BGB"
+    for at in range(len(sources) - 2, -1, -1):  # "§ 535 und § 536 BGB": the law is named after the last provision
         sources[at] = sources[at] or sources[at + 1]
     for one, source in zip(cited, sources, strict=True):
         for path in one.paths:
@@ -154,20 +155,22 @@ def _written(path: Sequence[ProvisionStep], source: str) -> str:
 
 
 def _source(gap: str) -> str:
-    """Return the name of a law or document in what stands between provisions."""
+    """Return the name of a law or document in the text between two provisions."""
     words = _GLUE.sub(" ", f" {gap} ").strip()
     return words if re.search(r"\w", words) else ""
 
 
-def _grouped(text: str) -> Iterator[_Cited]:
-    """Yield the provisions of a text, the steps to one place together: `§ 535 Abs. 1`, `para 3 of Schedule 2`."""
+def _group_steps(text: str) -> Iterator[_Cited]:
+    """Yield the provisions of a text; the steps to one place are one provision: `§ 535 Abs. 1`, `para 3 of Schedule
+    2`.
+    """
     open_: _Cited | None = None
     for match in _unit().finditer(text):
         if open_ is not None and match.start() < open_.end:
             continue
         sort = unit_sorts()[match["word"].lower()]
         if match["number"].islower() and match["number"].isalpha() and sort not in ("letter", "point"):
-            continue  # "Section a": no number
+            continue  # "Section a" has no number
         numbers, end = _numbers(text, match, below=sort not in _HEIGHTS)
         paths = [(ProvisionStep(sort, match["word"], number), *inside) for number, inside in numbers]
         gap = text[open_.end : match.start()] if open_ is not None else ""
@@ -187,7 +190,9 @@ def _height(step: ProvisionStep) -> int:
 
 
 def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
-    """Return whether a unit is a step of the citation before it: a part of it, or the larger one that holds it."""
+    """Return whether a unit continues the citation before it: as a part of it, or as the larger unit that contains
+    it.
+    """
     if not _GLUE.fullmatch(gap or " "):
         return False
     inner, outer = _HEIGHTS.get(sort, _BELOW), _height(last)
@@ -197,12 +202,12 @@ def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
 
 
 def _numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list[tuple[str, _Path]], int]:
-    """Return the numbers behind a word with what stands in brackets behind each, and where they end."""
+    """Return the numbers after a word, each with the steps in brackets after it, and the end of the numbers."""
     word, number, end = match["word"].lower(), match["number"], match.end()
     plural = word == "§§" or word in ("ss.", "arts.", "artt.") or (word.endswith("s") and word not in ("abs", "ss"))
     if plural and (ends := re.fullmatch(r"(\d+)[-–](\d+)", number)):
         return [(str(one), ()) for one in _range(int(ends[1]), int(ends[2]))], end
-    plural = plural or below  # "Abs. 1, 3"
+    plural = plural or below  # also for a list such as "Abs. 1, 3"
     numbers = [(number.rstrip("ºª°"), _inside(match["brackets"]))]
     while plural and (mark := _NEXT.match(text, end)) and (more := _LISTED.match(text, mark.end())):
         digits, _, brackets = more[0].partition("(")
@@ -223,7 +228,7 @@ def _inside(brackets: str) -> tuple[ProvisionStep, ...]:
 
 
 def number_forms(number: str) -> frozenset[str]:
-    """Return the spellings that one number may have: `IX` and 9, `8.03` and 8.3, `5º` and 5."""
+    """Return the spellings of one number: `IX` and 9, `8.03` and 8.3, `5º` and 5."""
     plain = number.casefold().strip(" .()º°ª:-–—")
     forms = {plain, re.sub(r"(?<=\.)0+(?=\d)", "", plain)}
     if number.strip(" .()").isupper() and (value := roman(plain)):

@@ -22,10 +22,10 @@ _TIMES = {
     "fortnight": ("hour", 14 * _DAY), "month": ("month", _MONTH), "quarter": ("month", Decimal(3)),
     "year": ("month", Decimal(12)), "decade": ("month", Decimal(120)),
 }  # fmt: skip
-"""Units of time: units of one family are comparable, so that 24 months are two years."""
+"""Units of time, with their factor in a common unit: 24 months are two years."""
 UNITS = frozenset(_TIMES)
 SIGNS = frozenset(_CURRENCIES) | {"percent"}
-"""Units that are written as one word, however the text writes them."""
+"""Units that are written as one word in the normalised text."""
 _FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
 _LABELS = frozenset(
     "section sections s sec clause clauses article articles art paragraph paragraphs para § page pages p pp part "
@@ -51,7 +51,7 @@ _BEFORE = [
 _AFTER = [("at least", re.compile(r"(?:\s\w{1,12}){0,3}\s(?:(?:or|and) (?:more|older|above|over)|upwards?)\b")),
           ("at most", re.compile(r"(?:\s\w{1,12}){0,3}\sor (?:fewer|less|younger|below)\b"))]  # fmt: skip
 _NEAR = 40
-"""Characters before a number in which its bound stands: "not less than the sum of" is 24 long."""
+"""Characters before a number that may contain its bound: "not less than the sum of" has 24."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)*(?![\w])")
 _TOKEN = re.compile(r"[^\W\d_]+|§|\d+(?:\.\d+)*")
 KINDS = {
@@ -78,7 +78,7 @@ _NTH = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b(?=\s(?:day|week|month|year))")
 _CENTS = re.compile(r"\b(\d{1,12}) (usd|eur) and (\d\d?) cents?\b")
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?([ap])\.?\s?m\b\.?")
 _SPELT_ON = re.compile(r"(?<![\w.])(\d{1,12}0{6}) (\d{4,6})(?![\w.])")
-"""Three million five hundred thousand."""
+"""The digits of `three million five hundred thousand` before they are added."""
 _APOSTROPHE = re.compile(r"(?<=\d)['’](?=\d{3})")
 _ORDINAL = re.compile(
     r"\b(?:(twen|thir|for|fif|six|seven|eigh|nine)tieth|(first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|"
@@ -101,11 +101,11 @@ class Quantity(NamedTuple):
     """`money`, `percent`, `time`, `label`, or `count`."""
     value: Decimal | str
     unit: str = ""
-    """The currency, the family of the unit of time with its kind of days, or the label."""
+    """The currency, the unit of time with its kind of days, or the label."""
     bound: str = ""
     """`at least`, `at most`, `more than`, `less than`, or empty."""
     written: str = ""
-    """Its digits as the plain text has them."""
+    """The figure's digits as in the normalised text."""
 
     @property
     def is_place(self) -> bool:
@@ -114,11 +114,11 @@ class Quantity(NamedTuple):
 
     @property
     def dimension(self) -> tuple[str, str]:
-        """The dimension: only figures of one dimension are comparable."""
+        """The kind and unit: only figures with the same ones are comparable."""
         return self.kind, self.unit if self.kind == "label" else ""
 
     def equals(self, other: "Quantity", scale: Decimal = Decimal(1)) -> bool:
-        """Return whether another figure is equal; `scale` is the question's unit of amounts, such as 10**6."""
+        """Return whether another figure is equal; `scale` is the unit of amounts in the question, such as 10**6."""
         if self.kind != other.kind and "count" not in (self.kind, other.kind):
             return False
         if self.kind == other.kind and self.unit != other.unit and self.unit and other.unit:
@@ -128,7 +128,7 @@ class Quantity(NamedTuple):
         return self.value == other.value or self.value * scale == other.value or self.value == other.value * scale
 
     def contradicts_bound(self, other: "Quantity") -> bool:
-        """Return whether one is a lower and the other an upper bound."""
+        """Return whether one figure is a lower and the other an upper bound."""
         sides = [
             {"at least": 1, "more than": 1, "at most": -1, "less than": -1}.get(one.bound, 0) for one in (self, other)
         ]
@@ -144,7 +144,9 @@ class Stated(NamedTuple):
 
 
 def quantities(text: str) -> Stated:
-    """Return the figures of a text with their units; "thirty (30) days" is one, and so is "two million dollars"."""
+    """Return the figures of a text with their units; "thirty (30) days" is one figure, and so is "two million
+    dollars".
+    """
     found = figures(_APOSTROPHE.sub("", text))
     plain = _plain_digits(found.rest)
     tokens = list(_TOKEN.finditer(plain))
@@ -154,7 +156,7 @@ def quantities(text: str) -> Stated:
         following = [one[0] for one in tokens[number + 1 : number + 5]]
         if token[0][0].isdigit():
             if words and token[0] == words[-1]:
-                continue  # thirty (30)
+                continue  # the repetition in "thirty (30)"
             read.append(_quantity(token, words, following, plain))
         elif len(token[0]) == 1 and words and words[-1] in _LABELS - PLACES and token[0] != "s":
             read.append(Quantity("label", token[0], words[-1], written=token[0]))
@@ -183,7 +185,7 @@ def _hours(match: re.Match[str]) -> str:
 
 
 def _quantity(token: re.Match[str], before: list[str], after: list[str], plain: str) -> Quantity:
-    """Return the figure that a number makes with the words around it."""
+    """Return the figure that a number forms with the words around it."""
     digits, value = token[0], _value(token[0])
     bound = _bound(plain, token.start(), token.end())
     if before and before[-1] in _LABELS:
@@ -206,7 +208,7 @@ def _quantity(token: re.Match[str], before: list[str], after: list[str], plain: 
 def _value(digits: str) -> Decimal | str:
     try:
         return Decimal(digits).normalize()
-    except InvalidOperation:  # 9.2.1 is a number of a section
+    except InvalidOperation:  # 9.2.1 is the number of a section
         return digits
 
 

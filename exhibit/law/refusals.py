@@ -1,8 +1,8 @@
 """Detects refusals: replies without an answer, in ordinary words.
 
 A reply is read by its clauses. A clause refuses ("the agreement does not specify a cap", "I cannot find that"), or is
-neutral (an apology, advice, the topics that the documents do cover), or answers. An answer with a partial refusal is an
-answer: "does not specify a cap, so liability is unlimited", "The fee is $5. Not found in the documents."
+neutral (an apology, advice, the topics that the documents do cover), or answers. A reply that answers and also refuses
+is an answer: "does not specify a cap, so liability is unlimited", "The fee is $5. Not found in the documents."
 """
 
 import re
@@ -16,13 +16,13 @@ from exhibit.law.plain_reply import plain_reply
 from exhibit.law.sentences import sentences
 
 _READ = 4000
-"""Characters of a reply that are read: a refusal is in the first sentences, and a longer reply is no refusal."""
+"""Characters of a reply that are read: a refusal is in the first sentences, and a longer reply is an answer."""
 
 Kind = Literal["refusal", "aside", "answer"]
 
 
 class Refusal(NamedTuple):
-    """Whether a reply refuses, and whether the rule is certain."""
+    """Whether a reply is a refusal, and whether that is certain."""
 
     refused: bool
     sure: bool
@@ -40,7 +40,7 @@ _FACTS = (
     "language|discussion|sections?|passages?|documents?|context|specifics|guidance|results?|anything"
 )
 _PLAIN = r"(?:(?!(?:under|of|in|to|by|for|from|with|and|or|that|which|who)\b)[\w'’-]{1,30}\s){0,4}"
-"""Words that may stand before a noun of documents without making something else the subject."""
+"""Words that may precede a noun for documents and keep it the subject."""
 _DOCS = (
     rf"(?:(?:the|this|these|those|any|my|our|your|both|available|provided|retrieved|given)\s{_PLAIN}(?:{_NOUNS})\b"
     rf"(?:,?\s(?:as\s\w{{1,20}}|(?:that\s)?(?:you|i|we)\s(?:was\s|were\s|have\s|had\s)?\w{{1,20}}|provided|given|supplied|retrieved|"
@@ -150,7 +150,7 @@ _YES_NO = re.compile(
 _PERSON = re.compile(r"i\b", re.IGNORECASE)
 _FIGURE = re.compile(r"\d")
 _INSURED = re.compile(r"[\w\s]{0,40}\bpolicy\s(?:does\snot|doesn['’]t)\s(?:cover|provide|include)\b", re.IGNORECASE)
-"""The exclusions of an insurance policy are an answer."""
+"""A sentence on the exclusions of an insurance policy, which is an answer."""
 
 
 def is_refusal(text: str) -> bool:
@@ -159,7 +159,7 @@ def is_refusal(text: str) -> bool:
 
 
 def read_refusal(text: str) -> Refusal:
-    """Return whether a reply is a refusal, and whether the rule is certain: no clause is ambiguous."""
+    """Return whether a reply is a refusal, and whether that is certain: no clause is ambiguous."""
     text = plain_reply(text[:_READ])
     opening = _YES_NO.match(text)
     cited = [bool(rewrite_citations(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in sentences(text)]
@@ -178,7 +178,7 @@ def read_refusal(text: str) -> Refusal:
 
 
 def _decide(clauses: list[tuple[Kind, bool, bool]]) -> Refusal:
-    """Return the decision on all clauses together, each with its kind, a figure or none, a conclusion or none."""
+    """Return the decision for all clauses; each has its kind, and whether it has a figure and a conclusion."""
     kinds = [kind for kind, _, _ in clauses]
     if "refusal" not in kinds:
         return Refusal(refused=False, sure=True)
@@ -188,7 +188,7 @@ def _decide(clauses: list[tuple[Kind, bool, bool]]) -> Refusal:
     if any(figure for _, figure, _ in before) or any(concludes or figure for _, figure, concludes in after):
         return Refusal(refused=False, sure=True)
     if before and clauses[-1][0] == "refusal" and clauses[-1][2]:
-        return Refusal(refused=True, sure=True)  # "…, so I cannot say what it is"
+        return Refusal(refused=True, sure=True)  # a conclusion that refuses: "…, so I cannot say what it is"
     if before:
         return Refusal(refused=False, sure=False)
     return Refusal(refused=True, sure=not after)
@@ -218,6 +218,6 @@ def _kind(piece: str) -> Kind:
 
 @cache
 def _foreign() -> re.Pattern[str]:
-    """Return the expression for refusals in the languages of the legal systems, from their files."""
+    """Return the pattern for refusals in the languages of the legal systems, from their files."""
     phrases = "|".join(phrase for system in systems() for phrase in system.data.get("refusals", ()))
     return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE)

@@ -16,7 +16,7 @@ _PARAGRAPH = re.compile(rf"(?i)\n[^\S\n]*\n\s*|\n(?=[^\S\n]*{_ITEM}\s)")
 _STOP = re.compile(rf"(?P<stop>[.!?…]+[\"'”’)]*)(?P<cites>(?:\s*{CITATION})*)")
 _LAST_WORD = re.compile(r"(?<![\w.&'’/-])[\w.&'’/-]*$")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘„(\[]*([^\W_]+)")
-# Abbreviations that no sentence ends with.
+# Abbreviations that never end a sentence.
 _NEVER = frozenset("mr mrs ms dr prof hon messrs v vs cf e.g i.e eg ie viz al approx".split())
 _STARTERS = frozenset(
     """
@@ -28,7 +28,7 @@ clause article
 _ENUMERATOR = re.compile(r"(?i)\s*\(?(?:\d{1,2}(?:\.\d+)*|[a-z]|[ivxlc]{1,5})\)?")
 _INITIALS = re.compile(r"[a-z](?:\.[a-z])*")
 _CLAUSE_END = re.compile(r"[.;:!?]\s+|\n\s*\n\s*")
-# Abbreviations before a number: "No. 5", "s. 33"; but "No. The term …" is an answer. Short names of months, too.
+# Abbreviations before a number: "No. 5", "s. 33"; but "No. The term …" is an answer. Also abbreviated months.
 _BEFORE_NUMBER = frozenset(
     "no nos s ss sec secs sect r rr reg regs art arts para paras par cl cls ch pt p pp vol".split()
     + "sched ex exh app rule".split()
@@ -40,7 +40,7 @@ _EITHER = STOPPED | _MAY_END
 
 
 def sentences(text: str) -> list[Span]:
-    """Return the sentences in order, without the white space between them; a citation after a full stop is inside."""
+    """Return the sentences in order, without the white space between them; a citation after a full stop is included."""
     spans: list[Span] = []
     start = 0
     for gap in [*_PARAGRAPH.finditer(text), None]:
@@ -68,14 +68,14 @@ def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
         return None  # 3.5, U.S.A
     following = _NEXT_WORD.match(text, match.end(), end)
     word = following.group(1) if following else ""
-    # forty characters hold any abbreviation; a whole document may precede
+    # forty characters are enough for any abbreviation; the text before may be a whole document
     near = max(begin, match.start() - 40)
-    whole = bool(cites) and not word[:1].islower()  # "… Acme Inc. [1] The term": cited, so complete
+    whole = bool(cites) and not word[:1].islower()  # a sentence with a citation is complete: "… Acme Inc. [1] The term"
     stop = word and not whole and match["stop"][0] == "."
     if stop and _goes_on(text[near : match.start()], word, opening=near == begin):
         return None
     if word[:1].islower() and not text.startswith((")", "."), following.end() if following else end):
-        # "… two years. [2] says otherwise": the citation opens the next sentence; "… approx. five" has none
+        # "… two years. [2] says otherwise": the citation begins the next sentence; "… approx. five" has no citation
         return match.end("stop") if cites and cites[0].isspace() else None
     return match.end()
 
@@ -87,7 +87,7 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
     last = _LAST_WORD.findall(before)[0].lower().strip("'’")
     if last in _NEVER:
         return True
-    if last in _numbered() and (last != "no" or word[0].isdigit()):
+    if last in _list_numbered() and (last != "no" or word[0].isdigit()):
         return word[0].isdigit() or len(word) == 1
     if last in _EITHER or _INITIALS.fullmatch(last):
         return word[0].islower() or word.lower() not in _STARTERS
@@ -95,8 +95,8 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
 
 
 @cache
-def _numbered() -> frozenset[str]:
-    """Return the abbreviations before a number, with those of the legal systems: `odst. 1`, `Abs. 1`, `č. 89/2012`."""
+def _list_numbered() -> frozenset[str]:
+    """Return the abbreviations before a number, including the legal systems': `odst. 1`, `Abs. 1`, `č. 89/2012`."""
     forms = (form for system in systems() for forms in system.data.get("below", {}).values() for form in forms.split())
     glue = (form for system in systems() for form in system.refers)
     short = {form[:-1].lower() for form in (*forms, *glue) if form.endswith(".")} - _EITHER
@@ -113,10 +113,10 @@ def _trim(text: str, span: Span) -> Span | None:
 
 
 def tile_clauses(text: str, start: int, end: int, *, least: int, limit: int) -> list[Span]:
-    """Return spans that tile a stretch of a text, cut after sentences and clauses; passages are made of them.
+    """Return spans that tile a range of a text, cut after sentences and clauses.
 
-    Abbreviations are not recognised: a piece shorter than `least` stays with its neighbour.
-    One longer than `limit` is cut.
+    Abbreviations are not recognised: a piece shorter than `least` is joined to its neighbour.
+    A piece longer than `limit` is cut.
     """
     cuts = [start]
     for match in _CLAUSE_END.finditer(text, start, end):

@@ -1,7 +1,7 @@
 """The typed values of a text, with their spans: amounts, periods, dates, percentages and places.
 
 `thirty (30) days` and `30-day` are the same period; `3/14/16` and `14 March 2016` are the same day. A value can be
-written anew in the form that it has in a text: the words, the digits and the unit change together.
+replaced by another in the form that it has in a text: the words, the digits and the unit change together.
 """
 
 import re
@@ -81,11 +81,13 @@ GROUPS = {
         "Italy|Japan|Luxembourg|New Zealand|Norway|Poland|Portugal|Scotland|Singapore|Spain|Sweden|Switzerland|Taiwan"
     ).split("|"),
 }
-"""Places that can stand for each other in a clause on governing law, by what they are."""
+"""Places by kind; places of one kind can replace each other in a clause on governing law."""
 _PLACES = {name: group for group, names in GROUPS.items() for name in names}
 _NAMES = "|".join(name.replace(" ", r"\s{1,3}") for name in sorted(_PLACES, key=len, reverse=True))
 _PLACE = re.compile(rf"(?=[A-Z])(?<!\w)(?:{_NAMES}|{_NAMES.upper().replace(chr(92) + 'S', chr(92) + 's')})(?!\w)")
-"""In small letters `china` is no place; and ignoring case would take three times as long."""
+"""The pattern for places is case-sensitive: `china` is not a place, and ignoring case would take three times as
+long.
+"""
 
 
 _LONGEST_WORD = 12  # characters of a number in words, with a space: `seventeen `
@@ -94,7 +96,7 @@ _WORD_BEFORE = re.compile(rf"\b{SPELT}\s+$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Value:
-    """A value at a place of a text; two values are the same when kind and key are."""
+    """A value at a span of a text; two values are equal if kind and key are equal."""
 
     kind: ValueKind
     key: str
@@ -111,7 +113,7 @@ class Value:
 
 
 def find_values(text: str) -> list[Value]:
-    """Return the values of a text in order; of two that overlap the longer one."""
+    """Return the values of a text in order; of two overlapping values the longer one."""
     values: list[Value] = []
     for kind, pattern in _PATTERNS.items():
         for start, end in _windows(text, kind):
@@ -125,7 +127,7 @@ def find_values(text: str) -> list[Value]:
 
 
 def _windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
-    """Yield the stretches around the words that a value of this kind has: a number alone is slow to look for."""
+    """Yield the ranges around words that a value of this kind contains: searching for numbers alone is slow."""
     anchor = _ANCHORS.get(kind)
     if anchor is None:
         yield 0, len(text)
@@ -162,7 +164,7 @@ def _first(match: re.Match[str], *names: str) -> str:
     return next((match[name] for name in names if match[name]), "")
 
 
-def _stated(words: str, digits: str) -> Decimal | None:
+def _read_stated_number(words: str, digits: str) -> Decimal | None:
     """Return the number that words and digits state; None if they differ."""
     spelt = read_words(words) if words else None
     if digits and spelt is not None and Decimal(spelt) != _decimal(digits):
@@ -175,10 +177,10 @@ def _made(kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit
 
 
 def _read_period(match: re.Match[str]) -> Value | None:
-    number = _stated(_first(match, "words", "spelt"), _first(match, "both", "digits"))
+    number = _read_stated_number(_first(match, "words", "spelt"), _first(match, "both", "digits"))
     before = match.string[max(0, match.start() - _LONGEST_WORD) : match.start()]
     if number is None or (match["digits"] and _WORD_BEFORE.search(before)):
-        return None  # "sixty 60 days" is a slip of the pen, and no rule mends it
+        return None  # "sixty 60 days" is a drafting error that no rule can resolve
     base, factor = _UNITS[match["unit"].lower()]
     return _made("period", match, f"{_plain(number * factor)} {base}", number, match["unit"].lower())
 
@@ -191,7 +193,7 @@ def _read_amount(match: re.Match[str]) -> Value | None:
     if match["words"]:
         if read_words(match["words"]) != number or not match["close"]:
             return None
-    elif match["close"]:  # the bracket is not the amount's own
+    elif match["close"]:  # the closing bracket does not belong to the amount
         match = _PATTERNS["amount"].match(match.string, match.start(), match.start("close")) or match
     sign = _first(match, "sign", "unit2").upper()
     currency = next((code for name, code in _CURRENCIES.items() if name.upper() == sign), "USD")
@@ -199,7 +201,7 @@ def _read_amount(match: re.Match[str]) -> Value | None:
 
 
 def _read_percentage(match: re.Match[str]) -> Value | None:
-    number = _stated(
+    number = _read_stated_number(
         _first(match, "words", "words2", "words3", "words4"), _first(match, "both", "both2", "both4", "digits")
     )
     return None if number is None else _made("percentage", match, _plain(number), number)
@@ -237,7 +239,7 @@ _PATTERNS: dict[ValueKind, re.Pattern[str]] = {
     "amount": _AMOUNT, "percentage": _PERCENTAGE, "date": _DATE, "period": _PERIOD, "place": _PLACE,
 }  # fmt: skip
 _BEFORE, _BEHIND = 120, 60
-"""Characters before and behind a unit or a sign that its number and bracket take at most."""
+"""Most characters before and after a unit or a sign that its number and bracket take."""
 _ANCHORS: dict[ValueKind, re.Pattern[str]] = {
     "amount": re.compile(r"(?=[$€£UEGD])(?:[$€£]|USD|EUR|GBP|dollars|euros)", re.IGNORECASE),
     "percentage": re.compile(r"%|per\s?cent", re.IGNORECASE),
@@ -253,9 +255,10 @@ _READERS: dict[ValueKind, Callable[[re.Match[str]], Value | None]] = {
 
 
 def write_value(value: Value, number: Decimal | None = None, *, name: str = "", plural: bool | None = None) -> str:
-    """Return a value's text with another number, day (as an ordinal) or place in it, everything else as it was.
+    """Return a value's text with another number, day (as an ordinal) or place in it; all other characters stay.
 
-    `plural` says whether the unit of a period is written in the plural; without it the unit stays as it is.
+    Args:
+        plural: whether the unit of a period is written in the plural; if None, the unit does not change.
     """
     if value.kind == "place":
         return name.upper() if value.text.isupper() else name
@@ -274,11 +277,11 @@ def write_value(value: Value, number: Decimal | None = None, *, name: str = "", 
             parts[group] = write_digits(number / factor, text)
     if plural is not None and value.kind == "period":
         end = match.end("unit")
-        written = _replaced(match, parts)
+        written = _replace_parts(match, parts)
         tail = len(value.text) - end
         kept = written[: len(written) - tail]
         return kept + ("" if not plural else "S" if match["unit"].isupper() else "s")
-    return _replaced(match, parts)
+    return _replace_parts(match, parts)
 
 
 def _scale_of(match: re.Match[str]) -> str:
@@ -286,7 +289,7 @@ def _scale_of(match: re.Match[str]) -> str:
     return groups.get("scale") or groups.get("scale2") or ""
 
 
-def _replaced(match: re.Match[str], parts: dict[str, str]) -> str:
+def _replace_parts(match: re.Match[str], parts: dict[str, str]) -> str:
     text = match[0]
     for group in sorted(parts, key=match.start, reverse=True):
         start, end = match.start(group) - match.start(), match.end(group) - match.start()
@@ -295,7 +298,7 @@ def _replaced(match: re.Match[str], parts: dict[str, str]) -> str:
 
 
 def write_digits(number: Decimal, like: str) -> str:
-    """Return a number in digits, with as many decimals and with commas as another has."""
+    """Return a number in digits, with the number of decimals and the commas of another number."""
     decimals = len(like.partition(".")[2])
     return f"{number:{',' if ',' in like or number >= 10_000 else ''}.{decimals}f}"
 
@@ -319,7 +322,7 @@ def _write_date(match: re.Match[str], day: date) -> str:
         numbers = (day.day, day.month) if european else (day.month, day.day)
         for group, number in zip(("first", "second"), numbers, strict=True):
             parts[group] = f"{number:02d}" if match[group][0] == "0" else str(number)
-    return _replaced(match, parts)
+    return _replace_parts(match, parts)
 
 
 def _month_like(text: str, month: int) -> str:

@@ -1,4 +1,4 @@
-"""Tells whether a question asks for a yes or a no, and whether a clause denies or restricts something."""
+"""Decides whether a question asks for a yes or a no, and whether a clause denies or restricts something."""
 
 import re
 
@@ -19,7 +19,7 @@ _DENIES = re.compile(
     re.IGNORECASE,
 )
 _LONGEST = 2_000
-"""Characters of a question that are looked at: a longer text is no question."""
+"""Most characters of a question that are read: a longer text is not a question."""
 
 
 def asks_yes_or_no(question: str) -> bool:

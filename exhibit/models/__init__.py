@@ -1,1 +1,1 @@
-"""Language models, embedders and rerankers; one file each, loaded by its name."""
+"""Language models, embedders and rerankers: one file each, loaded by its name."""

@@ -1,4 +1,4 @@
-"""Requests to a server with OpenAI's protocol, or Azure's; no error shows the key."""
+"""Sends requests to a server with OpenAI's protocol, or Azure's; no error shows the key."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import httpx
 
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.http import HttpClient
-from exhibit.storage.http_policy import STREAMED, Deadline, HttpError, Secrets, read_events
+from exhibit.storage.http_policy import STREAMED, Deadline, HttpError, LateError, Secrets, read_events
 
 _OPENAI = "https://api.openai.com/v1"
 _REFUSED = (401, 403)  # HTTP statuses whose replies quote the key
@@ -38,7 +38,7 @@ class Endpoint:
 
     def post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         """Send JSON and return the JSON object of the reply, or raise HttpError."""
-        with self._explained():
+        with self._explain_errors():
             deadline = Deadline(self._timeout)
             with self._client.send("POST", self._url(path, body), body, deadline=deadline) as response:
                 response.check()
@@ -49,13 +49,13 @@ class Endpoint:
                 reply = None
             if not isinstance(reply, dict):
                 what = "nothing" if not data.strip() else "something that is not JSON"
-                raise HttpError(f"the server sent {what}; is OPENAI_BASE_URL right?", transient=True)
+                raise HttpError(f"the server sent {what}; check OPENAI_BASE_URL", transient=True)
             return reply
 
     def stream(self, body: Mapping[str, object], heard: Callable[[str], object]) -> dict[str, Any]:
         """Request a chat completion as a stream, pass each piece to `heard`, and return the reply as `post` does."""
         text, reason, usage = "", None, None
-        with self._explained():
+        with self._explain_errors():
             asked, deadline = {**body, "stream": True}, Deadline(self._timeout)
             with self._client.send("POST", self._url("chat/completions", body), asked, deadline=deadline) as response:
                 response.check()
@@ -71,7 +71,7 @@ class Endpoint:
                         text += piece
                         heard(self.scrub(piece))
             if reason is None:
-                raise HttpError(f"no reply: it broke off after {len(text)} characters", transient=True)
+                raise HttpError(f"no reply: the stream ended after {len(text)} characters", transient=True)
         return {"choices": [{"message": {"content": text}, "finish_reason": reason}], "usage": usage}
 
     def scrub(self, text: str) -> str:
@@ -89,7 +89,7 @@ class Endpoint:
         return f"{self.address}openai/deployments/{model}/{path}?api-version={quote(self._version)}"
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         """Add to every error the server's address and whether the error is transient."""
         try:
             yield
@@ -99,10 +99,10 @@ class Endpoint:
                 words = f"{words.partition(':')[0]}; check {self._key_name}"
             elif error.status is None and not words.startswith(("no reply", "the server sent")):
                 words = (
-                    f"no reply within {self._timeout:g} s" if words.startswith("no whole") else f"no reply ({words})"
+                    f"no reply within {self._timeout:g} s" if isinstance(error, LateError) else f"no reply ({words})"
                 )
                 error.transient = True
-            # a 429 for lack of credit lasts until the user pays
+            # a 429 for lack of credit is not transient: it lasts until the user pays
             error.transient = error.transient and _error_in(error.body).get("code") != "insufficient_quota"
             error.transient = error.transient or error.status == _CONFLICT
             error.args = (f"{self.address}: {words}",)
@@ -176,11 +176,11 @@ def _address(text: str) -> httpx.URL | None:
 
 
 _MILLION = 1_000_000  # tokens per price
-_ROUNDING = 1e-9  # of money: the rounding error of many small prices is smaller
+_ROUNDING = 1e-9  # in money: the sum of many small rounding errors stays below it
 
 
 class CapError(ServiceError):
-    """A cap on requests or money is reached."""
+    """The cap on requests or on cost is reached."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class Receipt:
 
 
 class Budget:
-    """Counts requests and money for all threads of a run."""
+    """Counts the requests and their cost for all threads of a run."""
 
     def __init__(self, *, max_requests: int | None, max_cost: float | None, prices: Prices) -> None:
         self.prices = prices
@@ -216,7 +216,7 @@ class Budget:
 
     @contextmanager
     def request(self, *, tokens_in: int, tokens_out: int) -> Iterator[Receipt]:
-        """Reserve the worst case of one request while it runs, then book its cost; raise CapError at the cap."""
+        """Reserve the worst case of one request while it runs, then record its cost; raise CapError at the cap."""
         worst = self.prices.cost(tokens_in, tokens_out)
         receipt = Receipt(worst)
         with self._changed:

@@ -1,15 +1,15 @@
 """Builds all-MiniLM-L6-v2 as an ONNX graph from its weights: token ids in, unit vectors out.
 
-Weights with a head make a graph that reads a question and a passage together and outputs their score; with a span head
-it also outputs the odds that the answer is yes, and for each token whether it is inside, begins or ends the quote that
-answers, and the short answer in it.
-The texts of a batch have the same number of tokens, so there is no padding and no mask.
+Weights with a head give a graph that reads a question and a passage together and outputs their score. With a span head
+the graph also outputs the log-odds that the answer is yes, and three numbers for each token: whether it is inside the
+quote that answers, begins it, or ends it; and the same three for the short answer in the quote. The texts of a batch
+have the same number of tokens, so there is no padding and no mask.
 
-In int8, a graph of vectors has a scale per token, and one per column of the weights: processors have instructions for
-this, and it takes half the time. A graph of scores alone keeps the finer blocks with which its confidence was measured.
+In int8, a graph of vectors has one scale per token and one per column of the weights: CPUs have instructions for this,
+and it takes half the time. A graph of scores alone has one scale per block, as when its confidence was calibrated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,40 +24,49 @@ from exhibit.models.network import EPSILON, HEADS, LAYERS, WIDTH
 VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"
 """The names of the graphs' outputs."""
 _BLOCK = 128
-"""Numbers that share a scale, in the weights and, with `accuracy_level` 4, in each token's state.
+"""The count of numbers that share a scale, in the weights and, with `accuracy_level` 4, in each token's state.
 
-One scale for all tokens of a text is a little faster, but cost retrieval a point: a few large numbers set it for all.
+One scale for all tokens of a text is a little faster, but cost a point of recall, since a few large numbers determine
+it.
 """
 _MOST = 100
-"""The largest weight as an integer: the value with which the figures were measured."""
+"""The largest weight as an integer: the figures in bench/results/models.md were measured with this value."""
 _ZERO = 128
-"""The zero point of 8-bit numbers.
-
-The weights are unsigned, too: with signed ones, processors without VNNI add two products in 16 bits and overflow.
-"""
+"""The zero point of unsigned 8-bit numbers."""
 _LEAST_INSIDE = 1e-3
-"""The least sum of shares by which a mean is divided, as in training: a passage without a quote has next to none."""
+"""The least sum of weights that a mean is divided by, as in training: in a passage without a quote the sum is nearly
+0.
+"""
 _CONTRIB = "com.microsoft"
 _OPSET = 20  # the first with Gelu
 _SINGLE = npt.NDArray[np.float32]
+_BYTES = npt.NDArray[np.uint8]
+_PROBED = (WIDTH, 41)
+"""The size of the matrix that is multiplied as a test: its columns fill some kernels, and leave a rest for others."""
+_PROBED_ROWS = (1, 13)
+"""The numbers of states that are multiplied as a test: one state has a kernel of its own."""
 
 
 def build_graph(
-    weights: dict[str, _SINGLE], *, precision: str, samples: Sequence[Sequence[int]] = ()
+    weights: dict[str, _SINGLE], *, precision: str, samples: Sequence[Sequence[int]] = (), signed: bool = False
 ) -> onnx.ModelProto:
     """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm.
 
-    Weights with a head have a second input, which marks the passage's tokens, and a score in place of the norm; weights
-    with a span head also output the odds of a yes, and numbers for each token.
-    `samples` are token ids of typical texts: with them, int8 has a scale per token, without them, one per block.
+    Weights with a head have a second input, which marks the passage's tokens, and a score in place of the norm. Weights
+    with a span head also output the log-odds of a yes, and numbers for each token. `samples` are the token ids of
+    typical texts: with them, int8 has one scale per token; without them, one per block.
+    `signed` stores weights that have a scale per column as signed integers: see `has_exact_signed_products`.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
     rows = precision == "int8" and samples and (reads or not judges)
-    graph = _Graph(weights, precision, read_peaks(weights, samples) if rows else {})
+    graph = _Graph(weights, precision, read_peaks(weights, samples) if rows else {}, signed=signed)
     state = _encode(graph, pairs=judges)
     if precision == "fp16":  # means and norms over so many numbers need more precision
         state = graph.add("Cast", state, to=TensorProto.FLOAT)
-    mean = graph.add("ReduceMean", state, graph.integers(1), keepdims=0)
+    # the texts side by side as one wide row for each token: onnxruntime then adds up a text's states as if it ran alone
+    wide = graph.add("Reshape", graph.add("Transpose", state, perm=[1, 0, 2]), graph.integers(0, -1))
+    mean = graph.add("ReduceMean", wide, graph.integers(0), keepdims=0)
+    mean = graph.add("Reshape", mean, graph.integers(-1, WIDTH))
     if judges:
         both = graph.add("Concat", graph.add("Gather", state, graph.scalar(0), axis=1), mean, axis=-1)
         graph.head(both, "head", SCORES)
@@ -86,7 +95,7 @@ def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
 
 
 def _quoted(graph: "_Graph", state: str) -> str:
-    """Return the first token's state, and the mean of the passage's states by how likely each is quoted."""
+    """Return the first token's state, and the mean of the passage's states, weighted by their odds of being quoted."""
     inside = graph.add("Sigmoid", graph.add("Slice", TOKENS, *map(graph.integers, (0, 1, 2))))
     passage = graph.add("Unsqueeze", graph.add("Cast", "types", to=TensorProto.FLOAT), graph.integers(2))
     share = graph.add("Mul", inside, passage)
@@ -144,10 +153,12 @@ def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
 class _Graph:
     """The nodes and constants of a graph under construction, each named by its number."""
 
-    def __init__(self, weights: dict[str, _SINGLE], precision: str, peaks: Mapping[str, _SINGLE]) -> None:
-        self.weights, self._precision, self.peaks = weights, precision, peaks
+    def __init__(
+        self, weights: dict[str, _SINGLE], precision: str, peaks: Mapping[str, _SINGLE], *, signed: bool = False
+    ) -> None:
+        self.weights, self._precision, self.peaks, self._signed = weights, precision, peaks, signed
         self.given: dict[str, str] = {}
-        """The state that goes into each product."""
+        """The input of each product, by the product's name."""
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
 
@@ -182,7 +193,7 @@ class _Graph:
         return self.constant(self.weights[name])
 
     def linear(self, state: str, name: str) -> str:
-        """Add one of the network's products, plus its bias."""
+        """Add the product with one of the network's weights, and its bias."""
         self.given[name] = state
         if name in self.peaks:
             product = self.row_product(state, self.weights[f"{name}.weight"], name)
@@ -212,7 +223,7 @@ class _Graph:
         return self.add("Add", product, self.constant(bias))
 
     def row_product(self, state: str, weight: _SINGLE, name: str) -> str:
-        """Add an integer product: a scale for each token of the state, and one for each column of the matrix."""
+        """Add an integer product, with one scale for each token of the state and one for each column of the matrix."""
         shares = balance(self.peaks[name], weight)
         matrix = (weight * shares).T
         scales = np.abs(matrix).max(axis=0) / np.float32(_MOST)
@@ -221,20 +232,25 @@ class _Graph:
         largest = self.add("Max", largest, self.number(1e-6))  # a token of zeros has no scale
         zero, one = self.constant(np.array(_ZERO, np.uint8)), self.number(1)
         scaled = self.add("Mul", state, self.add("Div", self.number(_ZERO - 1), largest))
-        product = self.add(
+        whole = self.add("QuantizeLinear", scaled, one, zero)
+        return self.add("Mul", self.integer_product(whole, np.rint(matrix / scales), scales), largest)
+
+    def integer_product(self, state: str, matrix: _SINGLE, scales: _SINGLE) -> str:
+        """Add the product of an 8-bit state and a matrix of small whole numbers, times the columns' scales."""
+        kind, middle = (np.int8, 0) if self._signed else (np.uint8, _ZERO)
+        return self.add(
             "MatMulIntegerToFloat",
-            self.add("QuantizeLinear", scaled, one, zero),
-            self.constant((np.rint(matrix / scales) + _ZERO).astype(np.uint8)),
+            state,
+            self.constant((matrix + middle).astype(kind)),
             self.number(1 / (_ZERO - 1)),
             self.constant(scales),
-            zero,
-            zero,
+            self.constant(np.array(_ZERO, np.uint8)),
+            self.constant(np.array(middle, kind)),
             domain=_CONTRIB,
         )
-        return self.add("Mul", product, largest)
 
     def head(self, state: str, name: str, output: str) -> None:
-        """Add a product of few rows, which stays in full precision, and make it an output."""
+        """Add a product with few rows in full precision, and make it an output."""
         weight, bias = (self.constant(self.weights[f"{name}.{part}"].T, exact=True) for part in ("weight", "bias"))
         self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
 
@@ -244,12 +260,14 @@ class _Graph:
             "LayerNormalization", state, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=EPSILON
         )
 
-    def model(self, *, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]]) -> onnx.ModelProto:
+    def model(
+        self, *, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]], kind: int = TensorProto.INT64
+    ) -> onnx.ModelProto:
         """Return the graph, checked."""
         graph = helper.make_graph(
             self._nodes,
             "all-MiniLM-L6-v2",
-            [helper.make_tensor_value_info(given, TensorProto.INT64, ["texts", "tokens"]) for given in inputs],
+            [helper.make_tensor_value_info(given, kind, ["texts", "tokens"]) for given in inputs],
             [helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)) for name, shape in outputs.items()],
             self._constants,
         )
@@ -259,14 +277,44 @@ class _Graph:
         return model
 
 
+def has_exact_signed_products(multiply: Callable[[_BYTES, _SINGLE], _SINGLE] | None = None) -> bool:
+    """Return whether this processor multiplies unsigned states by signed weights without an overflow.
+
+    Processors with dot products of 8-bit integers do, and are up to three times as fast with signed weights; others add
+    two products in 16 bits. Unsigned weights are exact on all, so that all make the same vectors. This is measured with
+    the largest numbers; `multiply` computes the product instead of onnxruntime.
+    """
+    chance = np.random.default_rng(0)
+    weight = chance.choice(np.array([-127, 127], np.float32), _PROBED)
+    for rows in _PROBED_ROWS:
+        state = chance.choice(np.array([0, 255], np.uint8), (rows, len(weight)))
+        exact = (state.astype(np.float32) - _ZERO) @ weight
+        if not np.array_equal((multiply or _multiply_signed)(state, weight), exact):
+            return False
+    return True
+
+
+def _multiply_signed(state: _BYTES, weight: _SINGLE) -> _SINGLE:
+    """Return the product of states, whose zero point is 128, and signed weights by onnxruntime."""
+    graph = _Graph({}, "int8", {}, signed=True)
+    scales = np.full(weight.shape[1], _ZERO - 1, np.float32)
+    product = graph.integer_product("states", weight, scales)
+    model = graph.model(inputs=("states",), outputs={product: ("texts", "numbers")}, kind=TensorProto.UINT8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    found: list[_SINGLE] = session.run(None, {"states": state})
+    return np.rint(found[0])
+
+
 TEXTS = (Path(__file__).parent / "embedders" / "weights" / "measured.txt").read_text(encoding="utf-8").splitlines()
-"""Texts for calibration: contracts, a policy, a question. The large channels are the same on 60 real chunks."""
+"""Texts for calibration: contracts, a policy, a question. The channels with large values are the same on 60 real
+chunks.
+"""
 
 
 def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) -> dict[str, _SINGLE]:
     """Return, for each product of the network, the largest value of each input channel on these token ids."""
     graph = _Graph(weights, "fp32", {})
-    _encode(graph, pairs=False, approximate="tanh")  # a maximum needs no more precision
+    _encode(graph, pairs=False, approximate="tanh")  # the approximation is precise enough for a maximum
     outputs = dict.fromkeys(graph.given.values(), ("texts", "tokens", "numbers"))
     model = graph.model(inputs=("ids",), outputs=outputs).SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])

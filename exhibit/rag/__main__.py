@@ -45,12 +45,14 @@ def _parser() -> argparse.ArgumentParser:
     searches = {"search": "show the best passages", "answer": "answer with citations", "ask": "the same as answer"}
     for name, text in searches.items():
         action = actions.add_parser(name, help=text)
-        action.add_argument("index", type=Path, help="an index's folder")
+        action.add_argument("index", type=Path, help="the folder of an index")
         action.add_argument("questions", nargs="+", metavar="QUESTION")
         add_json(action)
         if name != "search":
             action.add_argument(
-                "--stream", action="store_true", help="show the words of --llm on stderr as they come, not checked yet"
+                "--stream",
+                action="store_true",
+                help="show the reply of --llm on stderr as it arrives, before it is checked",
             )
         group = action.add_argument_group("settings, which overrule those that the index was built with")
         add_setting_flags(group, but=frozenset(Ingest.model_fields) - frozenset(ASKED))
@@ -72,8 +74,8 @@ def main(argv: list[str] | None = None) -> int:
     if opened.finished is not None:
         have, all_of_them = len(opened) - opened.missing, len(opened)
         print_note(
-            f"{options.index}: still being built, or stopped: {have:,} of {all_of_them:,} chunks have vectors; "
-            "answers come from words and from those"
+            f"{options.index}: the index is incomplete (still being built, or its build was stopped): "
+            f"{have:,} of {all_of_them:,} chunks have vectors; answers use the words of all chunks and these vectors"
         )
     pipeline = Pipeline(opened.config, heard=_say if vars(options).get("stream") else None)
     pipeline.open(options.index, unfinished=True)
@@ -85,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _report_lines(out: Path, report: Report) -> Iterator[str]:
-    """Yield the lines of the report on an index that was built."""
+    """Yield the lines of the report on a finished index."""
     yield f"{out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, {report.seconds:.1f} s"
     if report.set_aside:
         given = report.documents + len(report.set_aside)

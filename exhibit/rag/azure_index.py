@@ -1,4 +1,4 @@
-"""Looks into an index of Azure AI Search, by its REST interface: what it holds, by category, and what it finds.
+"""Inspects an index of Azure AI Search by its REST interface: its documents, categories, passages and search results.
 
 Its rows have the fields of Azure's search-openai-demo: `sourcefile`, `sourcepage`, `category` and `content`.
 """
@@ -15,27 +15,31 @@ from exhibit.storage.http import HttpClient
 from exhibit.storage.http_policy import Deadline, HttpError, Retries, Secrets
 
 KEY = "AZURE_SEARCH_KEY"
-_VERSION = "2024-07-01"  # of the REST interface; evaluation/targets/systems/azure.toml asks the same one
-_PAGE = 1000  # rows of a reply: Azure gives no more
-_FARTHEST = 100_000  # rows: Azure skips no more of them
+_VERSION = "2024-07-01"  # version of the REST interface; evaluation/targets/systems/azure.toml uses the same one
+_PAGE = 1000  # rows of a reply; Azure returns no more
+_FARTHEST = 100_000  # rows that Azure can skip, at most
 _SECONDS = 60.0  # for one request
 
 
 def is_address(index: str) -> bool:
-    """Return whether an index is a server's, `https://NAME.search.windows.net/indexes/INDEX`."""
+    """Return whether an index is the address of a server, `https://NAME.search.windows.net/indexes/INDEX`."""
     return index.startswith(("https://", "http://"))
 
 
 class AzureIndex:
-    """Answers `exhibit inspect`'s questions about one index; what it returns are rows for a table."""
+    """An index on Azure AI Search, for `exhibit inspect`; each method returns the rows of a table."""
 
     def __init__(self, address: str) -> None:
         path = urlsplit(address).path.strip("/").split("/")
         if path[-2:-1] != ["indexes"]:
-            raise ToolkitError(f"{address}: give an index as https://NAME.search.windows.net/indexes/INDEX")
+            raise ToolkitError(
+                f"{address}: not an index of Azure AI Search; give https://NAME.search.windows.net/indexes/INDEX"
+            )
         key = os.environ.get(KEY, "").strip()
         if not key:
-            raise ToolkitError(f"{address}: needs a query key of the search service in {KEY}")
+            raise ToolkitError(
+                f"{address}: no query key; put a query key of the search service in the environment variable {KEY}"
+            )
         self._url = f"{address.rstrip('/')}/docs/search?api-version={_VERSION}"
         self._client = HttpClient({"api-key": key}, secrets=Secrets([key]))
         self._retries = Retries(3, 1.0)
@@ -48,12 +52,12 @@ class AzureIndex:
         return [{"document": f, "category": c, "passages": n} for (f, c), n in sorted(counts.items())]
 
     def categories(self, category: str | None = None) -> list[dict[str, Any]]:
-        """Return how many documents there are of each category."""
+        """Return the number of documents of each category."""
         counts = Counter(row["category"] for row in self.documents(category))
         return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the passages with their words."""
+        """Return the passages with their text."""
         rows = self._rows("sourcefile,sourcepage,category,content", category)
         names = {"document": "sourcefile", "section": "sourcepage", "content": "content"}
         return [{name: row.get(field) for name, field in names.items()} for row in rows]
@@ -70,7 +74,7 @@ class AzureIndex:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Return checks: each with its name, whether it holds, and what was seen."""
+        """Return the checks of the index: the name of each, whether it holds, and the observed value."""
         documents = self.documents(None)
         unnamed = sum(row["passages"] for row in documents if not row["document"])
         return [
@@ -79,14 +83,16 @@ class AzureIndex:
         ]
 
     def _rows(self, fields: str, category: str | None) -> Iterator[dict[str, Any]]:
-        """Yield every row of the index; raise an error where it has more than Azure lists."""
+        """Yield every row of the index; raise an error if the index has more rows than Azure lists."""
         start, total = 0, 1
         while start < total:
             body = {"search": "*", "select": fields, "top": _PAGE, "skip": start, "count": True}
             reply = self._ask(body, category)
             total = int(reply.get("@odata.count") or 0)
             if total > _FARTHEST:
-                raise ServiceError(f"{self._url}: {total} rows, and Azure lists {_FARTHEST}; give --category")
+                raise ServiceError(
+                    f"{self._url}: the index has {total} rows, and Azure lists {_FARTHEST} at most; give --category"
+                )
             if not reply["value"]:
                 break
             yield from reply["value"]

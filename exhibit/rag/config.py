@@ -16,9 +16,9 @@ from exhibit.schemas.parsing import parse_toml, read_outside
 
 PRESETS = Path(__file__).parent / "presets"
 DEFAULT = "routed"
-"""The preset with the settings' default values: it has the best recall, see bench/results/legalbenchrag.md."""
+"""The preset whose settings are the default values: it has the best recall, see bench/results/legalbenchrag.md."""
 WEIGHT = "weight_"
-"""The prefix of a weight's name in a flat list of settings: on the command line, `--weight-lexical`."""
+"""The prefix of a weight's name among the settings: `--weight-lexical` on the command line."""
 PLUGINS = {
     "ocr_engine": "exhibit.evidence.ocr",
     "splitter": "exhibit.rag.splitters",
@@ -31,7 +31,7 @@ PLUGINS = {
 }
 """The settings whose value is the name of a plug-in file: the help lists these files."""
 ASKED = ("embedder", "store", "reranker", "llm", "answerer")
-"""Those of them that a search or an answer uses."""
+"""The settings among PLUGINS that a search or an answer uses."""
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -45,46 +45,46 @@ class FlagModel(BaseModel):
 
 
 class Ingest(FlagModel):
-    """The settings that determine an index: with other values it must be built again."""
+    """The settings that determine an index: after a change of one, the index must be built again."""
 
     ocr: bool = False
-    """read pages without text by OCR; it moves offsets: not for bundles whose gold is located, convert with --ocr"""
+    """read pages without text by OCR; this changes offsets: for a bundle with located gold, use convert --ocr"""
     ocr_language: str = "en"
-    """the language that OCR reads: en, de, cs-CZ …"""
+    """the language of the OCR: en, de, cs-CZ …"""
     ocr_engine: str = "auto"
     """the OCR engine, or auto: the first one that is installed and knows the language"""
     hidden_text: Literal["skip", "index"] = "skip"
-    """words of a PDF that nobody sees on the page (white, tiny, off it, covered): skip them, or index them"""
+    """words of a PDF that no reader sees on the page (white, tiny, outside the page, covered): skip or index them"""
     splitter: str = "rcts"
-    """how documents are cut into chunks"""
+    """the way to split documents into chunks"""
     chunk_size: Positive = 500
-    """characters of a chunk, at most"""
+    """the most characters of a chunk"""
     overlap: Annotated[int, Field(ge=0)] = 0
-    """characters that a chunk repeats of the one before"""
+    """the number of characters that a chunk repeats from the one before"""
     augment: Literal["none", "summary"] = "none"
-    """what stands in front of a chunk when it is embedded, never in its text: none, or the document's summary"""
+    """the text that is put before a chunk to embed it, but is not part of the chunk: none, or the document's summary"""
     layers: Literal["chunk", "all"] = "chunk"
-    """what is embedded: chunks alone, or documents and sections as well (all)"""
+    """the texts that are embedded: chunks alone, or documents and sections as well (all)"""
     lexicon: bool = True
-    """keep the words of chunks, headings and documents beside the vectors; routing needs them"""
+    """index the words of chunks, headings and document names beside the vectors; routing needs them"""
     summaries: str = "extractive"
-    """what writes the documents' summaries"""
+    """the summariser of the documents"""
     summary_style: Literal["generic", "expert"] = "generic"
-    """the prompt for a language model's summaries: generic, or a specialist's note (expert)"""
+    """the prompt for summaries by a language model: generic, or a specialist's note (expert)"""
     summary_characters: Positive = 150
     """length of a document's summary"""
     summary_llm: str = "same"
-    """who writes summaries with summaries = llm, as NAME:MODEL; same = the model of llm; its budget is its own"""
+    """the language model of the summariser llm, as NAME:MODEL, with its own request limit; same = that of llm"""
     summary_temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     """the temperature of that model"""
     summary_tokens: Positive = 150
-    """tokens of a summary, at most"""
+    """the most tokens of a summary"""
     summary_shown: Positive = 6000
-    """characters of a document that the model is shown"""
+    """the number of a document's first characters that are given to the model"""
     section_characters: Positive = 75
     """length of a section's summary, with layers = all"""
     embedder: str = "legal"
-    """texts to vectors, as NAME or NAME:MODEL"""
+    """the embedder, as NAME or NAME:MODEL"""
     store: str = "faiss"
     """the vector store: NAME, or NAME:KIND as in faiss:pq, faiss:fp16, milvus:URI"""
 
@@ -93,94 +93,94 @@ class Weights(FlagModel):
     """The weight of each kind of evidence beside the dense score, in standard deviations; 0 switches it off."""
 
     lexical: Weight = 0.55
-    """the question's words, rare ones first, and by the share of them that stands in one place"""
+    """the question's words in a chunk, rare words more; it counts less where no chunk contains most of them"""
     heading: Weight = 0.15
-    """the question's words in the headings above"""
+    """the question's words in the headings above the chunk"""
     neighbours: Weight = 0.2
-    """the chunks before and after: an answer is seldom alone, and a chunk's edges are chance"""
+    """the scores of the chunks before and after: an answer often continues in the next chunk"""
     section: Weight = 0.6
-    """the best chunk of the section: the rest of a clause follows its best part"""
+    """the score of the best chunk of the section: the rest of a clause follows its best part"""
     likeness: Weight = 1.5
-    """the likeness to the first chunks, for those behind them: an answer often goes on elsewhere in like words"""
+    """for chunks after the first ones: the similarity to the first chunks, since an answer often has similar clauses"""
     summary: Weight = 0.0
-    """where a question names no document: the likeness of the document's summary (layers = all)"""
+    """where a question names no document: the similarity of the document's summary (layers = all)"""
     gist: Weight = 0.0
-    """where a question names no document: the likeness of the section's summary (layers = all)"""
+    """where a question names no document: the similarity of the section's summary (layers = all)"""
     document: Weight = 3.0
-    """the document's log-likelihood: in one half as likely a passage must be better by two standard deviations"""
+    """the document's log-likelihood: a passage of one half as likely must score two standard deviations higher"""
 
 
 class Search(FlagModel):
     """The settings of searching and answering: they can change from question to question."""
 
     depth: Positive = 64
-    """how many passages are ranked; metrics at smaller k are prefixes of this"""
+    """the number of passages that are ranked; metrics at smaller k are prefixes of this"""
     k: Positive = 6
     """the most passages that an answer is made from"""
     min_chunks: Annotated[int, Field(ge=0)] = 0
     """the number of passages that are kept below the threshold, before the budget is applied"""
     layer_documents: Annotated[int, Field(ge=0)] = 0
-    """with layers = all and routing off: so many documents are searched first, by their summaries; 0 = not at all"""
+    """with layers = all and routing off: the number of documents that are searched first, by summaries; 0 = off"""
     layer_sections: Annotated[int, Field(ge=0)] = 0
-    """with layers = all and routing off: so many sections in these, by theirs; chunks come from them; 0 = not at all"""
+    """with layers = all and routing off: the number of sections in them whose chunks are searched; 0 = off"""
     method: Literal["dense", "bm25", "tfidf"] = "dense"
-    """with routing off: what ranks chunks, their vectors or their words (lexicon)"""
+    """with routing off: the score of chunks, by their vectors (dense) or by their words (bm25, tfidf)"""
     candidates: Positive = 2
     """documents are chosen by the first `candidates` x k passages"""
     document_limit: Annotated[int, Field(ge=0)] = 0
-    """passages come from so many documents at most; 0 = from any"""
+    """the most documents that passages come from; 0 = any number"""
     document_max: Share = 0.6
-    """a document's score: this share of its best passage …"""
+    """a document's score is this share of its best passage's score …"""
     document_mean: Share = 0.4
-    """… and this share of the mean of its passages"""
+    """… and this share of the mean score of its passages"""
     threshold: Share | None = None
     """passages that score lower than the best by more than this are not used for the answer; none = all are"""
     budget: Positive = 2500
-    """tokens of context"""
+    """the most tokens of context"""
     routing: bool = True
-    """choose documents by what the question names, then passages in them by fused evidence"""
+    """choose documents by the names in the question, then passages in them by combined scores"""
     filenames: bool = True
-    """whether a file's name may say which document is meant"""
+    """use the files' names to choose the documents that a question means"""
     most_documents: Positive = 8
-    """so many documents are looked into at most; a question that names none may find its answer in any"""
+    """the most documents that are searched; for a question that names none, all documents are searched"""
     weights: Weights = Weights()
-    """what each kind of evidence counts"""
+    """the weight of each kind of evidence"""
     trim_first: bool = True
     """cut the first passage down to the sentences that answer: precise, at a cost in recall at small k"""
     candidate_chunks: Positive = 256
-    """where any document may answer: so many chunks are compared by either kind of evidence"""
+    """where any document may answer: the number of chunks that each kind of evidence proposes"""
     passage_size: Positive = 500
-    """characters of a passage that is formed around what answers, at most"""
+    """the most characters of a passage that is formed around the chunks that answer"""
     reranker: str = "none"
     """the reranker of the first passages: none, NAME or NAME:MODEL, as in http:URL"""
     rerank: Positive = 32
-    """how many passages the reranker scores"""
+    """the number of passages that the reranker scores"""
     reader_passages: Positive = 4
     """the most passages that the reader model reads for an answer; it stops early when it is confident"""
     refuse_below: Share | None = 0.3
     """with the reader or a reranker: questions whose answer is less probable are refused; none = none are"""
     hyde_weight: Share = 0.0
-    """with an LLM: how far the question's vector moves towards a passage that it imagines; 0 = not at all"""
+    """with an LLM: how far the question's vector moves towards that of an imagined passage (HyDE); 0 = off"""
     llm: str = "none"
-    """who writes answers, as NAME:MODEL; none = sentences of the documents"""
+    """the language model of answers, as NAME:MODEL; none = answers are sentences of the documents"""
     answerer: str = "auto"
-    """how answers are made; auto = llm when there is one, else reader"""
+    """the answerer; auto = llm when there is a language model, else reader"""
     cite: Literal["numbers", "places"] = "numbers"
-    """numbers, with a list below of document, section and page; or places, as in [Part 36#page=3]"""
+    """citations as numbers, with a list below of document, section and page; or as places: [Part 36#page=3]"""
     max_requests: Positive | None = None
     """the most requests to a language model; a question beyond them gets an error, not an answer"""
     max_cost: Annotated[float, Field(gt=0)] | None = None
-    """the most that the requests may cost, computed from price-in and price-out"""
+    """the most that the requests may cost in all, computed from price-in and price-out"""
     price_in: Annotated[float, Field(ge=0)] | None = None
-    """what a million tokens of input cost"""
+    """the price of a million tokens of input"""
     price_out: Annotated[float, Field(ge=0)] | None = None
-    """what a million tokens of output cost, in the same currency"""
+    """the price of a million tokens of output, in the same currency"""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.1
     """the language model's temperature"""
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    """the share of the likeliest words that the language model draws from; none = as its server has it"""
+    """the share of the likeliest words that the language model draws from; none = the default of its server"""
     max_tokens: Positive = 1000
-    """tokens of an answer, at most"""
+    """the most tokens of an answer"""
 
 
 class Config(Search, Ingest):
@@ -206,12 +206,14 @@ class Config(Search, Ingest):
             raise ValueError("routing needs an index with a lexicon: set lexicon to true as well")
         searched = self.layer_documents or self.layer_sections or self.weights.summary or self.weights.gist
         if searched and self.layers != "all":
-            raise ValueError("a search of layers needs an index that has them: set layers to all as well")
+            raise ValueError(
+                "layer_documents and layer_sections need an index with all layers: set layers to all as well"
+            )
         return self
 
     @property
     def reads(self) -> bool:
-        """Whether the reader model answers: then it also decides about refusals, and one process holds the model."""
+        """Whether the reader model answers: then it also decides on refusals, and one process holds the model."""
         return self.answerer == "reader" or (self.answerer == "auto" and self.llm == "none")
 
     @property
@@ -229,17 +231,18 @@ class Config(Search, Ingest):
         return getattr(self.weights, name.removeprefix(WEIGHT)) if name.startswith(WEIGHT) else getattr(self, name)
 
     def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":
-        """Return the config of an index with the user's settings applied; the user must name every remote part.
+        """Return the config of an index with the user's settings applied.
 
-        An index may come from another person: its settings must not decide where questions and keys are sent.
+        An index may come from another person: its settings must not decide where questions and keys are sent. So the
+        user must name every part that runs on a server.
         """
         for name in ASKED:
             value = getattr(self, name)
             if name not in own and not _is_local(name, value):
                 choice = f"--{name} {value}" if name in Ingest.model_fields else f"--{name} {value}, or --{name} none"
                 raise ToolkitError(
-                    f"{where}: made with {name} = {value!r}, which may send questions elsewhere; an index does not "
-                    f"decide that: add {choice}"
+                    f"{where}: the index was built with {name} = {value!r}, which may send questions to a server; "
+                    f"only you can allow that: add {choice}"
                 )
         said_again = {name for name in own if name in Ingest.model_fields and own[name] == getattr(self, name)}
         return self.with_search(**{name: value for name, value in own.items() if name not in said_again})
@@ -248,7 +251,7 @@ class Config(Search, Ingest):
         """Return this config with changed search settings; raise on a setting that would need another index."""
         fixed = sorted(set(settings) & set(Ingest.model_fields))
         if fixed:
-            raise ToolkitError(f"{', '.join(fixed)}: decided when the index was built; build it again to change that")
+            raise ToolkitError(f"{', '.join(fixed)}: set when the index was built; build the index again to change it")
         return Config.parse({**self.model_dump(), **settings})
 
     @classmethod
@@ -265,7 +268,9 @@ class Config(Search, Ingest):
         for key, value in settings.items():
             # a file may come from another person: it must not decide where questions and keys are sent
             if "://" in str(value) and overrides.get(key) != value:
-                raise ToolkitError(f"{path}: {key} = {value!r}: a server is for you to name: add --{key} {value}")
+                raise ToolkitError(
+                    f"{path}: {key} = {value!r} names a server, and only you can allow that: add --{key} {value}"
+                )
         return cls.parse({**settings, **overrides}, where=str(path))
 
     @classmethod
@@ -279,7 +284,7 @@ class Config(Search, Ingest):
 
 
 def _is_local(setting: str, value: str) -> bool:
-    """Return whether a plug-in declares that it uses only installed software, whatever its argument is."""
+    """Return whether a plug-in declares that it uses installed software only, whatever its argument."""
     if value in ("none", "auto"):
         return True
     try:

@@ -85,7 +85,7 @@ class Database:
             self._partial.replace(self.path)
 
     def close(self) -> None:
-        """Close the file and discard unsaved changes."""
+        """Close the file and discard changes that are not saved."""
         self._close_scratch()
         self.close_reading()
         if self._writing is not None and self.path is not None:
@@ -129,28 +129,31 @@ class Database:
         return self._reading
 
     def _open(self, path: Path) -> sqlite3.Connection:
-        """Open a file read-only; it may come from a stranger, so its schema may run nothing but queries."""
+        """Open a file read-only; the file may come from a stranger, so its schema must be exactly that of an index."""
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         database = sqlite3.connect(address, uri=True, check_same_thread=False)
         database.execute("PRAGMA trusted_schema = OFF")
         tables = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if tables != set(_TABLES):
-            raise ValueError("other tables than an index has")
+            raise ValueError("its tables are not those of an index")
         return database
 
     def _begin(self) -> sqlite3.Connection:
-        """Open a copy of the file, or a new file, for changes; without a journal, since a kill leaves the original."""
+        """Open a copy of the file, or a new file, for changes.
+
+        It needs no journal, since a kill leaves the original.
+        """
         if self.path is None:
-            return _made(":memory:", _TABLES)
+            return _create_tables(":memory:", _TABLES)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._partial.unlink(missing_ok=True)
         if not self.path.is_file():
-            return _made(str(self._partial), _TABLES)
+            return _create_tables(str(self._partial), _TABLES)
         shutil.copyfile(self.path, self._partial)
-        return _made(str(self._partial), ())
+        return _create_tables(str(self._partial), ())
 
 
-def _made(place: str, tables: Iterable[str]) -> sqlite3.Connection:
+def _create_tables(place: str, tables: Iterable[str]) -> sqlite3.Connection:
     database = sqlite3.connect(place, check_same_thread=False)
     for setting in (f"page_size = {_PAGE}", "cache_size = -512", "journal_mode = OFF", "synchronous = OFF"):
         database.execute(f"PRAGMA {setting}")
@@ -168,20 +171,20 @@ class Scratch:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f".scratch-{secrets.token_hex(8)}.sqlite"
         self._path = path
-        self.database = _made(str(path or ":memory:"), [table])
+        self.database = _create_tables(str(path or ":memory:"), [table])
         if path is not None:
             with suppress(OSError):  # Windows removes no open file
                 path.unlink()
 
     def close(self) -> None:
-        """Remove them."""
+        """Remove the tables."""
         self.database.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
 
 class Waiting:
-    """Texts that wait to be embedded, under keys: a collection's words are all indexed before its first vector."""
+    """A queue of texts to embed, each with a key: all words of a collection are indexed before its first vector."""
 
     def __init__(self, folder: Path) -> None:
         self._scratch = Scratch(folder, "CREATE TABLE waiting (key INTEGER, text BLOB)")
@@ -191,7 +194,7 @@ class Waiting:
         return self._count
 
     def add(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
-        """Add texts, one for each key; a text may hold half a surrogate pair."""
+        """Add texts, one for each key; a text may contain a lone surrogate."""
         encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
         rows = zip(np.asarray(keys, np.int64).tolist(), encoded, strict=True)
         self._scratch.database.executemany("INSERT INTO waiting VALUES (?, ?)", rows)
@@ -205,7 +208,7 @@ class Waiting:
             yield np.array([key for key, _ in rows], np.int64), texts
 
     def close(self) -> None:
-        """Remove them."""
+        """Remove the queue."""
         self._scratch.close()
 
 
@@ -221,7 +224,7 @@ def let_go(folder: Path, store: str, *, but: str = "") -> None:
 
 
 def index_kind(store: str) -> FolderKind:
-    """Return the folder kind of an index, for an atomic replacement; `store` is the user's setting."""
+    """Return the kind of folder that an index is, for its atomic replacement; `store` is the user's setting."""
     return FolderKind(
         "an index",
         lambda folder: (folder / MANIFEST).is_file(),
@@ -242,7 +245,7 @@ class Entry:
     profile: Profile
     summary: str
     sections: Sequence[Place] = ()
-    """The sections, by the section number of a chunk: path of headings, start and end."""
+    """The sections: the path of headings, start and end of each; a chunk's section number is the position here."""
     labels: dict[str, Any] = field(default_factory=dict)
 
 
@@ -257,7 +260,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of an index; raise an error with advice if the index is missing or damaged."""
     path = folder / MANIFEST
     if not path.is_file():
-        raise BundleError(f"{folder}: no index there (no {MANIFEST}); build one first")
+        raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one first")
     return parse_manifest(path)
 
 
@@ -268,7 +271,7 @@ def parse_manifest(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{path}: damaged; build the index again (--ingest fresh)") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise BundleError(f"{path}: not an index of this version ({FORMAT}); build it again (--ingest fresh)")
+        raise BundleError(f"{path}: not an index of this version ({FORMAT}); build the index again (--ingest fresh)")
     return manifest
 
 
@@ -278,7 +281,10 @@ def checksums(folder: Path) -> dict[str, str]:
 
 
 def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> None:
-    """Raise if a file differs from its checksum or has none; an unfinished index may have files without one."""
+    """Raise an error if a file differs from its checksum or has none.
+
+    An unfinished index may have files without one.
+    """
     names = {path.relative_to(folder).as_posix() for path in _files(folder)}
     for name in sorted({*sealed, *names} if is_whole else sealed):
         if name not in names or digest(folder / name) != sealed.get(name):
@@ -286,10 +292,10 @@ def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> N
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files that have a checksum; raise on links, which could lead to any file of this machine."""
+    """Yield the files that have a checksum; raise an error on links, which could lead to any file of this machine."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise BundleError(f"{path}: a link or no file; an index has none of these: build it again")
+            raise BundleError(f"{path}: a link or a special file, which an index never contains; build the index again")
         own = path.relative_to(folder).parts[0]
         if path.is_file() and own not in (MANIFEST, RECORD, _STORE) and not path.name.startswith("."):
             yield path

@@ -1,10 +1,10 @@
 """An index on disk: documents, chunks, and three layers of vectors, under one manifest.
 
 index/
-  manifest.json      what it was made with, how much is in it, and the checksum of every other file
+  manifest.json      the settings, the counts, and the checksum of every other file
   index.sqlite       documents with their texts and chunks; with `lexicon` the words of chunks, headings and names
-  chunk.faiss …      vectors, by the store's own files
-  store/             NAME.json: where a store has them that keeps them elsewhere
+  chunk.faiss …      vectors, in the store's own files
+  store/             NAME.json: the address of the vectors, for a store that keeps them elsewhere
 """
 
 import json
@@ -42,7 +42,7 @@ from exhibit.storage.atomic import lock_folder
 __all__ = ["MANIFEST", "Entry", "Index", "open_index"]
 
 _SPANS = np.dtype("<i4")
-"""Start, end, page and section of a chunk on disk: sixteen bytes."""
+"""The numbers on disk for a chunk: start, end, page and section, sixteen bytes."""
 _EXTENTS: dict[Layer, str] = {
     "document": "count(*), max(number)",
     "section": f"sum(sections), max(CASE WHEN sections THEN (number << {SECTION_BITS}) + sections - 1 END)",
@@ -50,7 +50,7 @@ _EXTENTS: dict[Layer, str] = {
 }
 """The query for the number of keys of a layer, and for the greatest key."""
 _ENTRIES, _TEXTS = 1024, 64
-"""Documents whose entries and texts stay in memory: some megabytes each."""
+"""The number of documents whose entries, and whose texts, stay in memory: some megabytes each."""
 
 
 class Index:
@@ -82,7 +82,7 @@ class Index:
     def lexicon(self) -> Lexicon:
         """The lexicon, opened at its first use."""
         if not self.config.lexicon:
-            raise BundleError(f"{self.folder}: made without words; build the index again with --lexicon true")
+            raise BundleError(f"{self.folder}: built without words; build the index again with --lexicon true")
         if self._lexicon is None:
             self._lexicon = Lexicon(self._database)
         return self._lexicon
@@ -99,7 +99,7 @@ class Index:
                 self._known_table = _table(rows)
         return self._known_table
 
-    # ---------------------------------------------------------------- what is in it
+    # ---------------------------------------------------------------- the content
 
     @property
     def numbers(self) -> list[int]:
@@ -112,7 +112,7 @@ class Index:
         return list(map(self.document, self.numbers))
 
     def of_kind(self, kind: str) -> list[Entry]:
-        """Return the documents of a kind, as their profiles name it."""
+        """Return the documents of a kind, as named in their profiles."""
         return [self.document(*row) for row in self._database.read("SELECT number FROM names WHERE kind = ?", kind)]
 
     @property
@@ -193,7 +193,7 @@ class Index:
             [[text]] = rows
             return str(text, "utf-8", "surrogatepass")
 
-    # ---------------------------------------------------------------- changing it
+    # ---------------------------------------------------------------- changes
 
     def add(self, entry: Entry, text: str, chunks: Keys) -> Keys:
         """Add a document and its chunks (start, end, page, section); return the new chunks' keys."""
@@ -241,14 +241,14 @@ class Index:
     def changing(self) -> Iterator[None]:
         """Lock the index for this process, and save it at the end of the block.
 
-        Raise before any change if another process has locked the index, or changed it since it was opened: both would
-        give the same keys to different chunks.
+        Raise an error before any change if another process has locked the index, or has changed it since it was opened:
+        in both cases two processes would give the same keys to different chunks.
         """
         if self.finished is not None:
-            raise BundleError(f"{self.finished}: still being built; it can be changed when it is whole")
-        with self._held():
+            raise BundleError(f"{self.finished}: still being built; wait until it is complete, then change it")
+        with self._hold_lock():
             if self._seal != digest(self.folder / MANIFEST):
-                raise BundleError(f"{self.folder}: changed by another process since it was opened; open it again")
+                raise BundleError(f"{self.folder}: another process has changed it since it was opened; open it again")
             try:
                 yield
                 self.save()
@@ -258,12 +258,14 @@ class Index:
                 raise
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         """Lock the folder; a nested block uses the outer lock."""
         if self._is_held:
             yield
             return
-        with lock_folder(self.folder, busy=f"{self.folder}: another process is changing it now; wait for it to end"):
+        with lock_folder(
+            self.folder, busy=f"{self.folder}: another process is changing it now; wait until that process ends"
+        ):
             self._is_held = True
             try:
                 yield
@@ -284,7 +286,7 @@ class Index:
         self._seal = digest(self.folder / MANIFEST)
 
     def save_words(self) -> None:
-        """Write all but the vectors and the manifest."""
+        """Write all files except the vectors and the manifest."""
         if self._lexicon is not None:
             self._lexicon.save()
         self._database.save()
@@ -312,7 +314,7 @@ class Index:
         store = self.store(layer)
         count, last = self._extent(layer)
         if len(store) > count:
-            with self._held():  # without the lock, they may be rows of a run in progress
+            with self._hold_lock():  # without the lock, these may be rows of a run in progress
                 store.keep(self.keys(layer))
         store.fence(last)
 
@@ -362,18 +364,18 @@ def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
         index._settle(layer)
         held, counted = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
         if held != counted:
-            raise BundleError(f"{folder}: {held} {layer} vectors, the manifest says {counted}; build the index again")
+            raise BundleError(f"{folder}: {held} {layer} vectors, but {counted} in the manifest; build the index again")
     return index
 
 
 def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, own: Mapping[str, Any]) -> Index:
-    """Return an index without its vectors, after a check that it was made with the config's settings."""
-    # an index stays usable when a setting no longer exists: only the hash of the ingestion settings is compared
+    """Return an index without its vectors, after a check that it was built with the config's settings."""
+    # only the hash of the ingestion settings is compared, so that an index stays usable when another setting is removed
     known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
     made_with = Config.parse(known, where=str(folder / MANIFEST))
     if config is not None and config.ingest_hash != manifest["config_hash"]:
         settings = ", ".join(name for name, value in config.ingest.items() if value != made_with.ingest[name])
-        raise BundleError(f"{folder}: made with other settings ({settings}); build it again (--ingest fresh)")
+        raise BundleError(f"{folder}: built with other settings ({settings}); build the index again (--ingest fresh)")
     config = config or made_with.with_own(own, where=str(folder))
     index = Index(folder, config, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
     index.table  # noqa: B018 - opening an index must report damage

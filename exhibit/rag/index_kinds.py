@@ -1,8 +1,8 @@
-"""FAISS's index types: how each is built, when it is rebuilt, and how widely it is searched.
+"""FAISS's index types: how each is built, when it is rebuilt, and how many rows a search compares.
 
-Every kind is an IndexIDMap2 around FAISS's own index, whose rows are numbered in the order of adding. Flat
-and fp16 remove rows for good. `pq` cannot: there a removed row loses its key (-1), no search returns it, and the
-index, which is built quickly, is built anew without such rows when it is saved.
+Every type is an IndexIDMap2 around FAISS's own index, whose rows are numbered in the order of adding. Flat and fp16
+delete removed rows. `pq` cannot: there a removed row gets the key -1, no search returns it, and the index is rebuilt
+without such rows when it is saved, which is fast.
 """
 
 import os
@@ -28,15 +28,22 @@ _OPTIONS = {
     "pq": ("refine",),
 }
 _ENOUGH = 1000
-"""Rows below which every kind stays flat: comparing them all takes well under a millisecond, and is exact."""
+"""The number of rows below which every type stays flat: comparing them all is exact and takes well under a
+millisecond.
+"""
 _PART = 20_000
-"""Rows that justify one more thread: comparing them takes two milliseconds, starting a thread a tenth of one."""
+"""The number of rows for each further thread: comparing them takes two milliseconds, starting a thread a tenth of
+one.
+"""
 _SKETCHED, _ROUNDS = 1024, 5
-"""Rows that a sketch is trained on, and for how many rounds: four times as many and 25 find no more, and take twenty
-times as long."""
+"""The number of rows that a sketch is trained on, and of training rounds. Four times as many rows and 25 rounds find no
+more, and take twenty times as long.
+"""
 _REFINED, _REFINED_TIMES = 2048, 8
-"""Rows whose vectors are compared after their sketches, at least, and times k: of the 64 nearest of 326,000 none is
-missed, of the 256 nearest one in a thousand; with a quarter as many one in 25."""
+"""The least number of rows whose vectors are compared after their sketches, and the number of such rows for each of the
+k results. Of the 64 nearest of 326,000 rows none is missed, of the 256 nearest one in a thousand; with a quarter as
+many rows, one in 25.
+"""
 GONE = -1
 """The key of a row that was removed."""
 
@@ -95,7 +102,8 @@ def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
     if name not in ("flat", "pq") or not len(rows):
         vectors: Vectors = core.reconstruct_batch(rows)
         return vectors
-    # FAISS would start all its threads for this; bytes, since the numbers of a mapped file may be unaligned
+    # FAISS would start all its threads for this; the view is of bytes, since the numbers of a mapped file may be
+    # unaligned
     stored = faiss.rev_swig_ptr(flat.codes.data(), flat.ntotal * flat.code_size).reshape(flat.ntotal, flat.code_size)
     beside = rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all()
     vectors = (stored[rows[0] : rows[-1] + 1] if beside else np.take(stored, rows, axis=0)).view(np.float32)
@@ -118,9 +126,9 @@ def build(kind: IndexType, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
     core: Any
     if kind.name == "fp16":
         core = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
-        core.train(vectors[:1])  # 16-bit floats need no training, but FAISS asks for the call
+        core.train(vectors[:1])  # 16-bit floats need no training, but FAISS requires the call
     elif kind.name == "pq":
-        core = _sketched(vectors)
+        core = _make_sketch_index(vectors)
     else:
         core = faiss.IndexFlatIP(width)
     index = faiss.IndexIDMap2(core)
@@ -128,11 +136,11 @@ def build(kind: IndexType, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
     return index
 
 
-def _sketched(vectors: Vectors) -> Any:
-    """Return an empty index that keeps each vector twice: in full, and as a sketch of four bits for two numbers.
+def _make_sketch_index(vectors: Vectors) -> Any:
+    """Return an empty index that keeps each vector twice: in full, and as a sketch with four bits for each two numbers.
 
-    All sketches are compared in the processor's registers (André et al. 2015, "Cache locality is not enough"), then
-    the vectors of the nearest: they alone are read, so that a mapped index takes little memory.
+    A search compares all sketches in the processor's registers (André et al. 2015, "Cache locality is not enough"),
+    then the vectors of the nearest rows. Only these vectors are read, so that a mapped index takes little memory.
     """
     width = vectors.shape[1]
     sketch: Any = faiss.IndexPQFastScan(width, width // 2 if width % 2 == 0 else width, 4, faiss.METRIC_INNER_PRODUCT)
@@ -142,31 +150,34 @@ def _sketched(vectors: Vectors) -> Any:
 
 
 def search_rows(index: faiss.IndexIDMap2, queries: Vectors, k: int, rows: Keys) -> tuple[Vectors, Keys]:
-    """Compare some rows of a `pq` index exactly: a search of sketches takes no selector."""
-    return _selected(index, inner(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
+    """Compare queries with some rows of a `pq` index exactly: FAISS cannot search sketches with a selector."""
+    return _search_selected(index, inner(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
 
 
 def search_parts(index: faiss.IndexIDMap2, query: Vectors, k: int) -> tuple[Vectors, Keys]:
-    """Compare one query with all rows of an exact index, a part of the rows on each core; return k of each part.
+    """Compare a query with all rows of an exact index, a part of the rows on each core; return the best k of each part.
 
-    FAISS shares out queries, not rows. Where it has to ask a selector, too, it compares four rows at a time, and takes
-    half as long as without (1.15, 326,000 rows: 45 to 58 against 100 ms of the processor); a bare range it takes apart.
+    FAISS divides queries among its threads, but not rows, so each thread gets a selector of its rows. With a selector,
+    FAISS compares four rows at a time and takes half as long as without (FAISS 1.15, 326,000 rows: 45 to 58 against
+    100 ms of processor time). A plain range does not have this effect, since FAISS handles it in another way.
     """
     parts = max(1, min(os.cpu_count() or 1, index.ntotal // _PART))
     cuts = np.linspace(0, index.ntotal, parts + 1).astype(int).tolist()
     every = faiss.IDSelectorAll()
     ranges = [faiss.IDSelectorAnd(faiss.IDSelectorRange(low, high), every) for low, high in pairwise(cuts)]
     if parts == 1:
-        return _selected(index, inner(index), query, k, ranges[0])
+        return _search_selected(index, inner(index), query, k, ranges[0])
     with ThreadPoolExecutor(parts) as pool:
-        pieces = list(pool.map(partial(_selected, index, inner(index), query, k), ranges))
+        pieces = list(pool.map(partial(_search_selected, index, inner(index), query, k), ranges))
     return np.concatenate([scores for scores, _ in pieces], axis=1), np.concatenate(
         [keys for _, keys in pieces], axis=1
     )
 
 
-def _selected(index: faiss.IndexIDMap2, core: Any, queries: Vectors, k: int, selector: Any) -> tuple[Vectors, Keys]:
-    made: Any = faiss  # its type stubs do not know of these arguments
+def _search_selected(
+    index: faiss.IndexIDMap2, core: Any, queries: Vectors, k: int, selector: Any
+) -> tuple[Vectors, Keys]:
+    made: Any = faiss  # FAISS's type stubs lack these arguments
     scores, rows = core.search(queries, k, params=made.SearchParameters(sel=selector))
     return scores, np.where(rows >= 0, keys_of(index)[rows], GONE)
 
@@ -178,7 +189,7 @@ def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
 
 def parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any) -> Any:
     """Return FAISS's search parameters: the rows that `pq` compares again, or the selector of an exact index."""
-    made: Any = faiss  # its type stubs do not know of these arguments
+    made: Any = faiss  # FAISS's type stubs lack these arguments
     if name_of(index) == "pq":
         refined = max(kind.options.get("refine", _REFINED), _REFINED_TIMES * k)
         return made.IndexRefineSearchParameters(k_factor=refined / k)
@@ -224,7 +235,7 @@ class RawVectors:
         return np.memmap(self.path, "<f4", "r", shape=(self._count, self.dimensions))
 
     def index(self) -> faiss.IndexIDMap2:
-        """Return them as a flat index in memory."""
+        """Return the rows as a flat index in memory."""
         index = empty(self.dimensions)
         if self._count:
             add(index, self.keys, self.vectors())

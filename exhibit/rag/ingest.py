@@ -1,8 +1,8 @@
-"""Turns documents into an index: workers read, split and describe them; this process embeds them in batches.
+"""Turns documents into an index: workers read, split and describe documents; this process embeds them in batches.
 
-Words come first: all documents are read, and their words indexed, before the first is embedded. What depends on a
-document alone is done where it is read: its words are counted there, and its summary written if no language model is
-asked. What is left to the one process that has the index is to embed and to store.
+All documents are read and their words indexed before the first is embedded. The workers do all work that concerns one
+document: they count its words, and write its summary if this needs no language model. The one process that has the
+index open embeds and stores.
 """
 
 import json
@@ -43,12 +43,14 @@ from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, fetch_file
 
 _TOLD_BY = 20_000
-"""Characters of a document that tell its language: stop words recur throughout it."""
+"""The number of a document's first characters that determine its language; stop words occur throughout a text."""
 _BATCH = 512
-"""Strings in one batch of embedding, across documents."""
+"""The number of strings in one batch of embedding, across documents."""
 _MANY = 1 << 17
-"""Strings to embed for which idle workers are not kept: they hold 60 MB each, and vectors take memory. The next map
-starts new ones, in 0.8 s of processor time each; `hashing`, which has no model, takes 12 s for so many strings."""
+"""The number of strings to embed from which idle workers are stopped: each holds 60 MB, and vectors take memory. The
+next map starts new workers, in 0.8 s of processor time each; the embedder `hashing`, which has no model, takes 12 s
+for so many strings.
+"""
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,13 @@ class Prepared:
     text: str
     notes: tuple[str, ...]
     chunks: npt.NDArray[np.int64]
-    """start, end, page, section: one row a chunk."""
+    """One row for each chunk: start, end, page, section."""
     texts: tuple[str, ...]
-    """Each chunk's words without the page furniture that interrupts them."""
+    """Each chunk's text without the page furniture (headers, footers, page numbers) that interrupts it."""
     words: DocumentWords | None
     summary: Summary | None
     whole: tuple[Document, Section] | None
-    """The document and its tree, for a summary that is still to be written."""
+    """The document and its section tree, for a summary that is still to be written."""
 
 
 @dataclass(frozen=True)
@@ -109,20 +111,20 @@ class Preparation:
     def _prepare(self, path: Location) -> Prepared:
         config = self.config
         if printable(path.name) != path.name:
-            raise DocumentError(f"{path}: its name is not UTF-8, so nothing could cite it; rename it")
+            raise DocumentError(f"{path}: its name is not UTF-8, so that no answer could cite it; rename the file")
         sha256 = _sha256(path)
         document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)
         if _sha256(path) != sha256:
-            raise DocumentError(f"{path}: changed while it was read; index it again when no program writes it")
+            raise DocumentError(f"{path}: changed while it was read; index it again when no program writes to it")
         if not document.has_text:
             if not document.pages:
                 raise DocumentError(f"{path}: no words in it")
-            hint = "OCR found no words in it either" if self.ocr else "--ocr true can read it (the extra 'ocr')"
+            hint = "OCR found no words in it either" if self.ocr else "--ocr true can read it (needs the extra 'ocr')"
             raise DocumentError(f"{path}: no text in it, only pictures; {hint}")
         if config.hidden_text == "skip":
             document = blank_hidden(document)
             if not document.has_text:
-                raise DocumentError(f"{path}: all its words are hidden; --hidden-text index indexes them all the same")
+                raise DocumentError(f"{path}: all its words are hidden on the page; --hidden-text index includes them")
         root, profile = read_structure(document), read_profile(document)
         leaves = _leaves(root)
         module, argument = load_plugin("exhibit.rag.splitters", config.splitter)
@@ -175,7 +177,7 @@ def _table(document: Document, spans: Sequence[Span], leaves: Sequence[Section])
     for span in spans:
         words = document.text[span.start : span.end]
         if not words.strip():
-            continue  # white space alone answers nothing
+            continue  # white space alone is no passage
         # a chunk begins with the break before it, which still belongs to the previous section and page
         first = span.end - len(words.lstrip())
         rows.append((span.start, span.end, bisect_right(pages, first), bisect_right(starts, first) - 1))
@@ -193,11 +195,11 @@ def ingest(
     askable: bool = False,
     sha256: Mapping[Location, str] | None = None,
 ) -> Report:
-    """Add documents to an index; a document that cannot be indexed is named in the report.
+    """Add documents to an index; the report names each document that cannot be indexed.
 
-    Their words are there before the first vector is made. With `askable` they are written then, so that an index that
-    is built from nothing can be asked while its vectors are on their way. Where `sha256` has another checksum of a file
-    than the one that was read, nothing is indexed: what was meant is no longer there.
+    All words are indexed before the first vector is computed. With `askable` they are saved at that point, so that a
+    new index can be searched while its vectors are computed. If the checksum of a file differs from the one in
+    `sha256`, the file has changed meanwhile: an error is raised and nothing is indexed.
     """
     started = time.monotonic()
     set_aside: list[str] = []
@@ -210,7 +212,7 @@ def ingest(
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
     for path, outcome in zip(paths, outcomes, strict=True):
         if isinstance(outcome.error, ServiceError):
-            raise outcome.error  # an unreachable store is no fault of a document, and would fail for all of them
+            raise outcome.error  # an unreachable store is no fault of a document, and every document would fail
         if sha256 and (outcome.error is not None or outcome.unwrap().entry.sha256 != sha256[path]):
             _check_unchanged(path, sha256[path])
         if outcome.error is not None:
@@ -241,7 +243,9 @@ def _check_unchanged(path: Location, sha256: str) -> None:
     with suppress(DocumentError):
         if _sha256(path) == sha256:
             return
-    raise BundleError(f"{path}: changed or deleted while documents were indexed; run again when no program writes it")
+    raise BundleError(
+        f"{path}: changed or deleted while documents were indexed; run again when no program writes to it"
+    )
 
 
 class _Vectors:
@@ -292,14 +296,14 @@ class _Vectors:
             waiting.close()
 
     def _knows(self, prepared: Prepared) -> bool:
-        """Return whether the embedder knows the language of a document, or whether vectors are all there is."""
+        """Return whether the embedder knows a document's language; always true for an index without words."""
         languages: Collection[str] | None = getattr(self._embedder, "languages", None)
         if languages is None or prepared.words is None:
             return True
         return language_of(prepared.text[:_TOLD_BY]) in languages
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a vector for each text; an empty text has none of its own, so all of its numbers are 0."""
+        """Return a vector for each text; the vector of an empty text is all zeros."""
         rows = [row for row, text in enumerate(texts) if text]
         vectors: Vectors = np.zeros((len(texts), self._embedder.dimensions), np.float32)
         if rows:
@@ -308,7 +312,7 @@ class _Vectors:
 
 
 def chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[str]:
-    """Yield each chunk's words without the page furniture that interrupts them."""
+    """Yield each chunk's text without the page furniture (headers, footers, page numbers) that interrupts it."""
     furniture = document.furniture
     starts = [line.start for line in furniture]
     for start, end, _, _ in chunks.tolist():
@@ -326,7 +330,7 @@ def chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[s
 
 
 _DPI = 200.0
-"""The resolution of a picture without one, when it becomes a PDF page."""
+"""The resolution of a PDF page that is made from a picture without a stated resolution."""
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:

@@ -87,7 +87,7 @@ class Inspector:
         ]
 
     def sections(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the sections of documents, each with its place and the kind that its title tells."""
+        """Return the sections of documents, each with its span and the kind that its title names."""
         return [
             {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
             for entry in self.entries(category)
@@ -95,7 +95,7 @@ class Inspector:
         ]
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the chunks of documents with their words, in order."""
+        """Return the chunks of documents with their text, in order."""
         keys = self.index.chunk_keys(entry.number for entry in self.entries(category))
         return [
             {
@@ -191,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--bundle", type=Path, help="take categories from the labels of this bundle's questions")
     add_json(parser)
     parser.add_argument("--out", type=Path, help="where export writes (default: stdout)")
-    group = parser.add_argument_group("parts, which overrule those that the index was built with")
+    group = parser.add_argument_group("settings, which overrule those that the index was built with")
     add_setting_flags(group, but=frozenset(setting_help()) - frozenset(ASKED))
     return parser
 
@@ -207,7 +207,7 @@ def main(argv: list[str] | None = None) -> int:
     if is_address(options.index):
         inspector = AzureIndex(options.index)
         if options.action == "sections":
-            parser.error("sections: an index of Azure AI Search holds passages; see chunks")
+            parser.error("sections: an index of Azure AI Search has no sections; use chunks instead")
     else:
         inspector = Inspector(Path(options.index), given_settings(vars(options)), options.bundle)
     if options.action == "test":

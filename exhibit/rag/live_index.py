@@ -1,7 +1,8 @@
 """An index that can be searched while it is being built: all words first, then the vectors that are ready.
 
-The builder writes the words, then after each batch a record of its progress. The searching process reads that
-record, and uses no row beyond it. After the last vector the record is deleted, and the folder becomes the index.
+The builder writes the words first, and a record of its progress after each batch of vectors. A searching process reads
+this record and uses only the rows that it counts. After the last vector the record is deleted, and the folder becomes
+the index.
 """
 
 import json
@@ -25,14 +26,14 @@ class Building:
     """The record of an index that this process builds."""
 
     def __init__(self, index: Index) -> None:
-        """Write the words of an index to which all documents were added, and a record that it has no vectors yet."""
+        """Write the words of an index to which all documents were added, and a record with no vectors."""
         index.save_words()
         self._path = index.folder / RECORD
         self._record = index.manifest(dict.fromkeys(index.layers, 0))
         self._write()
 
     def tell(self, layer: Layer, count: int) -> None:
-        """Record the number of vectors of a layer that are written: those of its first keys."""
+        """Record the number of vectors of a layer that are written; they belong to the layer's first keys."""
         self._record["counts"][f"{layer} vectors"] = count
         self._write()
 
@@ -41,7 +42,10 @@ class Building:
 
 
 def open_for_questions(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index, or the finished part of one that is being built; `missing` counts the vectors that it lacks."""
+    """Open an index, or the finished part of one that is being built.
+
+    Its `missing` is the number of vectors still missing.
+    """
     unfinished = unfinished_folder(folder)
     if unfinished is None or (folder / MANIFEST).is_file() or not (unfinished / RECORD).is_file():
         return open_index(folder, config, own=own)
@@ -60,13 +64,16 @@ def _open(unfinished: Path, folder: Path, config: Config | None, own: Mapping[st
     index.finished = folder
     counts = {layer: int(record["counts"][f"{layer} vectors"]) for layer in index.layers}
     index.use({layer: _peek(index, layer, index.keys(layer)[:count]) for layer, count in counts.items()})
-    # a server may hold rows of an interrupted run beyond the rows of this one
+    # a server may have rows of an interrupted run with greater keys
     index.missing = len(index) - min(counts["chunk"], len(index.store("chunk")))
     return index
 
 
 def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
-    """Return the vectors that another process has written under some keys; none if the store cannot be shared."""
+    """Return a store of the vectors that another process has written under some keys.
+
+    An empty one if the store cannot be shared.
+    """
     module, argument = load_plugin("exhibit.rag.stores", index.config.store)
     peek: Any = getattr(module, "peek", None)
     if peek is not None and len(keys):

@@ -27,12 +27,12 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, argument: str | None, *, own: Path) -> "Address":
-        """Parse `URI[?index=HNSW&M=16]`; no URI, or `lite`, means a file inside the index."""
+        """Parse `URI[?index=HNSW&M=16]`; without a URI, or with `lite`, the vectors are in a file inside the index."""
         place, _, query = (argument or "").partition("?")
         if place.startswith(_SERVERS):
             if "@" in urlsplit(place).netloc:
                 raise ToolkitError(
-                    "--store milvus: a URI is written into the index: put user:password into MILVUS_TOKEN"
+                    "--store milvus: the index saves the URI, so put user:password into MILVUS_TOKEN, not into the URI"
                 )
             uri = place
         elif place in ("", "lite"):
@@ -40,7 +40,7 @@ class Address(NamedTuple):
         elif place.endswith(".db"):
             uri = str(Path(place).absolute())
         else:
-            raise ToolkitError(f"--store milvus:{place}: neither a server nor a .db file; write {_FORMS}")
+            raise ToolkitError(f"--store milvus:{place}: neither a server nor a .db file; give {_FORMS}")
         settings = dict(parse_qsl(query, keep_blank_values=True))
         kind = settings.pop("index", "FLAT").upper()
         if kind not in _OPTIONS:
@@ -49,7 +49,7 @@ class Address(NamedTuple):
 
     @property
     def is_server(self) -> bool:
-        """Whether vectors are kept by a server, and not in a file."""
+        """Whether a server keeps the vectors, and not a file."""
         return self.uri.startswith(_SERVERS)
 
     def build(self) -> dict[str, int]:
@@ -57,7 +57,7 @@ class Address(NamedTuple):
         return {name: self._value(name) for name in _OPTIONS[self.kind] if name not in ("ef", "nprobe")}
 
     def widen(self, k: int) -> dict[str, Any]:
-        """Return the search parameters: the search is at least as wide as the result is long."""
+        """Return the search parameters for k results: a search examines at least k candidates."""
         if self.kind == "HNSW":
             return {"ef": max(self._value("ef"), k)}
         return {"nprobe": min(self._value("nprobe"), self._value("nlist"))} if self.kind == "IVF_FLAT" else {}
@@ -72,7 +72,7 @@ def origin(uri: str) -> tuple[str, str, int | None]:
         parts = urlsplit(uri)
         return parts.scheme.lower(), parts.hostname or "", parts.port
     except ValueError:
-        return "", uri, None  # the port is no number: such an address equals only itself
+        return "", uri, None  # an invalid port: such an address equals only itself
 
 
 def named_servers(words: Sequence[str]) -> Iterator[str]:
@@ -85,13 +85,13 @@ def named_servers(words: Sequence[str]) -> Iterator[str]:
 
 
 _RANGE = 4
-"""Cost of checking a range, in single keys."""
+"""The cost of checking a range, as a number of single keys."""
 _WEIGHT = 4096
-"""Greatest cost of one condition, in single keys; more keys need several conditions."""
+"""The greatest cost of one condition, as a number of single keys; more keys need several conditions."""
 
 
 def conditions(field: str, wanted: Keys) -> Iterator[str]:
-    """Yield conditions that together select exactly these keys (sorted, distinct), each key by one condition."""
+    """Yield conditions that together select exactly these keys (sorted, distinct); each key is in one condition."""
     if not len(wanted):
         return
     breaks = np.flatnonzero(np.diff(wanted) != 1) + 1
@@ -103,14 +103,14 @@ def conditions(field: str, wanted: Keys) -> Iterator[str]:
         else:
             singles += run.tolist()
         if len(ranges) * _RANGE + len(singles) >= _WEIGHT:
-            yield _joined(field, ranges, singles)
+            yield _join_conditions(field, ranges, singles)
             ranges, singles = [], []
     if ranges or singles:
-        yield _joined(field, ranges, singles)
+        yield _join_conditions(field, ranges, singles)
 
 
-def _joined(field: str, ranges: list[str], singles: list[int]) -> str:
-    """Return one condition, nested in pairs: a server rejects a chain of 50, whose links nest 50 levels deep."""
+def _join_conditions(field: str, ranges: list[str], singles: list[int]) -> str:
+    """Return one condition, nested in pairs: a server rejects a chain of 50 conditions as nested too deep."""
     parts = [*ranges, *([f"{field} in {singles}"] if singles else [])]
     while len(parts) > 2:
         pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]

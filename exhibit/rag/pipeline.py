@@ -68,17 +68,24 @@ class Pipeline:
     ) -> None:
         """Make a pipeline; the parts passed here replace those that the config names.
 
-        `limits` bounds the time and memory for one document: two minutes and 2 GiB by default. `heard` receives the
-        words of the language model as they arrive. `timeout` is the seconds that a language model has for one prompt,
-        and a server of embeddings or a reranker for one request, with retries; without it, each reply has a minute, or
-        the seconds in OPENAI_TIMEOUT.
+        Args:
+            config: the settings; those of the default preset if it is None.
+            cache: the folder of cached vectors; the user's cache folder if it is None.
+            engine: the engine that runs the workers, `local`, `serial` or `ray`.
+            jobs: the number of workers.
+            limits: the time and memory for one document; two minutes and 2 GiB by default.
+            embedder: an open embedder, in place of the config's.
+            llm: an open language model, in place of the config's.
+            heard: receives the language model's reply piece by piece, as it arrives.
+            timeout: the seconds for one prompt to a language model, and for one request to an embedder or a reranker
+                on a server, with all retries. Without it, each reply has a minute, or the seconds in OPENAI_TIMEOUT.
         """
         self.config = config or Config.preset(DEFAULT)
         self._cache = cache or cache_folder()
         self._engine, self._jobs, self._limits = engine, jobs, limits or Limits()
         self._index: Index | None = None
         self._built: Path | None = None
-        """The folder of the index that was built here; the first question opens it, so that building alone does not."""
+        """The folder of the index that was built here; the first question opens it."""
         self._given_embedder = embedder
         self._given_llm = llm
         self._heard = heard
@@ -96,13 +103,13 @@ class Pipeline:
     ) -> Report:
         """Build an index of a folder, of one file, or of several files, local or at a URL; a failure leaves no index.
 
-        If a file's checksum differs from the one in `sha256`, no index is built.
-        The cache of vectors lets an interrupted run continue where it stopped. While vectors are made, other
-        processes can search the index (`open` with `unfinished`).
+        If a file's checksum differs from the one in `sha256`, no index is built. Vectors are cached, so that a repeated
+        run computes only the vectors that an interrupted run lacked. While vectors are computed, other processes can
+        search the index (`open` with `unfinished`).
         """
         paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
         if not paths:
-            raise BundleError(f"{source}: no file in it")
+            raise BundleError(f"{source}: the folder has no files; give a folder of documents, or one document")
         if self._index is not None:
             self._index.close()  # this may be the index that is replaced
         self._index = self._built = None
@@ -116,7 +123,9 @@ class Pipeline:
                 left = tuple(f"{path}: a {why}" for path, why in list_left_out(source))
                 report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
             if not len(index):
-                raise BundleError(f"{source}: nothing to index: {'; '.join(report.set_aside[:3]) or 'no text'}")
+                raise BundleError(
+                    f"{source}: no document could be indexed: {'; '.join(report.set_aside[:3]) or 'no text'}"
+                )
             index.save()
             (partial / RECORD).unlink()
         self._built = folder
@@ -127,24 +136,24 @@ class Pipeline:
         index = open_for_questions(folder, self.config) if unfinished else open_index(folder, self.config)
         if index.embedder != self.embedder.name:
             raise BundleError(
-                f"{folder}: embedded by {index.embedder}, not {self.embedder.name}; "
-                "name that one with --embedder, or build the index again"
+                f"{folder}: the index has vectors of the embedder {index.embedder}, not of {self.embedder.name}; "
+                "give that one with --embedder, or build the index again"
             )
         self._index, self._built = index, None
         return self
 
     def add(self, *paths: Location) -> Report:
         """Add documents to the open index and save it."""
-        with self._opened.changing():
-            return self._ingest(paths, self._opened)
+        with self._open_built.changing():
+            return self._ingest(paths, self._open_built)
 
     def remove(self, filename: str) -> None:
         """Remove a document from the open index and save it."""
-        with self._opened.changing():
-            self._opened.remove(filename)
+        with self._open_built.changing():
+            self._open_built.remove(filename)
 
     @property
-    def _opened(self) -> Index:
+    def _open_built(self) -> Index:
         if self._index is None:
             if self._built is None:
                 raise BundleError("no index is open: call index() or open() first")
@@ -176,17 +185,20 @@ class Pipeline:
     def search(
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
     ) -> list[Retrieved]:
-        """Return the passages for each question, to the config's depth or `depth`, or from some documents only."""
+        """Return the passages for each question.
+
+        `depth` replaces the config's depth, `documents` limits the search to these.
+        """
         parts = self._parts(self.config if depth is None else self.config.model_copy(update={"depth": depth}))
         if documents is not None:
-            parts = replace(parts, only=tuple(self._opened.entry(name).number for name in documents))
-        return [in_force(one, self._opened) for one in retrieve(questions, parts)]
+            parts = replace(parts, only=tuple(self._open_built.entry(name).number for name in documents))
+        return [in_force(one, self._open_built) for one in retrieve(questions, parts)]
 
     def _parts(self, config: Config) -> Parts:
         llm = self.llm if config.hyde_weight else None
         if config.hyde_weight and llm is None:
             raise ToolkitError("--hyde-weight needs a language model: give --llm openai:MODEL as well")
-        return Parts(self._opened, self.embedder, config, self._tokens, self.reranker, llm)
+        return Parts(self._open_built, self.embedder, config, self._tokens, self.reranker, llm)
 
     def answer(self, questions: Sequence[str]) -> list[Answered]:
         """Return an answer to each question, with citations that were checked."""
@@ -199,17 +211,17 @@ class Pipeline:
             [(question_to_answer(retrieved), context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
         return [
-            Answered(retrieved, context, self._annotated(answer, retrieved, context))
+            Answered(retrieved, context, self._annotate(answer, retrieved, context))
             for retrieved, context, answer in zip(searched, contexts, answers, strict=True)
         ]
 
-    def _annotated(self, answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-        """Return an answer with the version of a law, other values of other documents, and amendments."""
-        answer = with_disagreement(with_version(answer, retrieved, context), context, self._opened)
+    def _annotate(self, answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
+        """Return an answer with notes on the version of a law, on other values in other documents, on amendments."""
+        answer = with_disagreement(with_version(answer, retrieved, context), context, self._open_built)
         return with_changes(answer, retrieved, context)
 
     def context(self, retrieved: Retrieved) -> AnswerContext:
-        """Return the numbered sources that an answer to a question is made from."""
+        """Return the numbered sources for the answer to a question."""
         context = assemble(
             retrieved.question,
             retrieved.selected,
@@ -220,7 +232,7 @@ class Pipeline:
         )
         if not context.sources:
             return context
-        best = self._opened.entry(context.sources[0].document)
+        best = self._open_built.entry(context.sources[0].document)
         context = replace(context, kind=best.profile.kind, characters=best.characters)
         if not self.config.reads:
             return context
@@ -230,21 +242,24 @@ class Pipeline:
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
         """Return the summaries of the documents that a question's passages come from."""
         names = {hit.chunk.document for hit in retrieved.selected}
-        return {name: self._opened.entry(name).summary for name in sorted(names)}
+        return {name: self._open_built.entry(name).summary for name in sorted(names)}
 
     def text(self, filename: str) -> str | None:
-        """Return a document's text as it was indexed, None where the open index has no such document."""
-        return self._opened.document_text(filename) if filename in self._opened else None
+        """Return a document's text as it was indexed; None if the open index has no such document."""
+        return self._open_built.document_text(filename) if filename in self._open_built else None
 
     def chunk_spans(self, filename: str) -> list[Span]:
-        """Return the spans of a document's chunks in that text, in order; none where the index has no such document."""
-        return self._opened.chunk_spans(filename) if filename in self._opened else []
+        """Return the spans of a document's chunks in its text, in order.
 
-    # ---------------------------------------------------------------- parts, opened when first needed
+        Empty if the open index has no such document.
+        """
+        return self._open_built.chunk_spans(filename) if filename in self._open_built else []
+
+    # ---------------------------------------------------------------- parts, opened at their first use
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The embedder, behind the cache of vectors."""
+        """The embedder, with a cache of its vectors."""
         inner = self._given_embedder
         if inner is None:
             module, argument = load_plugin("exhibit.models.embedders", self.config.embedder)
@@ -260,7 +275,10 @@ class Pipeline:
 
     @cached_property
     def summary_llm(self) -> LLM | None:
-        """The language model that summarises; a model of its own has a budget of its own."""
+        """The language model that summarises.
+
+        If it is not the answers' model, it has its own limits on requests and cost.
+        """
         return self.llm if self.config.summary_llm == "same" else self._open_llm(self.config.summary_llm, {})
 
     def _open_llm(self, name: str, options: Mapping[str, object]) -> LLM:
@@ -273,7 +291,9 @@ class Pipeline:
         """Return the limits on requests and cost of the language model, as arguments of its plug-in."""
         config = self.config
         if config.max_cost is not None and (config.price_in is None or config.price_out is None):
-            raise ToolkitError("--max-cost needs --price-in and --price-out, the price of a million tokens in and out")
+            raise ToolkitError(
+                "--max-cost needs --price-in and --price-out, the prices of a million tokens of input and output"
+            )
         model = model or os.environ.get("OPENAI_MODEL") or ""
         prices = {model: (config.price_in or 0.0, config.price_out or 0.0)} if config.max_cost is not None else {}
         drawn = {} if config.top_p is None else {"top_p": config.top_p}
@@ -289,7 +309,10 @@ class Pipeline:
         return reranker
 
     def _patience(self, opening: Callable[..., object]) -> dict[str, float]:
-        """Return the seconds for a request as an argument of a part that asks a server; others take none."""
+        """Return the timeout as an argument of a part whose `open` takes one, such as a client of a server.
+
+        Else no argument.
+        """
         return {"timeout": self._timeout} if self._timeout and "timeout" in signature(opening).parameters else {}
 
     @cached_property
@@ -299,9 +322,9 @@ class Pipeline:
 
 
 def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Location]:
-    """Return every file of a folder in order, mails with their attachments; or the file itself.
+    """Return every file of a folder in order, with the attachments of mails; or the one file that is given.
 
-    The list includes unreadable files: reading them reports the fault, so that no file is skipped silently.
+    The list includes unreadable files: the error that occurs when they are read names them.
     """
     if isinstance(source, Remote):
         files: Sequence[Location] = _remote_files(source)
@@ -310,7 +333,7 @@ def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Locati
     elif source.is_dir():
         files = [file.path for file in list_folder(source)]
     else:
-        raise BundleError(f"{source}: no such file or folder")
+        raise BundleError(f"{source}: no such file or folder; check the path")
     return [path for path in files if not suffixes or path.suffix.lower().lstrip(".") in suffixes]
 
 
@@ -319,5 +342,5 @@ def _remote_files(source: Remote) -> list[Location]:
     if not files and list_file(source) is not None:
         return [source]
     if not files:
-        raise BundleError(f"{source}: no such file or folder")
+        raise BundleError(f"{source}: no such file or folder; check the address")
     return [Remote((source / name).url, bytes=listed.bytes) for name, listed in files.items()]

@@ -16,7 +16,7 @@ Layer = Literal["document", "section", "chunk"]
 
 Number = TypeVar("Number", int, Keys)
 SECTION_BITS = 20
-"""A million sections a document leave room for 2**43 documents in a key."""
+"""The bits of a key for the section's number: a million sections per document, and 2**43 documents."""
 
 
 def section_key(document: Number, section: Number) -> Number:
@@ -34,18 +34,20 @@ def section_keys(document: int, sections: int) -> Keys:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A unit of retrieval: a span, never a copy; its text is always `document.text[span]`."""
+    """A unit of retrieval: a span, not a copy; its text is always `document.text[span]`."""
 
     document: str
     span: Span
     section: str = ""
-    """The headings above it, outermost first, joined by " > "."""
+    """The headings above the chunk, outermost first, joined by " > "."""
     page: int | None = None
     inner: tuple[tuple[int, str, int | None], ...] = ()
-    """Headings and pages that begin inside the chunk: the character of the document, the headings, the page."""
+    """The headings and pages that begin inside the chunk: each with its offset in the document, the headings and the
+    page.
+    """
 
     def place(self, at: int) -> tuple[str, int | None]:
-        """Return the headings above a character of the chunk, and the page of that character."""
+        """Return the headings above an offset in the chunk, and its page."""
         before = [(section, page) for start, section, page in self.inner if start <= at]
         return before[-1] if before else (self.section, self.page)
 
@@ -63,10 +65,11 @@ class Hit:
 
 
 class VectorStore(Protocol):
-    """Vectors with integer keys, 0 and up. A module in `rag/stores/` has `open(folder, argument, *, name, dimensions)`.
+    """Vectors with integer keys from 0. A module in `rag/stores/` has `open(folder, argument, *, name, dimensions)`.
 
-    One that keeps vectors outside the folder leaves `store/NAME.json` there, and has `drop(folder, named)`. One
-    that a second process can search while rows are added has `peek(folder, argument, *, name, dimensions, keys)`.
+    A store that keeps vectors outside the folder writes `store/NAME.json` there, and its module has `drop(folder,
+    named)`. If a second process can search a store while rows are added, its module has `peek(folder, argument, *,
+    name, dimensions, keys)`.
     """
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
@@ -76,13 +79,16 @@ class VectorStore(Protocol):
         """Remove rows; unknown keys are no error."""
 
     def keep(self, keys: Keys) -> None:
-        """Remove every row that has none of these keys."""
+        """Remove every row whose key is not among these."""
 
     def fence(self, last: int) -> None:
-        """Hide rows with a greater key, unless this process adds them: another process may be adding some."""
+        """Hide rows with a greater key, unless this process has added them: another process may be adding rows."""
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        """Return scores and keys, best first, `-1` where there are fewer than k; `within` limits the keys."""
+        """Return the scores and keys of the k best rows of each query, best first; a missing row has the key -1.
+
+        `within` limits the search to these keys.
+        """
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         """Return the rows under these keys, in their order; unknown keys are left out."""
@@ -137,21 +143,21 @@ class QueryVector(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerContext:
-    """The input of an answerer: numbered sources in their own words, then the documents' summaries."""
+    """The input of an answerer: numbered sources, and the summaries of their documents."""
 
     text: str
     sources: tuple[Source, ...]
     tokens: int
     confidence: float | None = None
-    """Retrieval's probability that a source answers; None if retrieval computes none."""
+    """The probability by retrieval that a source answers the question; None if retrieval computes none."""
     kind: str = ""
     """The kind of the best source's document, if it is known: contract, rules, court guide …"""
     characters: int = 0
-    """The length of that document; 0 if it is unknown."""
+    """The length of that document in characters; 0 if it is unknown."""
     left_out: int = 0
-    """The number of passages for which the budget had no room."""
+    """The number of passages that did not fit the token budget."""
     asked: QueryVector | None = field(default=None, compare=False)
-    """The question's vector, from which an answerer may tell the question's kind."""
+    """The question's vector, from which an answerer may compute the question's kind."""
 
     def sources_cited_in(self, text: str) -> list[Source]:
         """Return the sources that a text cites by number, also where no rule could check the claim before it."""
@@ -165,16 +171,16 @@ class Answer:
 
     text: str
     citations: tuple[int, ...] = ()
-    """Numbers of sources that are cited, exist, and share words with the claim."""
+    """The numbers of the cited sources that exist and share words with the claim."""
     unsupported: tuple[str, ...] = ()
-    """Claims whose citation names no source, or one that does not share their words."""
+    """Claims whose citation names no source, or a source that does not share their words."""
     refused: bool = False
     retried: bool = False
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None
-    """The probability that the documents answer; None if the answerer computes none."""
+    """The probability that the documents contain an answer; None if the answerer computes none."""
     short: str = ""
-    """The short answer: a value, a name, Yes or No; "" if the question asks for none or none is sure."""
+    """The short answer: a value, a name, Yes or No; "" if the question asks for none or the answerer is unsure."""
     quotes: tuple[str, ...] = ()
-    """The quoted words of the documents, as they stand in the text."""
+    """The quoted words, exactly as in the text of the documents."""

@@ -2,8 +2,8 @@
 
 A document is named by the words around a word for its kind (`Kenway's Non-Disclosure Agreement`, `the Supply
 Agreement between A and B`), by a clause before the question (`Consider …;`, `Under …,`, `Kenway NDA:`), or by a name
-alone (`Does Fiverr …`). Words without a kind beside them are a name if few
-documents carry them in their names, titles and parties. In the last case the words name *and* ask.
+alone (`Does Fiverr …`). Words without a kind beside them are a name if few documents have them in their file names,
+titles and parties. Such words both name the document and belong to the question.
 """
 
 import re
@@ -17,17 +17,17 @@ from exhibit.law.names import form_follows
 from exhibit.rag import question_patterns as patterns
 
 Carried = Callable[[str], bool]
-"""Whether a stretch of text has a word that few documents of the collection carry in their names."""
+"""A function that returns whether a text has a word that few documents of the collection have in their names."""
 
 _QUOTES = 50
-"""Quotations and breaks that are examined: a question has a few, a hostile one thousands."""
+"""The most quotations and breaks that are examined: a question has a few, a hostile one thousands."""
 _EDGES = " ;,:—–-"
 _LONGEST = 10_000
-"""Characters above which single names are not searched for: such a text is a pasted contract."""
+"""The length in characters above which single names are not searched for: such a text is a pasted contract."""
 _REACH = 400
-"""Greatest length of a name in characters: five parties with their legal forms."""
+"""The greatest length of a name in characters: five parties with their legal forms."""
 _DESCRIBING = 2
-"""Words in lower case that a kind may have before it: `content license agreement`."""
+"""The most words in lower case that may precede a kind as part of a name: `content license agreement`."""
 
 
 @dataclass(frozen=True)
@@ -36,42 +36,42 @@ class Query:
 
     question: str
     lead: str = ""
-    """The words that introduce a name and carry no meaning: `Consider`, `Under`."""
+    """The words that introduce a name and have no other meaning: `Consider`, `Under`."""
     names: str = ""
-    """The words that name a document; empty when none does."""
+    """The words that name a document; empty if no words do."""
     asks: str = ""
-    """The words that ask: the whole question if no name stands apart; `it` replaces a name in the middle."""
+    """The words that ask: the whole question if no name is separate from it; `it` replaces a name in the middle."""
     quoted: tuple[str, ...] = ()
     """Names in quotation marks."""
     kind: str = ""
-    """The kind of the document, as in `Profile.kind`; empty when the question names none."""
+    """The kind of the document, as in `Profile.kind`; empty if the question names none."""
     apart: bool = False
-    """Whether the names stand apart from the question; else they are words of it that look like names."""
+    """Whether the names are separate from the question; otherwise they are words of it that look like names."""
 
 
-def written_as_name(text: str) -> bool:
-    """Return whether a word is written as a name; without a collection, this is the only test."""
+def is_written_as_name(text: str) -> bool:
+    """Return whether a word is written as a name; this is the only test if there is no collection."""
     return any(patterns.NAMED.match(word) and word.strip(".,?").lower() not in patterns.STOP for word in text.split())
 
 
-def understand(question: str, carried: Carried = written_as_name) -> Query:
+def understand(question: str, carried: Carried = is_written_as_name) -> Query:
     """Return the parsed question; every word is kept."""
     if len(question) > _LONGEST:
         return _query(question, "", question, apart=False)
-    text = question.lower() if question.isupper() else question  # in capitals throughout, they tell no name
+    text = question.lower() if question.isupper() else question  # in a question in capitals, a capital marks no name
     quotes = [Span(*match.span()) for match in patterns.QUOTED.finditer(text)][:_QUOTES]
     end = _lead_end(text, quotes, carried)
     if end:
-        return _led(question, text, end, carried)
+        return _parse_lead(question, text, end, carried)
     references = find_references(text, quotes)
-    return _apart(question, text, references) or _mentioning(question, text, references, quotes, carried)
+    return _parse_apart(question, text, references) or _parse_mentions(question, text, references, quotes, carried)
 
 
-def _apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
-    """Return the query of a question that has words beside its names; None if it has none."""
+def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
+    """Return the query of a question that has other words beside its names; None if it has none."""
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
-    framed = [_framed(text, span) for span in named]
+    framed = [_find_frame(text, span) for span in named]
     asks = _without(text, framed)
     if not asks:
         asks, framed = _without(text, named), named
@@ -85,19 +85,21 @@ def _apart(question: str, text: str, references: "list[NamedPart]") -> Query | N
     return _query(question, names, asks, apart=True, lead=" ".join(frame.split()))
 
 
-def _mentioning(question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried) -> Query:
-    """Return the query of a question whose words all ask, while some may also name a document."""
+def _parse_mentions(
+    question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried
+) -> Query:
+    """Return the query of a question whose words all ask, while some of them may also name a document."""
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _mentions(text, quotes, carried)
     return _query(question, " ".join(filter(None, (*named, mentions))), text, apart=False)
 
 
-def _led(question: str, text: str, end: int, carried: Carried) -> Query:
-    """Return the query of `Consider …; …`."""
+def _parse_lead(question: str, text: str, end: int, carried: Carried) -> Query:
+    """Return the query of a question with a lead: `Consider …; …`."""
     first = patterns.LEAD.match(text)
     at = first.end() if first else 0
     names, asks = text[at:end].strip(_EDGES), text[end:].strip(_EDGES)
-    # `In the agreement, what does Kenway …`: the lead says the kind, the rest may say the name
+    # `In the agreement, what does Kenway …`: the lead has the kind, the rest may have the name
     more = "" if carried(names) else _mentions(asks, [], carried)
     return _query(question, f"{names} {more}".strip(), asks or text, lead=text[:at].strip(), apart=bool(asks))
 
@@ -109,8 +111,8 @@ def _query(question: str, names: str, asks: str, *, apart: bool, lead: str = "")
     return Query(question, lead, names, asks, quoted, kind if names or kind != "contract" else "", apart)
 
 
-def _framed(text: str, span: Span) -> Span:
-    """Return the span of a name, and of its sentence if the rest asks nothing: `Could you look into … for me?`."""
+def _find_frame(text: str, span: Span) -> Span:
+    """Return the span of a name, or of its sentence if that asks nothing else: `Could you look into … for me?`."""
     before = [match.end() for match in patterns.END.finditer(text[: span.start])]
     after = patterns.END.search(text, span.end)
     start, end = before[-1] if before else 0, after.end() if after else len(text)
@@ -119,7 +121,7 @@ def _framed(text: str, span: Span) -> Span:
 
 
 def _without(text: str, spans: list[Span]) -> str:
-    """Return a question without its names, empty when no word is left; `it` replaces a name inside a sentence."""
+    """Return a question without its names, empty if no word remains; `it` replaces a name inside a sentence."""
     ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
     pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
     if not spans or not any(patterns.CONTENT.search(piece) for piece in pieces):
@@ -128,7 +130,7 @@ def _without(text: str, spans: list[Span]) -> str:
     for piece in pieces[1:]:
         if patterns.CONTENT.match(piece):
             joined = f"{joined} it {piece}" if joined and joined[-1] not in ",;:" else f"{joined} {piece}"
-        else:  # its first character ends the words before the name
+        else:  # the first character of the rest ends the words before the name
             joined = f"{joined.rstrip(_EDGES)}{piece}" if piece else joined
     return patterns.NOTHING.sub("", joined).strip(_EDGES)
 
@@ -137,18 +139,22 @@ def _without(text: str, spans: list[Span]) -> str:
 
 
 def _lead_end(text: str, quotes: list[Span], carried: Carried) -> int:
-    """Return where the question proper begins after `Consider …;`, `Under …,` or `Kenway NDA:`; 0 without a lead."""
+    """Return the offset of the question proper after `Consider …;`, `Under …,` or `Kenway NDA:`; 0 without a lead."""
     first = patterns.LEAD.match(text)
     if not first and patterns.OPENER.match(text):
         return 0
     at = first.end() if first else 0
     breaks = [match for match in patterns.PAUSE.finditer(text, at) if not _inside(match.start(), quotes)]
-    breaks.sort(key=lambda match: match[0] != ";")  # names have commas and colons in them, hardly a semicolon
+    breaks.sort(key=lambda match: match[0] != ";")  # names often contain commas and colons, but rarely a semicolon
     for match in breaks[:_QUOTES]:
         before, after = text[at : match.start()], text[match.end() :]
         strong = match[0] == ";"
         asked = strong or (match[0] != "?" and patterns.OPENER.match(after))
-        if asked and patterns.CONTENT.search(after) and _naming(before, carried, led=bool(first), strong=strong):
+        if (
+            asked
+            and patterns.CONTENT.search(after)
+            and _names_document(before, carried, led=bool(first), strong=strong)
+        ):
             return match.end()
     return 0
 
@@ -157,11 +163,11 @@ def _inside(at: int, spans: list[Span]) -> bool:
     return any(span.start <= at < span.end for span in spans)
 
 
-def _naming(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
+def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
     """Return whether a clause names a document: `In the event of termination,` and `Under Delaware law,` do not.
 
-    After a lead a kind or quotation marks are enough. Else the collection has to know a word of it; and before a weak
-    mark, a comma, nothing but names may stand in it: `If Kenway is sold, who pays?` asks with all its words.
+    After a lead, a kind or quotation marks suffice. Without one, the collection must know a word of the clause; and
+    before a comma, the clause must contain names only: in `If Kenway is sold, who pays?` all words ask.
     """
     if led and (patterns.KIND.search(clause) or patterns.QUOTED.search(clause)):
         return True
@@ -169,7 +175,7 @@ def _naming(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
 
 
 def _only_names(clause: str, carried: Carried) -> bool:
-    """Return whether all words of a clause are names, kinds of documents, or glue between them."""
+    """Return whether all words of a clause are names, kinds of documents, or words that join them."""
     rest = patterns.KIND.sub(" ", clause).split()
     return all(patterns.NAMED.match(word) or _glues(word) or carried(word) for word in rest)
 
@@ -182,10 +188,10 @@ def _glues(word: str) -> bool:
 
 
 def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
-    """Return the words that may be names: written as names, except for the question's first word, or known as names.
+    """Return the words that may be names: words written as names, except for the question's first word, or known names.
 
-    If the collection knows a word that is written as a name, words in lower case are no names: in `If an agency asks
-    Viber …` no Agency Agreement is named.
+    If the collection knows a word that is written as a name, words in lower case are no names: `If an agency asks Viber
+    …` names no Agency Agreement.
     """
     names: list[tuple[str, bool]] = []
     fresh = True
@@ -208,7 +214,7 @@ def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
 class NamedPart(NamedTuple):
     span: Span
     sure: bool
-    """Whether the words name a document, and do not only describe one, as `an insurance policy` does."""
+    """Whether the words name a document; otherwise they only describe one, such as `an insurance policy`."""
 
 
 def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
@@ -229,7 +235,7 @@ def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
 
 
 def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
-    """Return the start of a name from its end: capitals, quotes, possessives, joining words, one or two plain words."""
+    """Return the start of a name, given its end: it has capitals, quotes, possessives, joining and plain words."""
     tokens = [Span(*match.span()) for match in patterns.TOKEN.finditer(text, least, at)]
     start, described = at, 0
     while tokens:
@@ -297,7 +303,7 @@ def _rightwards(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
 
 
 def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
-    """Return the end of a list of names from its start; the start itself when there is no list."""
+    """Return the end of a list of names, given its start; the start itself if there is no list."""
     end, most = at, at + _REACH
     plain = lower and not re.search(r"[A-Z]", text[at:most]) and not any(at <= span.start < most for span in quotes)
     for match in patterns.TOKEN.finditer(text, at, most):

@@ -26,16 +26,16 @@ from exhibit.schemas.errors import ToolkitError, disk_trouble
 from exhibit.schemas.parsing import read_beside
 
 FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
-"""Exit codes: an error; a command that cannot be understood; Ctrl-C; a reader that closed the pipe, as in shells."""
+"""Exit codes, as in shells: an error; a usage error; Ctrl-C; a pipe whose reader closed it."""
 
 Arguments = ParamSpec("Arguments")
 
 
 class Invocation(NamedTuple):
-    """How a command was called: the names of commands in its messages, and how much it prints on stderr."""
+    """The way a command was called: the command names for its messages, and how much to print on stderr."""
 
     names: Mapping[str, str] = MappingProxyType({})
-    """The name under which a command was called, by the command's own name."""
+    """For each command's own name, the name under which the user called the command."""
     quiet: bool = False
     verbose: bool = False
 
@@ -46,7 +46,7 @@ _invocation: ContextVar[Invocation] = ContextVar("invocation", default=_ALONE)
 
 @contextmanager
 def set_invocation(invocation: Invocation) -> Iterator[None]:
-    """Set how the commands in the block were called."""
+    """Set the invocation of the commands that run in the block."""
     token = _invocation.set(invocation)
     try:
         yield
@@ -57,8 +57,10 @@ def set_invocation(invocation: Invocation) -> Iterator[None]:
 def rename_commands(text: str) -> str:
     """Return a text, such as a command's help, with each command named as the user called it."""
     names = _invocation.get().names
-    for usual in sorted(names, key=len, reverse=True):  # the longest first: one may begin with another
-        text = re.sub(re.escape(usual) + r"(?!\w|\.\w)", names[usual], text)  # not `exhibit inspect`
+    # the longest name first: a name may be the start of another name
+    for usual in sorted(names, key=len, reverse=True):
+        # no match within a longer name, such as `exhibit inspect`
+        text = re.sub(re.escape(usual) + r"(?!\w|\.\w)", names[usual], text)
     return text
 
 
@@ -68,7 +70,11 @@ def is_quiet() -> bool:
 
 
 def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Callable[Arguments, int]]:
-    """Return a decorator for a command's `main`; `stopped` is the message when Ctrl-C ends it."""
+    """Return a decorator for a command's `main` that turns errors into a message and an exit code.
+
+    Args:
+        stopped: the message when Ctrl-C ends the command.
+    """
 
     def decorate(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
         @functools.wraps(main)
@@ -76,13 +82,13 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
             with scrub_logs(), plain_terminal():
                 try:
                     code = main(*args, **kwargs)
-                    sys.stdout.flush()  # a closed pipe is noticed here, not when the interpreter ends
+                    sys.stdout.flush()  # raise here if the pipe is closed, not when the interpreter ends
                 except ToolkitError as error:
                     print_error(error)
                     return FAILED
                 except OSError as error:
                     if isinstance(error, BrokenPipeError):
-                        # the interpreter flushes stdout once more at its end, and would complain there
+                        # the interpreter flushes stdout once more at exit, and would raise there
                         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                         return CLOSED
                     return _disk_or_bug(error)
@@ -97,7 +103,7 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
                 except Exception as error:
                     if type(error).__module__ != "sqlite3" or "disk" not in str(error):
                         return _bug()
-                    print_error(ToolkitError(f"the disk: {error}; make room, or choose another place"))
+                    print_error(ToolkitError(f"the disk: {error}; free some space, or choose another folder"))
                     return FAILED
                 return code
 
@@ -107,10 +113,12 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose error has three lines: the mistake, the nearest correct form, where the help is."""
+    """An argument parser whose error message has three lines: the mistake, the nearest correct form, a pointer to the
+    help.
+    """
 
     words: tuple[str, ...] = ()
-    """Further words that a mistyped word may stand for."""
+    """Further correct words that the parser suggests when a word is mistyped."""
 
     def error(self, message: str) -> NoReturn:
         """Print the mistake and exit with the code of a usage error."""
@@ -139,9 +147,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(program: str, doc: str | None, *, module: str = "", **more: Any) -> Parser:
-    """Return a parser whose description is the first paragraph of a module's docstring, and its examples the rest.
+    """Return a parser; the module docstring's first paragraph is the description, and the rest are the examples.
 
-    With `module=__file__` the flags come from the TOML file beside the module.
+    With `module=__file__` the flags are read from the TOML file beside the module.
     """
     what, _, examples = (doc or "").partition("\n\n")
     how = argparse.RawDescriptionHelpFormatter
@@ -154,7 +162,7 @@ def build_parser(program: str, doc: str | None, *, module: str = "", **more: Any
 
 
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
-    """Print the three lines about a usage error; return its exit code."""
+    """Print the three lines of a usage error and return its exit code."""
     for line in (f"error: {wrong}", nearest, f"help: {program} --help"):
         sys.stderr.write(f"{without_controls(scrub(line))}\n")
     return USAGE
@@ -163,7 +171,7 @@ def print_usage_error(wrong: str, nearest: str, program: str) -> int:
 def parser_of(
     program: str, doc: str | None, commands: Mapping[str, Any], kinds: Mapping[str, Any], **words: object
 ) -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of several commands that a file defines, and each command's own parser."""
+    """Return a parser with one subcommand per command in a TOML file, and each subcommand's own parser."""
     how = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog=rename_commands(program), description=rename_commands(doc or ""), formatter_class=how)
     added = parser.add_subparsers(dest="command", required=True)
@@ -228,7 +236,7 @@ def add_arguments(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any
             if isinstance(given[key], str) and key in ("type", "choices"):
                 given[key] = {**_KINDS, **kinds}[given[key]]
             elif isinstance(given[key], str):
-                # argparse recognises the mark of a hidden flag by identity
+                # argparse recognises the value that hides a flag (SUPPRESS) by identity
                 given[key] = HIDDEN if given[key] == HIDDEN else given[key].format(**words) if words else given[key]
         groups.get(title, parser).add_argument(name, *given.pop("also", ()), **given)
 
@@ -245,21 +253,23 @@ def print_results(record: Any, lines: str, *, as_json: bool) -> None:
 
 
 def text_width() -> int:
-    """Return the number of columns of the terminal, at least the number that every terminal has."""
+    """Return the terminal's width in columns, at least 80."""
     return max(_NARROWEST, shutil.get_terminal_size((_NARROWEST, 24)).columns)
 
 
-_NARROWEST = 80  # columns: what every terminal has
+_NARROWEST = 80  # columns; every terminal has at least these
 
 
 def align_rows(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:
-    """Return rows as aligned lines: a column is as wide as its widest cell, at most `most` except for the last."""
+    """Return rows as aligned lines: each column is as wide as its widest cell; all but the last are at most `most`
+    wide.
+    """
     widths = [min(most, max(map(len, column))) for column in zip(*rows, strict=True)]
     return ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
-"""Control sequences that a terminal obeys: in a file name or a document they could move the cursor or type commands."""
+"""Escapes for control characters: in a file name or a document they could move the cursor or type commands."""
 
 
 def without_controls(text: str) -> str:
@@ -268,7 +278,7 @@ def without_controls(text: str) -> str:
 
 
 class _Plain:
-    """Standard output on a terminal, without control characters."""
+    """A standard output stream that escapes control characters."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -283,7 +293,7 @@ class _Plain:
 
 @contextmanager
 def plain_terminal() -> Iterator[None]:
-    """Keep control characters out of a terminal within the block; a file or a pipe receives every byte unchanged."""
+    """Escape control characters on a terminal within the block; a file or a pipe receives every byte unchanged."""
     stream: Any = sys.stdout
     if hasattr(stream, "reconfigure"):  # escape a character that an older encoding (cp1252, latin-1) lacks
         stream.reconfigure(errors="backslashreplace")
@@ -309,7 +319,7 @@ _LEAST_ROOM = 680 << 20  # bytes of address space: FAISS crashes on loading with
 
 
 def check_room() -> None:
-    """Raise if the shell allows a process too little address space: libraries would crash without a message."""
+    """Raise if `ulimit -v` allows too little address space: libraries would crash without a message."""
     if sys.platform == "win32":
         return
     import resource
@@ -324,34 +334,38 @@ _NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or u
 
 
 def _encoding_or_bug(error: UnicodeEncodeError) -> int:
-    """Print the next step if the system's encoding cannot express a file name; any other error is a bug."""
+    """Print an error if the system's encoding cannot express a file name; treat any other encoding error as a bug."""
     used = sys.getfilesystemencoding()
     if used.replace("-", "").lower() == "utf8":
         return _bug()
     name = error.object[: error.end][-_NAME:]
-    print_error(ToolkitError(f"{name}: a name that {used}, this system's encoding of names, lacks; set PYTHONUTF8=1"))
+    print_error(
+        ToolkitError(
+            f"{name}: {used}, this system's encoding of file names, cannot express this name; set PYTHONUTF8=1"
+        )
+    )
     return FAILED
 
 
-_NAME = 80  # characters of a name that are shown
+_NAME = 80  # characters of a name that an error shows
 
 
 def _bug() -> int:
-    """Print the traceback of the current error, scrubbed: it may hold secrets that were sent to a server.
+    """Print the current error's traceback without secrets: the traceback may hold values that were sent to a server.
 
-    An error in a plug-in of another distribution is one line that names the plug-in.
+    For an error in a plug-in of another distribution, print one line that names the plug-in.
     """
     trace = traceback.format_exc()
     if part := failed_plugin(trace):
         error = sys.exc_info()[1]
-        print_error(ToolkitError(f"{part} failed: {type(error).__name__}: {error}; fix it, or uninstall it"))
+        print_error(ToolkitError(f"{part} failed: {type(error).__name__}: {error}; fix the plug-in, or uninstall it"))
         return FAILED
     sys.stderr.write(without_controls(scrub(traceback.format_exc())))
     return FAILED
 
 
 def print_error(error: ToolkitError) -> None:
-    """Print an error as every command does, one line per problem; with --verbose, also its traceback."""
+    """Print an error to stderr, one line per problem; with --verbose also its traceback."""
     if _invocation.get().verbose:
         sys.stderr.write(without_controls(scrub("".join(traceback.format_exception(error)))))
     for line in without_controls(rename_commands(scrub(str(error)))).split("\n"):
@@ -359,7 +373,7 @@ def print_error(error: ToolkitError) -> None:
 
 
 def print_note(text: str) -> None:
-    """Print a note that needs no action, unless the user asked for quiet; stdout is for results only."""
+    """Print a note to stderr, unless --quiet is set; stdout is for results only."""
     if is_quiet():
         return
     sys.stderr.write(f"note: {without_controls(rename_commands(scrub(text)))}\n")

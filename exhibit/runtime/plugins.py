@@ -1,7 +1,7 @@
 """Plug-ins by name: a file of this project in the folder of its kind, or a module of another distribution.
 
-A distribution names its modules as entry points of the group `exhibit.KIND`, KIND being the folder of that kind:
-`[project.entry-points."exhibit.metrics"]`. This project's own names always win, so no installation changes them.
+A distribution names its modules as entry points of the group `exhibit.KIND`, where KIND is the folder's name:
+`[project.entry-points."exhibit.metrics"]`. If two plug-ins have the same name, this project's own plug-in is used.
 """
 
 import pkgutil
@@ -19,9 +19,9 @@ _GROUP = "exhibit."
 
 
 def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
-    """Return the plug-in module that `NAME[:ARGUMENT]` names among a package's kind, and the argument.
+    """Return the plug-in module that `NAME[:ARGUMENT]` names in a package, and the argument.
 
-    A file name cannot hold a hyphen, so `sentence-transformers` is read as `sentence_transformers`.
+    A module name cannot contain a hyphen, so `sentence-transformers` is read as `sentence_transformers`.
     """
     name, _, argument = wanted.partition(":")
     file = name.replace("-", "_")
@@ -36,19 +36,19 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
 
 
 def plugin_names(package: str) -> list[str]:
-    """Return the names of a kind's plug-ins; our folders and files that start with `_` are not plug-ins."""
+    """Return the names of a package's plug-ins; our files and folders that start with `_` are not plug-ins."""
     return sorted({*own_names(package), *points_of(package)})
 
 
 def plugin_modules(package: str) -> dict[str, ModuleType]:
-    """Return every plug-in of a kind by its name, sorted by name."""
+    """Return every plug-in module of a package by its name, sorted by name."""
     return {name: load_plugin(package, name)[0] for name in plugin_names(package)}
 
 
 def own_names(package: str) -> set[str]:
     """Return the names of the plug-ins that come with the project."""
     loaded = sys.modules.get(package)
-    # located without an import: a list of names must not import the plug-ins' libraries
+    # find the files without an import: a list of names must not import the plug-ins' libraries
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
     return set().union(*(_files(folder, Path(folder).stat().st_mtime_ns) for folder in path or []))
 
@@ -60,18 +60,18 @@ def _files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - a fol
 
 
 def brought_names() -> dict[str, list[str]]:
-    """Return the names of the plug-ins from other distributions, by their kind."""
+    """Return the names of the plug-ins of other distributions, by kind."""
     groups = [group for group in entry_points().groups if group.startswith(_GROUP)]
     return {group.removeprefix(_GROUP): sorted(entry_points(group=group).names) for group in sorted(groups)}
 
 
 @cache
 def points_of(package: str) -> dict[str, EntryPoint]:
-    """Return the entry points of other distributions for a kind, by name."""
+    """Return the entry points of other distributions for a kind of plug-in, by name."""
     points: dict[str, EntryPoint] = {}
     for point in entry_points(group=_GROUP + package.rpartition(".")[2]):
         other = points.setdefault(point.name.replace("-", "_"), point)
-        if other.value != point.value:  # the choice would depend on the order of the search path
+        if other.value != point.value:  # which one is used would depend on the order of the search path
             raise ToolkitError(
                 f"{point.name} ({point.group}) is installed twice, by {owner_of(other)} and by {owner_of(point)}; "
                 "uninstall one of them"
@@ -103,10 +103,10 @@ def _load(point: EntryPoint) -> ModuleType:
 
 
 _loaded: dict[str, EntryPoint] = {}
-"""The files of the loaded plug-ins from other distributions."""
+"""The entry points of the loaded plug-ins from other distributions, by file."""
 
 
 def failed_plugin(trace: str) -> str:
-    """Return the plug-in of another distribution in a traceback, with that distribution; empty if there is none."""
+    """Return the name and the distribution of the plug-in that a traceback passes through; empty if there is none."""
     points = [point for file, point in _loaded.items() if f'File "{file}"' in trace]
     return f"{points[-1].name} ({points[-1].group}) of {owner_of(points[-1])}" if points else ""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 HIDDEN = "***"
 _SHORTEST = 8
-"""Fewest characters of a secret: a shorter value of a variable would match ordinary words."""
+"""Fewest characters of a secret in an environment variable: a shorter value would match ordinary words."""
 _NAME = re.compile(r"key|token|secret|password|credential|authorization|signature", re.IGNORECASE)
 _AUTHORIZATION = re.compile(r"(authorization\W{1,6}(?:basic|key)\s+)[^\s'\",)]+", re.IGNORECASE)
 _TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9_.-]{8,}")
@@ -17,7 +17,7 @@ _KEY = re.compile(
     r"\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?",
     re.IGNORECASE,
 )
-"""The forms of API keys of all providers, whole or partly masked by asterisks, as servers repeat them."""
+"""The forms of the providers' API keys, complete or partly masked by asterisks as servers repeat them."""
 _SIGNED = re.compile(
     r"(https?://[^\s?'\"<>]{1,400})\?[^\s'\"<>]{0,400}(?:signature|credential|token|expires)[^\s'\"<>]*", re.IGNORECASE
 )
@@ -32,13 +32,13 @@ def names_a_secret(name: str) -> bool:
 
 
 def remember_secret(value: str | None) -> None:
-    """Hide a secret from now on that no variable holds, such as a token from a file."""
+    """Hide a secret that no environment variable holds, such as a token from a file, in all later output."""
     if value:
         _known.add(value)
 
 
 def scrub(text: str, *secrets: str | None) -> str:
-    """Return a text without known secrets, without the environment's, and without anything that looks like a key."""
+    """Return a text without the given secrets, the environment's secrets and anything that looks like a key."""
     environment = (v for n, v in os.environ.items() if len(v) >= _SHORTEST and names_a_secret(n) and not v.isalpha())
     for secret in sorted({*filter(None, secrets), *_known, *environment}, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
@@ -50,7 +50,7 @@ def scrub(text: str, *secrets: str | None) -> str:
 
 @contextmanager
 def scrub_logs() -> Iterator[None]:
-    """Scrub every log record in the block, from every library: a server's error may repeat what it received."""
+    """Remove secrets from every log record in the block: a library may log a server's error that repeats a key."""
     ordinary = logging.getLogRecordFactory()
 
     def record(*args: object, **kwargs: object) -> logging.LogRecord:
@@ -58,12 +58,12 @@ def scrub_logs() -> Iterator[None]:
         try:
             message = made.getMessage()
         except (TypeError, ValueError):
-            return made  # logging reports a malformed record itself
+            return made  # logging itself reports a malformed record
         clean = scrub(message)
         if clean != message:
             made.msg, made.args = clean, None
         if made.exc_info:
-            # the traceback would be formatted later, out of reach: format it now
+            # format the traceback now: logging would format it later, where it cannot be scrubbed
             made.exc_text = scrub(logging.Formatter().formatException(made.exc_info))
             made.exc_info = None
         return made

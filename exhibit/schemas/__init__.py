@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Return a model; the models are built on first access, which workers and most commands never need."""
+        """Return a model; the models are built on first access, because workers and most commands never need them."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module("exhibit.schemas.models"), name)

@@ -106,7 +106,7 @@ _ROWS = TypeAdapter(list[LooseRow])
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    """Read a `train.json` in any accepted shape; raise one BundleError that names every bad row."""
+    """Read a `train.json` in any accepted format; raise one BundleError that names every bad row."""
     given = load_json(path)
     if not isinstance(given, list):
         raise BundleError(f"{path}: must be a JSON array of objects")
@@ -162,12 +162,12 @@ def read_text(path: Path) -> str:
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a JSONL file."""
-    # not splitlines(): it also cuts at U+2028 and other characters that JSON keeps inside strings
+    # not splitlines(): it also splits at U+2028 and other characters that JSON allows inside strings
     return [line for line in read_text(path).split("\n") if line]
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a JSONL file; only one is in memory."""
+    """Yield the lines of a JSONL file; only one line is in memory at a time."""
     at = 0
     try:
         if path.exists() and not path.is_file():  # opening a pipe would block

@@ -4,10 +4,10 @@ import errno
 
 
 class ToolkitError(Exception):
-    """A fault outside the code: entry points print it as one line and exit 1."""
+    """An error that the code did not cause: entry points print it as one line and exit with code 1."""
 
     def __init__(self, message: str = "") -> None:
-        """Store the message, printable on any terminal: a file name need not be UTF-8."""
+        """Store the message in a form that every terminal can print: a file name need not be UTF-8."""
         super().__init__(printable(message))
 
 
@@ -18,11 +18,11 @@ _FILES = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def disk_trouble(error: OSError) -> str:
-    """Return the message for a full or read-only disk, or a missing file; raise any other error again."""
+    """Return the message for a full or read-only disk, or for a missing file; raise any other error again."""
     where = printable(str(error.filename)) if error.filename else "the disk"
     trouble = f"{where}: {error.strerror or error}"
     if error.errno in _DISK or "temporary directory" in str(error):
-        return f"{trouble}; make room, or choose another place"
+        return f"{trouble}; free some space, or choose another folder"
     if error.errno in _GONE:
         return f"{trouble}; is the path right, or was it removed while the command ran? Then run the command again"
     if error.errno in _FILES:

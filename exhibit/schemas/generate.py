@@ -1,4 +1,4 @@
-"""Writes the JSON Schema files: `python -m exhibit.schemas.generate`; a test fails when one is out of date."""
+"""Writes the JSON Schema files: `python -m exhibit.schemas.generate`; a test fails if a file is out of date."""
 
 import json
 from pathlib import Path

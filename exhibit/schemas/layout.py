@@ -1,4 +1,4 @@
-"""The file names of a bundle, and constants of its content, for modules that need no models."""
+"""The file names of a bundle and other constants, for modules that need no models."""
 
 import os
 import re
@@ -13,10 +13,11 @@ CARD = "README.md"
 DRAFTS = "drafts.jsonl"
 """The file of a drafted bundle with the questions that a person has not yet reviewed."""
 ORIGIN = ".exhibit-origin.json"
-"""A file in a cache folder: the URL of the bundle whose small files the folder holds."""
+"""A file in a cache folder with the URL of the bundle whose small files are in that folder."""
 
 How = Literal["exact", "folded", "parts", "fuzzy", "section", "answer", "absent"]
-"""How a gold passage was found, best first; `section`: under the heading or the number that the source cites;
+"""How a gold passage was located, best first.
+`section`: under the heading or the number that the source cites.
 `answer`: the source has no quote, and the words of its answer occur once in the document that it names.
 """
 
@@ -36,13 +37,16 @@ def fit_name(name: str, ending: str = "") -> str:
 HOWS: tuple[How, ...] = get_args(How)
 
 MUST_CONTAIN, MUST_NOT_CONTAIN = "must_contain", "must_not_contain"
-"""Labels: what an answer must say, and must not, as lists in JSON; of a list in such a list one is enough."""
+"""Labels: the texts that an answer must contain and must not contain, as JSON lists; of a nested list one is enough."""
 ANSWER_FROM = "answer_from"
-"""A label: the source gives no answer, and what stands for it is made of this; no reply is compared with it."""
+"""A label: the source has no answer, and the `answer` field was made from the thing that this label names.
+
+No reply is compared with such an answer.
+"""
 
 _OMITTED = re.compile(r"<\s*omitted\s*>", re.IGNORECASE)
 
 
 def quote_parts(quote: str) -> list[str]:
-    """Return the parts of a quote that marks its omissions: `the rent <omitted> and the deposit`."""
+    """Return the parts of a quote between its omission marks: `the rent <omitted> and the deposit` has two."""
     return _OMITTED.split(quote)

@@ -1,6 +1,6 @@
 """The models of a bundle's three files: `train.json`, `gold.jsonl` and `bundle.json`.
 
-These models are the only definition; the JSON Schema files beside them are generated from here.
+These models are the only definition; the JSON Schema files beside this module are generated from them.
 """
 
 import math
@@ -19,7 +19,7 @@ def _basename(name: str) -> str:
     if name in {".", ".."} or "/" in name or "\0" in name:
         raise ValueError("must be a plain file name, not a path")
     if len(name.encode("utf-8", "surrogatepass")) > 255:
-        raise ValueError("is longer than 255 bytes, more than a file system can hold")
+        raise ValueError("is longer than 255 bytes, which file systems do not allow")
     return name
 
 
@@ -30,20 +30,20 @@ def _inside(path: str) -> str:
     return path
 
 
-def _ordered(span: tuple[int, int]) -> tuple[int, int]:
+def _check_order(span: tuple[int, int]) -> tuple[int, int]:
     if span[0] >= span[1]:
-        raise ValueError("must have its start before its end")
+        raise ValueError("the start must be before the end")
     return span
 
 
-# `\S` somewhere: JSON Schema and pydantic both search for a pattern, neither anchors it.
+# `\S` anywhere: JSON Schema and pydantic both search for a pattern without anchors.
 NonBlank = Annotated[str, Field(pattern=r"\S")]
 Filename = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_basename)]
 BundlePath = Annotated[str, Field(min_length=1), AfterValidator(_inside)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Natural = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
-Offsets = Annotated[tuple[Natural, Natural], AfterValidator(_ordered)]
+Offsets = Annotated[tuple[Natural, Natural], AfterValidator(_check_order)]
 
 
 class _Model(BaseModel):
@@ -69,7 +69,7 @@ class Row(_Model):
     @model_validator(mode="after")
     def _impossible_has_no_passage(self) -> "Row":
         if self.is_impossible and any(c.text for c in self.contexts):
-            raise ValueError("is_impossible is true, yet a context has text")
+            raise ValueError("is_impossible is true, but a context has text")
         return self
 
 
@@ -89,17 +89,17 @@ class Gold(_Model):
     @field_validator("score")
     @classmethod
     def _none_where_absent(cls, value: float | None, info: ValidationInfo) -> float | None:
-        """Return None for a passage that was not found: it has no place that a score could describe."""
+        """Return None as the score of a passage that was not found."""
         return None if info.data.get("how") == "absent" else value
 
     @model_validator(mode="after")
     def _found_means_somewhere(self) -> "Gold":
         if (self.how == "absent") == bool(self.spans):
-            raise ValueError("has spans exactly when how is not 'absent'")
+            raise ValueError("must have spans if `how` is not 'absent', and no spans if it is")
         if self.score is None and self.spans:
-            raise ValueError("has a score where it was found")
+            raise ValueError("must have a score if the passage was found")
         if self.context is not None and self.filename is None:
-            raise ValueError("a context has a filename")
+            raise ValueError("must have a filename if it has a context")
         return self
 
 
@@ -110,7 +110,7 @@ class DraftedRow(Row):
 
     @property
     def row(self) -> Row:
-        """The question as train.json would have it."""
+        """The question as a row of train.json."""
         return Row(**{name: getattr(self, name) for name in Row.model_fields})
 
 
@@ -130,7 +130,7 @@ class DocumentEntry(_Model):
     characters: Natural
     source: str = ""
     ocr: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
-    """The pages that OCR read, by number, with the confidence of their words."""
+    """The mean confidence of the words on each page that OCR read, by page number."""
     labels: dict[str, str] = {}
     """The source's metadata of the document, such as the dates of a law's version."""
 
@@ -190,7 +190,7 @@ class Printing(_Model):
     """The programs that printed the documents for which the source has only text or HTML."""
 
     printer: NonBlank = "unknown"
-    """The programs and their versions; older bundles have `browser` instead."""
+    """The programs and their versions; bundles of earlier versions have the field `browser` instead."""
     browser: str | None = None
     fonts: dict[str, Sha256]
 
@@ -212,7 +212,7 @@ class DraftInfo(_Model):
     playbooks: list[str] = []
     models: list[str] = []
     sure: Natural = 0
-    """Questions whose passage or absence the program was sure of: these are in `train.json`."""
+    """Questions for which the program is sure of the passage or its absence; they are in `train.json`."""
     unsure: Natural = 0
     """Questions in `drafts.jsonl` that a person has not yet reviewed."""
     reviewed: Natural = 0
@@ -223,7 +223,9 @@ class DraftInfo(_Model):
     """Sure drafts that a person found wrong."""
 
     def words(self, questions: int) -> str:
-        """Return the caveat beside every figure on such a bundle: `drafted, 12 of 90 reviewed by a person; …`."""
+        """Return the caveat to print beside every figure of a drafted bundle: `drafted, 12 of 90 reviewed by a
+        person; …`.
+        """
         line = f"drafted, {self.reviewed:,} of {questions:,} reviewed by a person"
         if not self.judged_sure:
             return f"{line}; nobody has checked how many drafts are wrong"
@@ -233,7 +235,7 @@ class DraftInfo(_Model):
 
 
 def wilson(part: int, whole: int) -> tuple[float, float]:
-    """Return the 95% interval of a proportion by Wilson's formula, which is valid for few observations."""
+    """Return the 95% confidence interval of a proportion by Wilson's formula, which is valid for few observations."""
     z, share = 1.96, part / whole
     middle, spread = share + z * z / (2 * whole), z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole**2))
     scale = 1 + z * z / whole
@@ -253,7 +255,7 @@ class BundleInfo(_Model):
     counts: Counts
     groups: str | None = None
     headline: str | None = None
-    """The benchmark's main metric, such as `ndcg@5`; without one the evaluation chooses."""
+    """The benchmark's main metric, such as `ndcg@5`; if None, the evaluation chooses one."""
     left_out: dict[str, list[str]]
     noted: dict[str, list[str]]
     account: dict[Literal["files", "rows"], Account] = {}

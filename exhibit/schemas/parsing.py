@@ -1,4 +1,4 @@
-"""Parses files, JSON, JSON Lines and TOML from outside: invalid input is one error that says where, not a traceback."""
+"""Parses JSON, JSON Lines and TOML from files of others: invalid input raises one error that names the place."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def read_regular(path: Path, *, most: int | None = LARGEST_FILE) -> bytes:
 
 
 def read_outside(path: Path, *, error: type[ToolkitError] = ToolkitError, most: int = LARGEST_FILE) -> str:
-    """Return the text of a file from outside; raise `error` if it is not a file, too large or not UTF-8."""
+    """Return the text of a user's file; raise `error` if it is not a regular file, too large or not UTF-8."""
     try:
         return read_regular(path, most=most).decode("utf-8-sig")
     except OSError as fault:
         raise error(f"{path}: cannot be read: {fault.strerror or fault}") from fault
     except UnicodeDecodeError as fault:
-        raise error(f"{path}: not UTF-8 (byte {fault.start})") from fault
+        raise error(f"{path}: not UTF-8 (byte {fault.start}); save it again as UTF-8") from fault
 
 
 def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = BundleError) -> Any:
@@ -54,29 +54,33 @@ def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = 
     except json.JSONDecodeError as fault:
         raise error(f"{where}: not JSON: {fault.msg} at line {fault.lineno}") from fault
     except UnicodeDecodeError as fault:
-        raise error(f"{where}: not UTF-8 (byte {fault.start})") from fault
+        raise error(f"{where}: not UTF-8 (byte {fault.start}); save it again as UTF-8") from fault
     except RecursionError:
-        raise error(f"{where}: JSON that is nested too deep") from None
+        raise error(f"{where}: the JSON is nested too deeply") from None
     except ValueError as fault:  # Python refuses to parse a number of more than 4,300 digits
-        raise error(f"{where}: JSON with a number that is too long") from fault
+        raise error(f"{where}: the JSON has a number that is too long") from fault
 
 
 _LARGEST_TOML = 256 << 10
-"""Characters: our largest file has 8,000, and parsing a file of this size takes Python about a second."""
+"""Most characters of a TOML file: our largest file has 8,000, and Python parses a file of this size in about a
+second.
+"""
 _DEEPEST_KEY = 100
-"""Parts of a dotted key: each is looked up from the top, so parsing time grows with their square."""
+"""Most parts of a dotted key: parsing time grows with the square of their number."""
 
 
 def parse_toml(text: str, *, where: object, error: type[ToolkitError] = ToolkitError) -> dict[str, Any]:
-    """Return parsed TOML; raise `error` if it is invalid, too large, nested too deeply, or has too long a number."""
+    """Return parsed TOML; raise `error` if it is invalid, too large, nested too deeply, or has a number that is too
+    long.
+    """
     if len(text) > _LARGEST_TOML:
-        raise error(f"{where}: {len(text)} characters, more than any settings file has ({_LARGEST_TOML})")
+        raise error(f"{where}: {len(text)} characters, more than the limit of a settings file ({_LARGEST_TOML})")
     if any(line.partition("=")[0].count(".") > _DEEPEST_KEY for line in text.split("\n")):
-        raise error(f"{where}: TOML that is nested too deep")
+        raise error(f"{where}: the TOML is nested too deeply")
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise error(f"{where}: TOML that is nested too deep") from None
+        raise error(f"{where}: the TOML is nested too deeply") from None
     except ValueError as fault:
         raise error(f"{where}: not TOML: {fault}") from fault
 
@@ -88,7 +92,7 @@ def read_beside(module: str, name: str = "") -> dict[str, Any]:
 
 
 def parse_pair(text: object, *, example: str) -> tuple[str, str]:
-    """Return the two sides of NAME=VALUE; raise ValueError with the example otherwise."""
+    """Return the two sides of NAME=VALUE; raise ValueError with the example if there is no `=`."""
     name, sign, value = str(text).partition("=")
     if not sign or not name.strip():
         raise ValueError(f"{text!r} is not NAME=VALUE, such as {example}")
@@ -96,7 +100,7 @@ def parse_pair(text: object, *, example: str) -> tuple[str, str]:
 
 
 def faults_in(error: ValidationError, *, most: int | None = None, under: str = "") -> str:
-    """Return a model's validation errors in one line: each field with its fault."""
+    """Return a model's validation errors as one line: each field with its problem."""
     return "; ".join(f"{under}{'.'.join(map(str, e['loc'])) or 'all of it'}: {e['msg']}" for e in error.errors()[:most])
 
 
@@ -104,10 +108,10 @@ Row = TypeVar("Row")
 
 
 class LazyLines(Generic[Row]):
-    """The rows of a JSONL file, parsed on access: only each row's offset and line number are in memory."""
+    """The rows of a JSONL file, parsed on access; only each row's offset and line number are in memory."""
 
     def __init__(self, path: Path, parse: Callable[[bytes, str], Row]) -> None:
-        """Store the path and `parse`, which makes a row from a line's bytes and the name of the line."""
+        """Store the path and `parse`, a function that makes a row from a line's bytes and the line's name."""
         self.path, self._parse = path, parse
 
     @cached_property
@@ -116,10 +120,11 @@ class LazyLines(Generic[Row]):
 
     @cached_property
     def _lines(self) -> tuple[array[int], array[int]]:
-        """The offset of each row, and its line number: blank lines are not rows, but they count."""
+        """The offset and the line number of each row; blank lines are no rows, but count as lines."""
         starts, numbers, at = array("Q"), array("Q"), 0
         with self.path.open("rb") as file:
-            # by bytes: a line ends only at a line feed, not at U+2028 and other characters that JSON strings may hold
+            # split bytes: a line ends only at a line feed, not at U+2028 and other characters that JSON strings may
+            # contain
             for number, line in enumerate(file, 1):
                 if line.strip():
                     starts.append(at)
@@ -136,7 +141,7 @@ class LazyLines(Generic[Row]):
             return self._parse(file.readline(), f"{self.path}: line {self._lines[1][place]}")
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the rows in order; only one is in memory."""
+        """Yield the rows in order; only one row is in memory at a time."""
         with self.path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():

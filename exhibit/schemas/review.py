@@ -1,7 +1,7 @@
 """The models of an expert's review, and of the gold patch that is made from it.
 
-A review is the file that the review page saves: judgments and corrected gold, by one person. A converter applies a
-patch on its next run: corrected gold, and questions and documents to exclude, each with its reason.
+A review is the file that the review page saves: the judgments and corrected gold of one person. A patch holds corrected
+gold, and questions and documents to exclude, each with a reason; a converter applies it on its next run.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from exhibit.schemas.parsing import faults_in, read_regular
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
-_HEAD = 400  # bytes at the start of a file, which state its kind
+_HEAD = 400  # bytes at the start of a file that state its kind
 _LARGEST = 50_000_000
-"""Size limit in bytes of a review or a patch: a thousand corrections are a megabyte."""
+"""Size limit in bytes of a review or a patch: a thousand corrections take one megabyte."""
 
 Judgment = Literal["right", "wrong", "unclear"]
 
@@ -30,7 +30,7 @@ class _Model(BaseModel):
 
 
 class MarkedPassage(_Model):
-    """Words of a document that answer a question: offsets in the extracted text, and the words themselves."""
+    """A passage of a document that answers a question: its offsets in the extracted text, and its words."""
 
     filename: Filename
     spans: list[Offsets]
@@ -38,7 +38,9 @@ class MarkedPassage(_Model):
 
 
 class Better(_Model):
-    """The corrected gold: passages, or that the documents do not answer; and the answer, if it was wrong."""
+    """The corrected gold: passages, or the statement that no document answers the question; and the corrected
+    answer.
+    """
 
     contexts: list[MarkedPassage] = []
     is_impossible: bool = False
@@ -49,17 +51,17 @@ class Better(_Model):
     @model_validator(mode="after")
     def _either(self) -> "Better":
         if self.is_impossible and self.contexts:
-            raise ValueError("is_impossible is true, yet there are passages")
+            raise ValueError("is_impossible is true, but there are passages")
         return self
 
     @property
     def says_something(self) -> bool:
-        """Whether it changes the passages."""
+        """Whether the correction changes the passages."""
         return self.is_impossible or bool(self.contexts)
 
 
 class ReviewedCase(_Model):
-    """One person's judgment of one question; None for a field without judgment."""
+    """One person's judgment of one question; a field without judgment is None."""
 
     dataset: NonBlank
     id: int | str
@@ -68,24 +70,24 @@ class ReviewedCase(_Model):
     comment: str = ""
     better: Better = Better()
     was: Sha256 | None = None
-    """`gold_digest` of the judged gold: if a draft now proposes other words, the judgment is void."""
+    """`gold_digest` of the judged gold: if a draft now proposes other passages, the judgment is void."""
 
 
 class AddedQuestion(_Model):
-    """A question that a reviewer wrote: its answer, and the words of a document that support it."""
+    """A question that a reviewer wrote: its answer, and the passage that supports the answer."""
 
     question: NonBlank
     answer: str = ""
-    """The answer that an expert would write; without it the marked words are the answer."""
+    """The answer that an expert would write; if empty, the marked passage is the answer."""
     contexts: list[MarkedPassage] = []
     filename: Filename | None = None
-    """The document that the question is about, if nothing in the document answers it."""
+    """The document that the question is about, if the document does not answer it."""
     comment: str = ""
     """A comment, for example the reply that a user complained about."""
 
     @property
     def is_impossible(self) -> bool:
-        """Whether the documents do not answer it."""
+        """Whether no document answers the question."""
         return not self.contexts
 
 
@@ -103,7 +105,7 @@ class Review(_Model):
 
     format: Literal["exhibit-review/1"]
     review: NonBlank
-    """The same in all files that one page saved."""
+    """The identity of the review; it is the same in all files that one review page saved."""
     of: Literal["run", "bundle"] | None = None
     """The kind of thing that was reviewed: a run, or a bundle."""
     run: NonBlank
@@ -142,14 +144,14 @@ class Correction(_Model):
     contexts: list[MarkedPassage]
     is_impossible: bool = False
     answer: NonBlank | None = None
-    """The expected answer if it changes too; an impossible question has the default refusal."""
+    """The corrected expected answer; None if it is unchanged. An impossible question has the default refusal."""
     reviewers: Annotated[list[NonBlank], Field(min_length=1)]
     reason: str = ""
 
     @model_validator(mode="after")
     def _either(self) -> "Correction":
         if self.is_impossible == bool(self.contexts):
-            raise ValueError("has contexts exactly when is_impossible is false")
+            raise ValueError("must have contexts if is_impossible is false, and none if it is true")
         return self
 
 
@@ -181,7 +183,7 @@ def _no_twins(what: str, names: list[str]) -> None:
 
 
 def gold_digest(contexts: Iterable[tuple[str | None, str | None]]) -> str:
-    """Return the sha256 of a question's gold: its files and their words, in order, white space ignored."""
+    """Return the sha256 of a question's gold: its files and texts in order, without regard to white space."""
     quotes = [[filename, " ".join((text or "").split())] for filename, text in contexts]
     return hashlib.sha256(json.dumps(quotes, ensure_ascii=True).encode("ascii")).hexdigest()
 
@@ -199,21 +201,23 @@ def is_review(path: Path) -> bool:
 
 
 def read_review(path: Path) -> Review:
-    """Return a review; raise one error that names every fault of the file."""
+    """Return a review; raise one error that names the file's problems."""
     return _read(path, Review)
 
 
 def read_patch(path: Path) -> Patch:
-    """Return a patch; raise one error that names every fault of the file."""
+    """Return a patch; raise one error that names the file's problems."""
     return _read(path, Patch)
 
 
 def _read(path: Path, model: type[Kind]) -> Kind:
     try:
         if path.stat().st_size > _LARGEST:
-            raise SourceError(f"{path}: over {_LARGEST // 1_000_000} MB, which is no {model.__name__.lower()}")
+            raise SourceError(
+                f"{path}: larger than {_LARGEST // 1_000_000} MB, the limit of a {model.__name__.lower()}"
+            )
         return model.model_validate_json(read_regular(path, most=_LARGEST))
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        raise SourceError(f"{path}: no {model.__name__.lower()}: {faults_in(error, most=5)}") from error
+        raise SourceError(f"{path}: is not a valid {model.__name__.lower()}: {faults_in(error, most=5)}") from error

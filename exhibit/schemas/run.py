@@ -1,7 +1,7 @@
 """The models of a run's folder: configuration, provenance, means, and one row per question.
 
 The models are the only definition: the evaluation writes through them, `run_folder` reads through them, and the JSON
-Schema files beside them are generated from here.
+Schema files beside this module are generated from them.
 """
 
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ CONFIG, PROVENANCE, SUMMARY, RESULTS, REPORT = (
 )  # fmt: skip
 BREAKDOWN, INGESTION, CONFIDENCE, EVIDENCE = "breakdown.json", "ingestion.json", "confidence.json", "evidence.json"
 FLIPS = "flips.json"
-"""Beside a dataset's other files, where its questions were asked several times."""
+"""A file of a dataset whose questions were asked several times."""
 
 Id = int | str
 Interval = tuple[FiniteFloat, FiniteFloat]
@@ -37,20 +37,20 @@ def _known(ends: Any) -> Any:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean; None, and without an interval, if there are no values."""
+    """A mean over questions; without values the mean and its interval are None."""
 
     mean: FiniteFloat | None
     n: int
     errors: int = 0
-    """Questions that failed; no mean includes them."""
+    """The number of questions that failed; no mean includes them."""
     ci95: Annotated[Interval | None, BeforeValidator(_known)] = None
-    """None with fewer than two documents, from which no variance can be estimated."""
+    """The 95% confidence interval; None with fewer than two documents, from which no variance can be estimated."""
     datasets: int = 1
-    """The number of datasets over whose means this is the mean; n and errors are then sums over them."""
+    """The number of datasets whose means are averaged; `n` and `errors` are then sums over them."""
     repeats: int = 1
-    """How often every question was asked; a question's value is then the mean over its repeats."""
+    """How many times every question was asked; a question's value is then the mean over its repeats."""
     spread: FiniteFloat | None = None
-    """The standard deviation of the repeats' means: how much the figure varies by chance alone."""
+    """The standard deviation between the means of the repeats: how much the figure varies by chance."""
     std: FiniteFloat | None = None
     """The standard deviation of the questions' values."""
     pooled: FiniteFloat | None = None
@@ -72,7 +72,7 @@ Means = dict[str, Estimate]
 
 
 class _Part(BaseModel):
-    # fields of a later version are ignored; this version writes only the fields of the models
+    # ignore fields of a later version; this version writes only the fields of the models
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
@@ -90,7 +90,7 @@ class RunGold(_Part):
 
 
 class RunPassage(_Part):
-    """A retrieved passage; only the first ones have their text, the others only their location."""
+    """A retrieved passage; only the first passages have their text, the others only their location."""
 
     filename: str | None = None
     span: tuple[int, int] | None = None
@@ -102,16 +102,16 @@ class RunPassage(_Part):
     told_size: list[FiniteFloat] | None = None
     told_filename: str | None = None
     """The file name that the system reported, if it differs from the file's own."""
-    also_in: tuple[str, ...] = ()  # a list would be copied for each of 64 passages
-    """Other files that contain the same words: the passage may come from any of them."""
+    also_in: tuple[str, ...] = ()  # a tuple: a list would be copied for each of 64 passages
+    """Other files that contain the same text: the passage may come from any of them."""
     more: tuple[tuple[int, int], ...] = ()
-    """The locations of its other pieces; `span` is the longest."""
+    """The spans of the passage's other pieces; `span` is the longest piece."""
     added: tuple[tuple[int, int], ...] = ()
-    """The ranges of its text that no document contains."""
+    """The spans of the passage's text that no document contains."""
     misnamed: bool = False
-    """Whether its words are in another file of the corpus than the one that the system named."""
+    """Whether the passage's text is in another file of the corpus than the file that the system named."""
     unplaced: bool = False
-    """Whether its words were searched for and could not be located."""
+    """Whether the passage's text was searched for and not found."""
 
 
 class RunReply(_Part):
@@ -125,7 +125,7 @@ class RunReply(_Part):
     context: list[int] | None = None
     """The numbers of the passages that the answer used, if known."""
     reranked: list[int] | None = None
-    """The numbers of the passages that the reranker kept, in its order, where that is known."""
+    """The numbers of the passages that the reranker kept, in its order; None if unknown."""
     seconds: FiniteFloat | None = None
     error: str
     usage: dict[str, FiniteFloat | None] = {}
@@ -134,7 +134,7 @@ class RunReply(_Part):
 
 
 class RunRepeat(_Part):
-    """One of several times that a question was asked."""
+    """One of several repeats of a question."""
 
     answer: str | None = None
     seconds: FiniteFloat | None = None
@@ -146,7 +146,7 @@ class RunRepeat(_Part):
 
 
 class QuestionFlips(_Part):
-    """How many of a question's replies differ from the commonest one, in what they are judged, cite and say."""
+    """The number of a question's replies that differ from the most common reply in verdict, cited files or answer."""
 
     id: int | str
     asked: int
@@ -156,14 +156,14 @@ class QuestionFlips(_Part):
 
 
 class FlipCounts(_Part):
-    """How many questions change their verdict, their cited files or their answer when they are asked again."""
+    """The number of questions whose verdict, cited files or answer change when they are asked again."""
 
     questions: int = 0
     verdict: int = 0
     files: int = 0
     answer: int = 0
     most: list[QuestionFlips] = []
-    """Those that flip most."""
+    """The questions whose replies differ most."""
 
 
 class RunQuestion(_Part):
@@ -183,23 +183,25 @@ class RunQuestion(_Part):
     stage: str | None = None
     evidence: str = ""
     lost_at: str | None = None
-    """The earliest stage that loses one of its gold passages; None where no stage that is known does."""
+    """The earliest stage that loses one of the gold passages; None if no known stage does."""
     gold_stages: list[dict[str, Any]] = []
-    """What is known of each gold passage, stage by stage."""
+    """The stages that each gold passage reached, as far as they are known."""
     answer_reason: str = ""
-    """The reason for the verdict right, wrong or not judged."""
+    """The reason for the verdict: right, wrong or not judged."""
     notes: list[str] = []
-    """The evidence that is missing for a judgment."""
+    """Notes on missing evidence that a verdict would need."""
     repeats: list[RunRepeat] = []
 
     @property
     def document(self) -> str:
-        """The document of the question, or a unique name if unknown: a document's questions are resampled together."""
+        """The document of the question, for resampling questions by document; a unique name if the document is
+        unknown.
+        """
         return self.filename or f"\0{self.id}"
 
     @property
     def key(self) -> tuple[str, Id]:
-        """The key of the question, unique in the run."""
+        """The dataset and id of the question, unique in the run."""
         return self.dataset, self.id
 
 
@@ -207,7 +209,7 @@ class RunQuestion(_Part):
 
 
 class RunDataset(_Part):
-    """A dataset as it was when the run began."""
+    """A dataset as it was at the start of the run."""
 
     path: str = ""
     origin: str | None = None
@@ -217,13 +219,13 @@ class RunDataset(_Part):
     train_sha256: str | None = None
     changed_files: list[str] = []
     headline: str | None = None
-    """The metric that sums the benchmark up, where its converter names one."""
+    """The benchmark's main metric, if its converter names one."""
     draft: str = ""
     """The caveat to print beside every figure on questions that a program drafted."""
 
 
 class Measured(_Part):
-    """What was measured, and how."""
+    """The settings of the measurement."""
 
     metrics: list[str] = []
     ks: list[Positive] = []
@@ -232,14 +234,14 @@ class Measured(_Part):
     parity: str | None = None
     count_added: bool = False
     parsed: str | None = None
-    """The folder of the system's texts, where one was given."""
+    """The folder of the texts that the system extracted, if given."""
     chunks: str | None = None
-    """The file of the system's chunks, where one was given."""
+    """The file of the system's chunks, if given."""
     prompts: dict[str, Any] = {}
 
 
 class RunConfig(_Part):
-    """`config.json`: the requested configuration; the system's settings keep their own names."""
+    """`config.json`: the requested configuration; the settings of the tested system keep their own names."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
@@ -261,7 +263,7 @@ class Machine(_Part):
 
 
 class Provenance(_Part):
-    """`provenance.json`: the time, the commit, the machine and the version of the data."""
+    """`provenance.json`: the time, the commit, the machine and the versions of the data."""
 
     started: str = ""
     version: str = ""
@@ -271,7 +273,7 @@ class Provenance(_Part):
     data: dict[str, dict[str, str | None]] = {}
     """The sha256 of the dataset files that the run read, by dataset."""
     inputs: dict[str, str | None] = {}
-    """The sha256 of other files that determine the replies, such as a file of predictions."""
+    """The sha256 of other files that determine the replies, such as a predictions file."""
 
 
 class Ingestion(_Part):
@@ -288,7 +290,7 @@ class Ingestion(_Part):
 
 
 class Confidence(_Part):
-    """`confidence.json`: the calibration of the confidence that answers carry."""
+    """`confidence.json`: how well the confidence of the answers is calibrated."""
 
     questions: int = 0
     answerable: int = 0
@@ -296,11 +298,11 @@ class Confidence(_Part):
     calibration: list[dict[str, FiniteFloat]] = []
     risk_at_coverage: list[dict[str, FiniteFloat]] = []
     weighted: dict[str, FiniteFloat] = {}
-    """Means in which every question is weighted by the confidence of its reply."""
+    """Means in which every question is weighted by the confidence of its answer."""
 
 
 class MissingEvidence(_Part):
-    """`evidence.json`: the evidence that a dataset's questions and passages lack, counted, and in words."""
+    """`evidence.json`: counts and sentences about the evidence that questions and passages lack."""
 
     questions: int = 0
     lacking: dict[str, int] = {}
@@ -321,4 +323,4 @@ FILES: dict[str, TypeAdapter[Any]] = {
     EVIDENCE: TypeAdapter(MissingEvidence),
     FLIPS: TypeAdapter(FlipCounts),
 }
-"""The files of a run besides the rows, in its folder or in its datasets' folders."""
+"""The files of a run other than the rows, in the run's folder or in a dataset's folder."""

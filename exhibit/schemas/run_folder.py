@@ -24,8 +24,8 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import LazyLines, faults_in
 
 Content = TypeVar("Content")
-_ROUNDING = 1e-9  # a larger tolerance than the rounding of the same sum in another order
-_DIGEST = 32  # hexadecimal digits, 128 bits: no two questions of any benchmark share them by chance
+_ROUNDING = 1e-9  # tolerance for the rounding error when the same sum is computed in another order
+_DIGEST = 32  # hexadecimal digits (128 bits): no two questions have the same digest by chance
 _SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 
 
@@ -37,7 +37,9 @@ def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
 
 
 def _fault(where: str, error: ValidationError) -> str:
-    return f"{where}: not as evaluate_rag.py writes it: {faults_in(error, most=1)}; run the evaluation again"
+    return (
+        f"{where}: not in the format that evaluate_rag.py writes: {faults_in(error, most=1)}; run the evaluation again"
+    )
 
 
 def _question(line: bytes, where: str) -> files.RunQuestion:
@@ -79,7 +81,7 @@ class RunRows(Sequence[files.RunQuestion]):
         raise IndexError(place)
 
     def __iter__(self) -> Iterator[files.RunQuestion]:
-        """Yield every question in the order of the files; only one is in memory."""
+        """Yield every question in the order of the files; only one question is in memory at a time."""
         for name, lines in zip(self.names, self._files, strict=True):
             yield from (_of_dataset(row, name) for row in lines)
 
@@ -98,12 +100,12 @@ class RunFolder:
 
     @property
     def name(self) -> str:
-        """The run's name, which is its folder's."""
+        """The run's name, which is the name of its folder."""
         return self.folder.resolve().name
 
     @cached_property
     def config(self) -> files.RunConfig:
-        """The requested configuration; raise if the folder is not a run, or has a format of another version."""
+        """The requested configuration; raise if the folder is not a run, or a run of another format version."""
         path = self.folder / files.CONFIG
         if not path.is_file():
             raise BundleError(f"{path}: missing; {self.folder} is not a run of evaluate_rag.py")
@@ -111,14 +113,15 @@ class RunFolder:
         written = content.get("format", files.FORMAT) if isinstance(content, dict) else None
         if isinstance(written, str) and written != files.FORMAT:
             raise BundleError(
-                f"{path}: a run of the format {written}, which this version does not read ({files.FORMAT})"
+                f"{path}: has the format {written}, which this version cannot read (it reads {files.FORMAT}); run "
+                "the evaluation again"
             )
         config: files.RunConfig = _read(path, files.FILES[files.CONFIG])
         return config
 
     @cached_property
     def provenance(self) -> files.Provenance:
-        """The run's provenance; a run without the file has only the time when its settings were written."""
+        """The run's provenance; without `provenance.json`, only the time at which the configuration was written."""
         path = self.folder / files.PROVENANCE
         known: files.Provenance = _read(path, files.FILES[files.PROVENANCE]) if path.is_file() else files.Provenance()
         if known.started:
@@ -133,12 +136,14 @@ class RunFolder:
 
     @cached_property
     def rows(self) -> RunRows:
-        """Every question with its reply; raise if the run stopped before it had them all."""
+        """Every question with its reply; raise if the run stopped before all questions were answered."""
         missing = [name for name in self.datasets if not (self.folder / name / files.RESULTS).is_file()]
         if missing or not self.datasets:
             what = f"no results of {', '.join(missing)}" if missing else "no results in it"
             name = self.folder.name
-            raise BundleError(f"{self.folder}: {what}; it was stopped: go on with --resume --run-name {name}")
+            raise BundleError(
+                f"{self.folder}: {what}; the run was stopped: continue it with --resume --run-name {name}"
+            )
         return RunRows(self.folder, self.datasets)
 
     def rows_of(self, dataset: str) -> RunRows:
@@ -148,7 +153,7 @@ class RunFolder:
     def content_of(self, row: files.RunQuestion) -> str:
         """Return a digest of the question, its expected answer, its gold, and their documents.
 
-        Questions of two runs with equal digests are the same question, whatever their ids.
+        Two questions of different runs with equal digests are the same question, even if their ids differ.
         """
         gold = sorted((one.filename or "", one.text or "", repr(one.places)) for one in row.gold)
         names = sorted({name for name in (row.filename, *(one.filename for one in row.gold)) if name})
@@ -167,9 +172,9 @@ class RunFolder:
         }
 
     def stored_means(self, dataset: str = "") -> files.Means:
-        """Return the means that `summary.json` stores for the run or a dataset; empty without the file.
+        """Return the means in `summary.json` of the run or of a dataset; empty without the file.
 
-        They are only for checks: every figure shown of a run is computed from its rows (`evaluation.runs.RunResults`).
+        They are only for checks: every figure that is shown is computed from the rows (`evaluation.runs.RunResults`).
         """
         return self._optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
 
@@ -178,7 +183,9 @@ class RunFolder:
         return self._optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
     def confidence(self, dataset: str) -> files.Confidence:
-        """Return the calibration of the answers' confidence; over no questions if answers have none."""
+        """Return the calibration of the answers' confidence; it counts no questions if the answers have no
+        confidence.
+        """
         return self._optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
     def missing(self, dataset: str) -> files.MissingEvidence:
@@ -192,11 +199,13 @@ class RunFolder:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """The configuration as names and values: nested names joined by dots, without secrets and empty values."""
+        """The configuration as names and values: nested names are joined by dots; secrets and empty values are left
+        out.
+        """
         return dict(_settings(self.config.model_dump(exclude_unset=True)))
 
     def faults(self) -> Iterator[str]:
-        """Yield everything in the folder that this version would not write, or that contradicts the rows."""
+        """Yield a message for each file or field that this version would not write, or that contradicts the rows."""
         faults: list[str] = []
         for path in sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")]):
             if path.name in files.FILES:
@@ -211,24 +220,24 @@ class RunFolder:
             yield from self._disagreements()
 
     def _disagreements(self) -> Iterator[str]:
-        """Yield the means in which a summary.json contradicts the rows."""
+        """Yield a message for each summary.json whose means differ from those of the rows."""
         sums = {name: _plain_means(self.rows_of(name), entry.groups) for name, entry in self.config.datasets.items()}
         for name, given in {**sums, "": _mean_of_means(list(sums.values()))}.items():
             for wrong in differing_means(self.stored_means(name), given):
-                yield f"{self.folder / name / files.SUMMARY}: is not what the rows give: {wrong}"
+                yield f"{self.folder / name / files.SUMMARY}: differs from the means of the rows: {wrong}"
 
 
 def differing_means(stored: files.Means, given: files.Means) -> list[str]:
-    """Return the differences between a file's means and those of its rows, one line per metric.
+    """Return the differences between stored means and the means of the rows, one line per metric.
 
-    Intervals are not compared: they are computed again from the rows wherever a run is shown.
+    Intervals are not compared: they are computed again from the rows whenever a run is shown.
     """
     lines = []
     for name, one in stored.items():
         other = given.get(name, files.Estimate(None, 0, one.errors))
         pairs = {"mean": (one.mean, other.mean), "n": (one.n, other.n), "errors": (one.errors, other.errors)}
         apart = {what: pair for what, pair in pairs.items() if not _near(*pair)}
-        wrong = [f"{what} is {said}, the rows give {known}" for what, (said, known) in apart.items()]
+        wrong = [f"{what} is {said}, but the rows give {known}" for what, (said, known) in apart.items()]
         lines += [f"{name}: {'; '.join(wrong)}"] if wrong else []
     return lines
 

@@ -1,4 +1,4 @@
-"""Validates a bundle's folder: every problem by file, row and field."""
+"""Validates a bundle's folder and reports every problem with its file, row and field."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ from exhibit.schemas.models import BundleInfo, Context, DraftedRow, FileEntry, G
 
 _ROWS = TypeAdapter(list[Row])
 Result = TypeVar("Result")
-_SHOWN = 20  # problems of one file that an error lists: one screen
+_SHOWN = 20  # problems of one file that an error lists: they fit one screen
 
 
 class Problem(NamedTuple):
@@ -33,7 +33,11 @@ class Problem(NamedTuple):
 
 
 def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) -> list[Problem]:
-    """Return every problem of a bundle, empty if it is valid; `elsewhere` are its files that are already in a store."""
+    """Return every problem of a bundle; empty if it is valid.
+
+    Args:
+        elsewhere: the entries of the bundle's files that are in a remote store, by name.
+    """
     if not root.is_dir():
         return [Problem(str(root), "", "", "no such folder")]
     elsewhere = elsewhere or {}
@@ -50,7 +54,7 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
         if rows is not None:
             problems += _figures(rows, info)
     if not (root / CARD).is_file() and CARD not in elsewhere:
-        problems.append(Problem(CARD, "", "", "missing: the dataset card"))
+        problems.append(Problem(CARD, "", "", "missing; every bundle needs a dataset card"))
     return problems
 
 
@@ -63,7 +67,7 @@ def _check_corpus(root: Path, elsewhere: Mapping[str, FileEntry], problems: list
     for path in sorted(corpus.rglob("*")):
         inside = path.relative_to(root).as_posix()
         if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
-            problems.append(Problem(inside, "", "", "a link that leaves the bundle"))
+            problems.append(Problem(inside, "", "", "a link that leads out of the bundle"))
             continue
         if not path.is_file():
             continue
@@ -75,7 +79,7 @@ def _check_corpus(root: Path, elsewhere: Mapping[str, FileEntry], problems: list
 
 
 def _read(path: Path, parse: Callable[[], Result], problems: list[Problem], row: str = "") -> Result | None:
-    """Return the parsed content of a file or a row, or None after every fault was added to `problems`."""
+    """Return the parsed content of a file or a row; None if it has problems, which are added to `problems`."""
     try:
         return parse()
     except BundleError as error:
@@ -152,7 +156,7 @@ def _check_drafts(
 
 
 def _agreement(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Problem]:
-    """Yield where gold.jsonl differs from train.json's contexts, compared one by one in order."""
+    """Yield the problems where the lines of gold.jsonl and the contexts of train.json differ, compared in order."""
     expected: list[tuple[int, int | None, Context | None]] = []
     for row in rows:
         expected += [(row.id, index, context) for index, context in enumerate(row.contexts)]
@@ -168,9 +172,9 @@ def _agreement(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Problem]:
             message = f"{line.filename!r}, but train.json says {context.filename!r}"
             yield Problem(GOLD, f"line {number}", "filename", message)
         if context is not None and line.how != "absent" and not context.text:
-            yield Problem(GOLD, f"line {number}", "spans", "located, though the context has no text")
+            yield Problem(GOLD, f"line {number}", "spans", "has a location, but the context has no text")
         if context is None and line.spans:
-            yield Problem(GOLD, f"line {number}", "spans", "located, though the row has no context")
+            yield Problem(GOLD, f"line {number}", "spans", "has a location, but the row has no context")
     if len(expected) != len(gold):
         yield Problem(GOLD, "", "", f"{len(gold)} lines; train.json needs {len(expected)}")
 
@@ -180,15 +184,15 @@ def _checksums(root: Path, elsewhere: Mapping[str, FileEntry], info: BundleInfo)
         path = root / name
         if name in elsewhere:
             if elsewhere[name] != entry:
-                yield Problem(INFO, "files", name, "the content is not what was recorded (size or sha256 differs)")
+                yield Problem(INFO, "files", name, "the content differs from the recorded size or sha256")
         elif not path.resolve().is_relative_to(root.resolve()):
-            yield Problem(INFO, "files", name, "leads out of the bundle")
+            yield Problem(INFO, "files", name, "a link that leads out of the bundle")
         elif not path.is_file():
-            yield Problem(INFO, "files", name, "listed, but there is no such file")
+            yield Problem(INFO, "files", name, "recorded, but there is no such file")
         elif path.stat().st_size != entry.bytes:
             yield Problem(INFO, "files", name, f"{path.stat().st_size} bytes, but {entry.bytes} are recorded")
         elif sha256_of(path) != entry.sha256:
-            yield Problem(INFO, "files", name, "the content is not what was recorded (sha256 differs)")
+            yield Problem(INFO, "files", name, "the content differs from the recorded sha256")
     here = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
     for name in sorted(here | elsewhere.keys()):
         if name not in {INFO, ORIGIN} and name not in info.files and not name.startswith(".cache/"):

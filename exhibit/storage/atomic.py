@@ -1,4 +1,4 @@
-"""Atomic writes: puts a finished folder or file into place by rename, complete or not at all."""
+"""Atomic writes: rename a finished folder or file into place, so that it is complete or does not exist."""
 
 import ctypes
 import errno
@@ -25,19 +25,19 @@ from exhibit.storage.removal import (
     remove_folder,
 )
 
-_AT_FDCWD = -100  # Linux: paths are relative to the working folder
+_AT_FDCWD = -100  # Linux: the paths are relative to the working folder
 _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
 
 
 class FolderKind(NamedTuple):
-    """The kind of an output folder: its name in messages, and the test for a folder that may be replaced."""
+    """A kind of output folder: its name in messages, and the test whether a folder of this kind may be replaced."""
 
     name: str
     is_one: Callable[[Path], bool]
     let_go: Callable[[Path], None] = lambda _: None
     """Called before a folder is removed, to remove related data outside it."""
     kept: frozenset[str] = frozenset()
-    """Names in a killed run's folder that the next run continues with; everything else is removed."""
+    """The names in a killed run's folder that the next run reuses; all other names are removed."""
 
 
 BUNDLE = FolderKind("a bundle", lambda folder: (folder / CORPUS).is_dir() and (folder / TRAIN).is_file())
@@ -50,7 +50,7 @@ _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.partial")
 def unfinished_folder(out: Path) -> Path | None:
     """Return the unfinished folder of `out`, for reading; None if there is none.
 
-    A part of its name is random. Code that writes to or removes the folder checks its identity, not its name.
+    Part of the folder's name is random. Code that writes to the folder or removes it checks its identity, not its name.
     """
     start = name_beside(out, "." + 16 * "0" + _PARTIAL).name[: -len(_PARTIAL) - 17]
     try:
@@ -66,9 +66,9 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
     """Yield an empty folder beside `out`; when the block ends without error, rename it to `out`.
 
     After a kill or a power cut at any point, `out` is either the old folder or the complete new one: files are flushed
-    to the disk before the rename. The next run empties the folder that a killed run left, except for the names that its
-    kind keeps; a second run on the same `out` at the same time is refused. This function removes only folders that it
-    made, or replaced with `force`.
+    to the disk before the rename. The next run empties the folder that a killed run left, except for the names in
+    `kind.kept`. A second run on the same `out` at the same time is refused. This function removes only folders that it
+    made, or that it replaced because of `force`.
     """
     try:
         check_free(out, force=force, kind=kind)
@@ -76,7 +76,7 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         out.parent.mkdir(parents=True, exist_ok=True)
         lock = out.with_name(out.name + _PARTIAL)
-        with lock_folder(lock, busy=f"{out}: another run is writing it now; wait for it to end"):
+        with lock_folder(lock, busy=f"{out}: another run is writing to this folder now; wait until it ends"):
             record = UnfinishedRecord(out)
             partial = _begin(out, record, kind.kept)
             old, new = identity_of(out), identity_of(partial)
@@ -86,7 +86,7 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
                 _flush(partial)
                 _swap_in(partial, out)
                 _flush_one(out.parent)
-                kind.let_go(partial)  # the old one, if there was one
+                kind.let_go(partial)  # `partial` is now the old folder, if there was one
             except BaseException:
                 with suppress(ToolkitError):
                     kind.let_go(partial)
@@ -98,11 +98,11 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
                     record.forget()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise BundleError(f"{out}: cannot be written: {reason}; nothing there was changed") from error
+        raise BundleError(f"{out}: cannot be written: {reason}; the existing files are unchanged") from error
 
 
 def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
-    """Return an empty folder beside `out`: a new one, or a killed run's with only the names that its kind keeps."""
+    """Return an empty folder beside `out`: a new one, or a killed run's folder from which all but `kept` is removed."""
     left = record.read(out.parent)
     if left is not None:
         remove_folder(left, identity_of(left), kept=kept)
@@ -110,7 +110,7 @@ def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
 
 
 def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
-    """Refuse to overwrite a folder without --force, and a folder of another kind always."""
+    """Raise if `out` exists and `force` is not set, or if `out` is a folder of another kind."""
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise BundleError(f"{out}: is not a folder; choose another --out")
     if not out.exists() or not any(out.iterdir()):
@@ -118,15 +118,13 @@ def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
     if not force:
         raise BundleError(f"{out}: exists already; add --force to replace it, or choose another --out")
     if not kind.is_one(out):
-        raise BundleError(
-            f"{out}: holds something else than {kind.name} and will not be replaced; choose another --out"
-        )
+        raise BundleError(f"{out}: holds something else than {kind.name} and is not replaced; choose another --out")
 
 
 @contextmanager
 def lock_folder(folder: Path, *, busy: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
     """Hold a lock on a folder; if another process holds it, raise with the message `busy`, or `say` it and wait."""
-    # beside the folder: Windows cannot rename a folder in which a file is open
+    # the lock file is beside the folder: Windows cannot rename a folder that contains an open file
     path = name_beside(folder, ".lock")
     lock = FileLock(path)
     try:
@@ -139,13 +137,14 @@ def lock_folder(folder: Path, *, busy: str, say: Callable[[str], None] | None = 
     try:
         yield
     finally:
-        with suppress(OSError):  # Windows cannot remove an open file; there filelock removes it on release
-            path.unlink()  # while the lock is held: a waiting process sees that the file is gone, and starts again
+        with suppress(OSError):  # Windows cannot remove an open file; there filelock removes the file on release
+            # remove it while the lock is held: a waiting process sees that the file is gone, and tries again
+            path.unlink()
         lock.release()
 
 
 def _flush(folder: Path) -> None:
-    """Flush a folder's files and their names to the disk: otherwise the system may write the rename first."""
+    """Flush a folder's files and directory entries to the disk: otherwise the system may write the rename first."""
     for path in (*folder.rglob("*"), folder):
         if not path.is_symlink() and (path.is_file() or path.is_dir()):
             _flush_one(path)
@@ -153,7 +152,7 @@ def _flush(folder: Path) -> None:
 
 def _flush_one(path: Path) -> None:
     if sys.platform == "win32":
-        return  # fsync works only on files that are open for writing
+        return  # Windows: fsync works only on files that are open for writing
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without fsync gives no guarantee anyway
@@ -165,12 +164,12 @@ def _flush_one(path: Path) -> None:
 def _swap_in(partial: Path, out: Path) -> None:
     if not out.exists() or not any(out.iterdir()):
         if sys.platform == "win32" and out.exists():
-            out.rmdir()  # on other systems a rename replaces an empty folder
+            out.rmdir()  # Windows only: elsewhere a rename replaces an empty folder
         partial.replace(out)
         return
     if _exchange(partial, out):
-        return  # the old bundle is now the partial folder, and is removed with it
-    # This file system cannot exchange: the old bundle stays beside until the new one is in place.
+        return  # the old folder now has the partial folder's name, and is removed under that name
+    # This file system cannot exchange two folders: the old folder waits beside `out` until the new one is in place.
     old = make_folder_beside(out, ".old")
     old.rmdir()  # Windows cannot rename onto an existing name
     out.replace(old)
@@ -179,13 +178,13 @@ def _swap_in(partial: Path, out: Path) -> None:
     except OSError:
         old.replace(out)
         raise
-    old.replace(partial)  # removed at the end
+    old.replace(partial)  # the caller removes it
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Swap two folders in one step of the file system; return False if it cannot."""
+    """Swap two folders in one system call; return False if the system cannot."""
     if sys.platform == "win32":
-        return False  # this system has no such call
+        return False  # this system has no such function
     library = ctypes.CDLL(None, use_errno=True)
     one, two = os.fsencode(first.absolute()), os.fsencode(second.absolute())
     if sys.platform == "darwin":
@@ -195,14 +194,14 @@ def _exchange(first: Path, second: Path) -> bool:
     return swap is not None and swap(_AT_FDCWD, one, _AT_FDCWD, two, _SWAP) == 0
 
 
-# ---------------------------------------------------------------- a file
+# ---------------------------------------------------------------- files
 
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Yield a path beside the file; when the block ends without error, rename it to the file.
+    """Yield a temporary path beside `path`; when the block ends without error, rename the temporary file to `path`.
 
-    If two processes write the file at the same time, one version remains complete, never a mixture.
+    If two processes write the file at the same time, one complete version remains, never a mixture.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = name_beside(path, f".{secrets.token_hex(16)}{_PARTIAL}")
@@ -215,7 +214,7 @@ def replace_file(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file atomically; half a surrogate pair, as damaged PDFs have it, becomes a question mark."""
+    """Write a file atomically; a lone surrogate, which damaged PDFs contain, becomes a question mark."""
     data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     with replace_file(path) as partial:
         partial.write_bytes(data)
@@ -233,10 +232,10 @@ def scratch_folder() -> Iterator[Path]:
     with ExitStack() as stack:
         try:
             place = Path(tempfile.gettempdir())
-            place.stat()  # a lock would create the missing folder
+            place.stat()  # raise if the folder is missing: a lock would create it
             _sweep(place)
             folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
-            # lock before the folder exists: otherwise another process may take it for an abandoned one
+            # lock before the folder exists: otherwise another process may take it for an abandoned folder
             stack.enter_context(lock_folder(folder, busy=""))
             folder.mkdir(mode=0o700)
         except OSError as error:
@@ -252,9 +251,9 @@ def _remove_quietly(folder: Path, made: FolderIdentity | None) -> None:
 
 
 def _sweep(place: Path) -> None:
-    """Remove this user's temporary folders that no process holds any more."""
+    """Remove this user's temporary folders that no process locks any more."""
     for folder in place.glob(f"{_PREFIX}*"):
-        with suppress(OSError, BundleError):  # another process holds it, or removes it now
+        with suppress(OSError, BundleError):  # another process locks the folder, or removes it now
             if hasattr(os, "getuid") and folder.lstat().st_uid != os.getuid():
                 continue
             with lock_folder(folder, busy=""):
@@ -274,18 +273,18 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def list_left_out(folder: Path) -> list[tuple[Path, str]]:
-    """Return the entries below a folder that are not read, each with its reason."""
+    """Return the entries below a folder that are not read, each with the reason."""
     home = _home(folder)
     return [(path, why) for path in sorted(folder.rglob("*")) if (why := _fault(path, home)) is not None]
 
 
 def _fault(path: Path, home: Path) -> str | None:
-    """Return the reason why an entry of a folder is neither read nor walked through."""
+    """Return the reason why an entry of a folder is not read; None if it is read."""
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(home):
             return LINK
         if path.is_dir():
-            # `rglob` silently skips a folder that it cannot list
+            # check it here: `rglob` silently skips a folder that it cannot list
             return None if os.access(path, os.R_OK | os.X_OK) else CLOSED
         return None if path.is_file() else NO_FILE
     except PermissionError:
@@ -295,7 +294,7 @@ def _fault(path: Path, home: Path) -> str | None:
 
 
 def _home(folder: Path) -> Path:
-    """Return the folder that links may lead to: this folder, or in the Hub's cache the repository of links."""
+    """Return the folder that links may lead into: `folder` itself, or in the Hub's cache the repository's folder."""
     for parent in (folder, *folder.parents):
         if parent.name == "snapshots" and (parent.parent / "blobs").is_dir():
             return parent.parent.resolve()

@@ -1,4 +1,4 @@
-"""Opens bundles: in a folder, or at a URL with the small files in the cache."""
+"""Opens bundles: from a folder, or from a URL with the small files copied to the cache."""
 
 import hashlib
 import json
@@ -32,12 +32,12 @@ class BundleFolder:
 
     @property
     def address(self) -> str:
-        """The place that a user knows: a path, or the URL of its corpus."""
+        """The bundle's place as the user knows it: a path, or the URL of its corpus."""
         return str(origin_of(self.root) or self.root)
 
 
 def open_bundle(root: Path) -> BundleFolder:
-    """Read a bundle as the evaluator does; raise one BundleError that names every problem."""
+    """Read a bundle without requiring its optional files; raise one BundleError that names every problem."""
     if not root.is_dir():
         raise BundleError(f"{root}: no such folder")
     problems: list[str] = []
@@ -60,21 +60,21 @@ def open_bundle(root: Path) -> BundleFolder:
 
 
 def missing_parts(bundle: BundleFolder) -> list[str]:
-    """Return the parts that a minimal bundle lacks and their effect on an evaluation; empty for a complete bundle."""
+    """Return a sentence for each part that a minimal bundle lacks, with its effect on an evaluation."""
     lacks = {
-        "no bundle.json: nothing tells whether its files are those that were meant": bundle.info is None,
-        "no gold.jsonl: passages are looked for when it is evaluated, and there are no labels": not bundle.gold,
-        "no question names a passage or a document: answers alone are judged": not any(
+        "no bundle.json: the bundle's files cannot be checked against their recorded checksums": bundle.info is None,
+        "no gold.jsonl: the evaluation searches for the gold passages, and there are no labels": not bundle.gold,
+        "no question names a passage or a document: only the answers are scored": not any(
             question.contexts for question in bundle.questions
         ),
-        "no context has words: documents and answers alone are judged": any(q.contexts for q in bundle.questions)
+        "no context has a text: only documents and answers are scored": any(q.contexts for q in bundle.questions)
         and not any(context.text for question in bundle.questions for context in question.contexts),
     }
     return [words for words, lacking in lacks.items() if lacking]
 
 
 def corpus_files(root: Path) -> dict[str, Location]:
-    """Return basename -> path of every file under `corpus/`; two files with one basename are an error."""
+    """Return the path of every file below `corpus/` by its basename; raise if two files have the same basename."""
     origin = origin_of(root)
     corpus = root / CORPUS if origin is None else origin / CORPUS
     files: dict[str, Location] = {}
@@ -83,7 +83,10 @@ def corpus_files(root: Path) -> dict[str, Location]:
         raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
     for path in files_below(root / CORPUS) if origin is None else _remote_files(root, origin):
         if path.name in files:
-            twice.append(f"{corpus}: two files named {path.name!r}: {files[path.name]} and {path}")
+            twice.append(
+                f"{corpus}: two files have the same name {path.name!r}: {files[path.name]} and {path}; "
+                "rename one of them"
+            )
         files.setdefault(path.name, path)
     if twice:
         raise BundleError("\n".join(twice))
@@ -91,28 +94,28 @@ def corpus_files(root: Path) -> dict[str, Location]:
 
 
 def _remote_files(root: Path, origin: Remote) -> Iterator[Location]:
-    """Yield the documents of a remote bundle, each with its recorded checksum; only the small files are local."""
+    """Yield the documents of a remote bundle, each with its recorded checksum."""
     for name, entry in sorted(read_info(root / INFO).files.items()):
         if name.startswith(f"{CORPUS}/"):
             yield Remote((origin / name).url, entry.sha256, entry.bytes)
 
 
 def sha256_of(path: Location) -> str:
-    """Return a file's sha256 in hexadecimal; for a remote file the recorded one, which every download must match."""
+    """Return a file's sha256 in hexadecimal; for a remote file, the recorded one, which every download must match."""
     if isinstance(path, Remote) and path.sha256 is not None:
         return path.sha256
     with fetch_file(path) as here:
         return digest_of(here)
 
 
-# ---------------------------------------------------------------- at a URL: small files in the cache, documents there
+# ---------------------------------------------------------------- remote bundles: small files in the cache
 
 
 def mirror_bundle(root: Location) -> Path:
-    """Return a local folder that `open_bundle` reads: the path itself, or a cache folder for a remote bundle.
+    """Return a local folder that `open_bundle` can read: the path itself, or a cache folder for a remote bundle.
 
-    The cache folder's name depends on the URL and on bundle.json, which records every checksum, so its content never
-    changes.
+    The name of the cache folder depends on the URL and on bundle.json, which records every checksum. A cache folder's
+    content therefore never changes.
     """
     if isinstance(root, Path):
         return root
@@ -127,7 +130,7 @@ def mirror_bundle(root: Location) -> Path:
         info = read_info(partial / INFO)
         if not _is_whole(folder, info):
             _fetch_rest(root, partial, info)
-            remove_below(cache, folder.name)  # damaged
+            remove_below(cache, folder.name)  # the cache folder is damaged
             _put(partial, folder)
         return folder
     finally:
@@ -139,7 +142,7 @@ def _fetch_info(root: Remote, path: Path) -> str:
         return fetch(root / INFO, path)
     except DocumentError as error:
         raise BundleError(
-            f"{root}: no {INFO} there, which is written last: not a bundle, or one that is not finished"
+            f"{root}: no {INFO} there; it is written last, so this is not a bundle, or its upload is not finished"
         ) from error
 
 
@@ -147,7 +150,7 @@ def _fetch_rest(root: Remote, folder: Path, info: BundleInfo) -> None:
     for name in (TRAIN, GOLD):
         entry = info.files.get(name)
         if entry is None:
-            raise BundleError(f"{root}: {INFO} records no {name}; write the bundle anew")
+            raise BundleError(f"{root}: {INFO} has no entry for {name}; write the bundle again")
         try:
             fetch(Remote((root / name).url, entry.sha256, entry.bytes), folder / name)
         except DocumentError as error:
@@ -156,7 +159,7 @@ def _fetch_rest(root: Remote, folder: Path, info: BundleInfo) -> None:
 
 
 def _is_whole(folder: Path, info: BundleInfo) -> bool:
-    """Return whether an earlier run left the complete folder."""
+    """Return whether an earlier run left a complete cache folder."""
     return (folder / ORIGIN).is_file() and all(
         (folder / name).is_file() and name in info.files and sha256_of(folder / name) == info.files[name].sha256
         for name in (TRAIN, GOLD)
@@ -167,5 +170,5 @@ def _put(partial: Path, folder: Path) -> None:
     try:
         partial.rename(folder)
     except OSError:
-        if not (folder / ORIGIN).is_file():  # otherwise another run has already put the same folder there
+        if not (folder / ORIGIN).is_file():  # else another run has already put the same folder there
             raise

@@ -1,4 +1,4 @@
-"""The cache that lives between runs: its folder, and a key-value store in one SQLite file that processes share."""
+"""The cache that is kept between runs: its folder, and a key-value store in one SQLite file that processes share."""
 
 import hashlib
 import os
@@ -13,15 +13,15 @@ from threading import Lock
 from exhibit.schemas.errors import ToolkitError
 
 _AT_ONCE = 500
-"""The number of parameters in one statement that every build of SQLite accepts."""
+"""The most parameters in one statement: every build of SQLite accepts this number."""
 _PAGE = 16384
-"""Bytes of a page: with SQLite's default size, vectors of 1.5 kB would leave a quarter of each page empty."""
+"""Page size in bytes: with SQLite's default, vectors of 1.5 kB would leave a quarter of each page empty."""
 _PATIENCE = 60.0
-"""Timeout in seconds while another process writes."""
+"""Timeout in seconds while another process holds the write lock."""
 
 
 def cache_folder() -> Path:
-    """Return the cache folder: `EXHIBIT_CACHE`, or a folder in the user's own cache."""
+    """Return the cache folder: `EXHIBIT_CACHE`, or `exhibit` in the user's cache folder."""
     chosen = os.environ.get("EXHIBIT_CACHE")
     if chosen:
         return Path(chosen)
@@ -29,12 +29,12 @@ def cache_folder() -> Path:
 
 
 def key_of(*parts: str) -> bytes:
-    """Return the cache key of all the parts that a value depends on; a part may hold half a surrogate pair."""
+    """Return the cache key of the parts that a value depends on; a part may contain a lone surrogate."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
 
 
 class Cache:
-    """Values under keys in one file, shared by threads and processes; a kill loses at most one `put`."""
+    """A key-value store in one file, shared by threads and processes; a kill loses at most one `put`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -45,7 +45,7 @@ class Cache:
         """Return the cached values of these keys; a value that was damaged on disk counts as absent."""
         wanted = list(dict.fromkeys(keys))
         values: dict[bytes, bytes] = {}
-        with self._connected() as database:
+        with self._connect() as database:
             for part in _parts(wanted):
                 marks = ",".join("?" * len(part))
                 rows = database.execute(f"SELECT key, value, checksum FROM kept WHERE key IN ({marks})", part)
@@ -53,18 +53,18 @@ class Cache:
         return values
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
-        """Store values, all of them or, when the process is killed, none."""
+        """Store values in one transaction: if the process is killed, all of them are stored or none."""
         rows = [(key, value, zlib.crc32(value)) for key, value in values.items()]
-        with self._connected() as database, database:
+        with self._connect() as database, database:
             database.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", rows)
 
     def __len__(self) -> int:
-        with self._connected() as database:
+        with self._connect() as database:
             [[count]] = database.execute("SELECT count(*) FROM kept")
         return int(count)
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
+    def _connect(self) -> Iterator[sqlite3.Connection]:
         try:
             with self._lock:
                 if self._opened is None or self._opened[0] != os.getpid():  # SQLite connections do not survive a fork
@@ -76,7 +76,9 @@ class Cache:
                 f"{self._path}: the cache cannot be used: {reason}; free space, or set EXHIBIT_CACHE elsewhere"
             ) from error
         except sqlite3.DatabaseError as error:
-            raise ToolkitError(f"{self._path}: the cache is damaged ({error}); delete it: it is made again") from error
+            raise ToolkitError(
+                f"{self._path}: the cache is damaged ({error}); delete this file: the next run creates it again"
+            ) from error
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,14 +86,15 @@ class Cache:
         database.execute(f"PRAGMA page_size = {_PAGE}")
         _start_log(database)
         database.execute("PRAGMA wal_autocheckpoint = 250")  # pages of 16 kB: the log stays below 4 MB
-        database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose the last values, no others
-        # values are stored in order of arrival, keys in an index: random keys would scatter the values over the file
+        database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose only the last values
+        # the table stores values in order of arrival and keys in an index: random keys would scatter the values over
+        # the file
         database.execute("CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, value BLOB, checksum INTEGER)")
         return database
 
 
 def _start_log(database: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log; when several processes open a new file at once, SQLite fails all but one."""
+    """Switch to the write-ahead log; retry, because SQLite lets only one process at a time do this for a new file."""
     given_up = time.monotonic() + _PATIENCE
     while True:
         try:

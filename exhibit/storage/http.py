@@ -2,7 +2,7 @@
 
     client = HttpClient({"Authorization": "Bearer …"}, connections=16, secrets=Secrets([…]))
     with client.send("POST", "http://host/ask", {"question": "…"}, deadline=Deadline(60)) as response:
-        response.check()            # raises HttpError with the server's own words unless it is 2xx
+        response.check()            # raises HttpError with the server's message unless the status is 2xx
         data = response.read()      # or: for line in response.lines(): …
 
 Every failure is an `HttpError` that says whether a retry may help; `http_policy.Retries` retries.
@@ -35,10 +35,10 @@ from exhibit.storage.http_policy import (
 )
 
 TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
-"""Statuses that may change on a retry; 501 and 505 never do."""
+"""Status codes for which a retry may help; after 501 and 505 it never does."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LARGEST = 16 << 20
-"""Default limit in bytes on a reply: a larger one is no answer."""
+"""Default size limit of a reply in bytes."""
 
 
 class HttpClient:
@@ -58,7 +58,7 @@ class HttpClient:
         self._connections, self._policy, self._given = connections, policy, pool
         self.secrets = secrets or Secrets()
         self._pools: dict[str, Any] = {}
-        """By proxy, the empty one for none."""
+        """The connection pool of each proxy; the empty key is for direct connections."""
         self._proxies: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -75,9 +75,13 @@ class HttpClient:
         most: int = LARGEST,
         follow: int = 0,
     ) -> "Iterator[Response]":
-        """Send JSON, or `content` unchanged, and yield the response as soon as its headers arrive.
+        """Send a request and yield the response as soon as its headers arrive.
 
-        At most `most` bytes of the body are read, and at most `follow` redirects are followed.
+        Args:
+            body: the request's body as a value to encode as JSON.
+            content: the request's body as bytes, instead of `body`.
+            most: the size limit of the reply's body in bytes.
+            follow: the number of redirects to follow at most.
         """
         sent = {**self._headers, **(headers or {})}
         if content is None and body is not None:
@@ -116,7 +120,7 @@ class HttpClient:
             passing = "CERTIFICATE_VERIFY_FAILED" not in why
             raise UnreachableError(f"no server answers at {where}: {why}", transient=passing) from None
         except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            # the library's own message may hold the URL with its key
+            # the library's own message may contain the URL with its key
             raise HttpError(f"the connection broke ({type(error).__name__})", transient=True) from None
         except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
             raise HttpError(f"no request can be sent to {where}: {self.secrets.strip(str(error))}") from None
@@ -135,8 +139,8 @@ class HttpClient:
         parts = urlsplit(url)
         server = f"{parts.scheme}://{parts.hostname}"
         with self._lock:
-            if server not in self._proxies:  # read once: reading the proxy settings is slow
-                # a policy checks the server's own address, which a proxy would resolve by itself
+            if server not in self._proxies:  # look up the proxy once per server: reading the proxy settings is slow
+                # a policy checks the server's own address; a proxy would resolve the address itself
                 self._proxies[server] = "" if self._policy else _proxy_for(parts.scheme, parts.hostname or "")
             proxy = self._proxies[server]
             if proxy not in self._pools:
@@ -144,7 +148,7 @@ class HttpClient:
             return self._pools[proxy]
 
     def _open(self, proxy: str) -> Any:
-        import httpx  # the import takes a tenth of a second, which a command without requests need not wait
+        import httpx  # import here: it takes 0.1 s, which a command without requests can save
 
         kept: dict[str, Any] = {
             "ssl_context": httpx.create_ssl_context(),
@@ -162,7 +166,7 @@ class HttpClient:
 
 
 def _as_json(body: Any) -> bytes:
-    """Return JSON bytes; half a surrogate pair, as a damaged PDF has it, cannot be encoded and is replaced."""
+    """Return a value as JSON bytes; a lone surrogate, as in a damaged PDF, cannot be encoded and is replaced."""
     text = json.dumps(body, ensure_ascii=False)
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -175,14 +179,14 @@ def _proxy_for(scheme: str, host: str) -> str:
 
 
 class Response:
-    """The server's response: status and headers at once, the body when it is read."""
+    """A server's response: the status and headers at once, the body when it is read."""
 
     def __init__(
         self, response: Any, deadline: Deadline, secrets: Secrets, *, url: str = "", most: int = LARGEST
     ) -> None:
         self._response, self._deadline, self._secrets, self._most = response, deadline, secrets, most
         self.url = url
-        """Where it came from in the end."""
+        """The URL of the response after all redirects."""
         self.status: int = response.status
         self.pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers]
         self.headers: dict[str, str] = dict(self.pairs)
@@ -193,7 +197,7 @@ class Response:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def parts(self) -> Iterator[bytes]:
-        """Yield the body while it arrives, unpacked if the server compressed it."""
+        """Yield the body's bytes while they arrive, decompressed."""
         body = Body(self.headers, most=self._most)
         for part in self._response.iter_stream():
             if not self._deadline.left:
@@ -238,11 +242,12 @@ class Response:
 # ---------------------------------------------------------------- a deadline for the whole exchange
 
 AddressPolicy = Callable[[str, int], Sequence[str]]
-"""Returns the addresses to connect to for a host and a port; raises HttpError for a forbidden host."""
+"""A function that returns the addresses to connect to for a host and a port; it raises HttpError for a forbidden host.
+"""
 
 
 class BoundedBackend(httpcore.SyncBackend):
-    """Opens connections on which no single wait lasts beyond the deadline of the thread that waits."""
+    """Opens connections on which every wait ends at the deadline of the waiting thread."""
 
     def __init__(self, policy: AddressPolicy | None = None) -> None:
         self._policy = policy
@@ -292,7 +297,7 @@ class _Bounded(httpcore.NetworkStream):
 
 
 def _left(timeout: float | None, error: type[Exception]) -> float | None:
-    """Return how long a wait may last; raise when the deadline has passed."""
+    """Return how many seconds a wait may last; raise when the deadline has passed."""
     deadline = current.deadline
     if deadline is None:
         return timeout
@@ -302,7 +307,10 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
 
 
 class Rules:
-    """The robots.txt rules for one robot on one host: its own groups, or those for all robots; no rules allow all."""
+    """The robots.txt rules for one robot on one host: the groups for this robot, or the groups for all robots.
+
+    Without any rules every path is allowed.
+    """
 
     def __init__(self, robot: str = "", text: str = "") -> None:
         self._robot = robot
@@ -310,10 +318,10 @@ class Rules:
 
     @property
     def delay(self) -> float:
-        """Seconds between two requests that the site asks for."""
+        """The seconds between two requests that the site asks for."""
         return max(0.0, self._parsed.crawl_delay(self._robot) or 0.0)
 
     def allow(self, path: str) -> bool:
         """Return whether a path, with its query, may be fetched."""
-        # with a host, which the rules ignore: a path such as //x would be parsed as one
+        # add a host, which the rules ignore: otherwise the x of a path such as //x would be parsed as a host
         return bool(self._parsed.can_fetch(f"http://host{path}", self._robot))

@@ -1,6 +1,6 @@
 """Policy for HTTP exchanges: errors without secrets, deadlines, retries, size limits on bodies, streams.
 
-A small body that unpacks to gigabytes is refused while it arrives.
+A small body that decompresses to gigabytes is refused while it arrives.
 """
 
 import email.utils
@@ -19,9 +19,9 @@ from exhibit.runtime.secrets import HIDDEN, scrub
 from exhibit.schemas.errors import ServiceError
 
 _SHORTEST = 4
-"""Fewest characters of a hidden value: a shorter one is an ordinary word, and hiding it would spoil the message."""
+"""Fewest characters of a secret that is removed: a shorter value could be an ordinary word of a message."""
 _LONGEST = 300
-"""Characters of a server's message that an error quotes."""
+"""The most characters of a server's message that an error quotes."""
 _MESSAGES = ("message", "detail", "error", "msg", "reason", "title", "description")
 _CODE = re.compile(r"<(?:script|style)\b[^<>]*>", re.IGNORECASE)
 _CODE_ENDS = re.compile(r"</(?:script|style)[^<>]*>", re.IGNORECASE)
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class HttpError(ServiceError):
-    """An HTTP exchange without a usable reply."""
+    """An HTTP exchange failed: there is no usable reply."""
 
     def __init__(
         self,
@@ -47,15 +47,15 @@ class HttpError(ServiceError):
         self.transient = transient
         """Whether the same request may succeed when it is sent again."""
         self.wait = wait
-        """Seconds that the server asks to be left alone."""
+        """The seconds that the server asks the client to wait."""
         self.status = status
         self.body = body
-        """What the server sent with an error status, as it is; it may hold secrets."""
+        """The body of a reply with an error status, unchanged; it may contain secrets."""
         self.tries = 1
 
 
 class UnreachableError(HttpError):
-    """No connection to the server."""
+    """No connection to the server could be made."""
 
 
 class LateError(HttpError):
@@ -63,10 +63,10 @@ class LateError(HttpError):
 
 
 class Secrets:
-    """Secret values, which are removed from every message of a server."""
+    """Secret values that are removed from every message of a server."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        """Store the values; the second word of `Bearer abc` is also a secret."""
+        """Store the secret values; the second word of `Bearer abc` is also a secret."""
         parts = {part for value in values for part in (value, *value.split())}
         known = {part for part in parts if len(part) >= _SHORTEST and part.lower() not in ("bearer", "basic")}
         # the longest first, so that no part of a longer secret remains
@@ -81,14 +81,14 @@ class Secrets:
     def words(self, data: bytes | str) -> str:
         """Return the server's message in a body, shortened to one line, without secrets."""
         text = data if isinstance(data, str) else data[: 1 << 16].decode("utf-8", "replace")
-        # remove secrets first: a secret that is cut in two is not recognised
+        # remove secrets before the text is shortened: a secret that is cut in two is not recognised
         text = self.strip(_without_tags(_message(text)))
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def seconds_asked(retry_after: str) -> float:
-    """Return the seconds that a Retry-After header asks to wait, as a number or a date; 0 without one."""
+    """Return the seconds that a Retry-After header asks for, as a number or a date; 0 if it is empty."""
     try:
         return max(0.0, float(retry_after))
     except ValueError:
@@ -133,7 +133,7 @@ class Deadline:
     """The time by which an exchange must end."""
 
     def __init__(self, seconds: float, *, flag: str = "") -> None:
-        """Start the clock; `flag` names the option by which a user allows more time."""
+        """Start the clock; `flag` is the command-line flag that allows more time, for the error message."""
         self.seconds = seconds
         self._flag = f" ({flag})" if flag else ""
         self._end = time.monotonic() + seconds
@@ -144,12 +144,12 @@ class Deadline:
         return max(0.0, self._end - time.monotonic())
 
     def passed(self) -> HttpError:
-        """Return the error for an exchange whose deadline has passed."""
-        return LateError(f"no whole reply within {self.seconds:g} s{self._flag}")
+        """Return the HttpError of an exchange whose deadline has passed."""
+        return LateError(f"no complete reply within {self.seconds:g} s{self._flag}")
 
     @contextmanager
     def enforced(self) -> Iterator[None]:
-        """Limit every wait of this thread's connections within the block."""
+        """Apply this deadline to every wait of this thread's connections within the block."""
         before, current.deadline = current.deadline, self
         try:
             yield
@@ -158,7 +158,7 @@ class Deadline:
 
 
 def download_deadline(size: int) -> Deadline:
-    """Return the deadline for a download of `size` bytes: ten minutes, and 50 kB a second."""
+    """Return the deadline for a download of `size` bytes: ten minutes, plus the time at 50 kB a second."""
     return Deadline(600 + size / 50_000)
 
 
@@ -171,14 +171,14 @@ current = _Current()
 
 
 LONGEST_WAIT = 120.0
-"""Seconds; a server that asks for a longer wait is reported as an error."""
+"""Longest wait in seconds; if a server asks for more, the request fails."""
 _LONGEST_PAUSE = 30.0
 """Longest pause in seconds between two attempts."""
 _TOO_MANY = 429  # HTTP: too many requests
 
 
 class Retries:
-    """Retries a step while that may help; a server that is too busy for one thread is too busy for all."""
+    """Retries a request while that may help; if the server is too busy for one thread, all threads wait."""
 
     def __init__(
         self,
@@ -191,8 +191,8 @@ class Retries:
     ) -> None:
         """Retry at most `times` times, the first time after `backoff` seconds.
 
-        After `in_vain` steps in a row that failed despite retries, each further step is tried once: a server that fails
-        every request would cost hours. No thread waits once `stopped` is set.
+        After `in_vain` requests in a row that failed despite retries, each further request is sent only once: retrying
+        against a server that always fails would cost hours. No thread waits once `stopped` is set.
         """
         self._times, self._backoff, self._in_vain = times, backoff, in_vain
         self._stopped = stopped or threading.Event()
@@ -201,7 +201,9 @@ class Retries:
         self._resume = 0.0
 
     def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None, spread: float = 1.0) -> Result:
-        """Return the step's result, or raise its last HttpError; `spread` keeps threads from retrying together."""
+        """Return the step's result, or raise its last HttpError; `spread` varies the pauses so that threads do not
+        retry together.
+        """
         ready = 0.0
         for tries in itertools.count():
             seconds = max(ready, self._resume) - time.monotonic()
@@ -221,7 +223,7 @@ class Retries:
             else:
                 self._failed = 0
                 return result
-        raise AssertionError("unreachable: the last try returns or raises")
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _may_help(self, error: HttpError, tries: int, pause: float, deadline: Deadline | None) -> bool:
         hopeless = self._in_vain is not None and self._failed >= self._in_vain
@@ -233,23 +235,23 @@ class Retries:
 
 
 ACCEPT = {"Accept-Encoding": "gzip, deflate"}
-"""The encodings that a request must accept: others are not decoded here."""
+"""The request header with the encodings that this module can decode."""
 MOST_LAYERS = 2
-"""Layers of encoding: a server that compresses a compressed file makes two, none makes three."""
+"""The most layers of compression: a server that compresses a compressed file makes two; no server makes three."""
 _BLOCK = 1 << 16
-"""Bytes that are unpacked at a time."""
+"""Bytes that are decompressed at a time."""
 STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
 """Content types of streams."""
 _MOST_PIECES = 1000
-"""Lines of one event, which is parsed again at each line: a pretty-printed object has some dozens."""
+"""The most lines of one event: the event is parsed again at each line, and a pretty-printed object has some dozens."""
 
 
 class BodyError(HttpError):
-    """A body that is too large, or has an encoding that is not supported."""
+    """A body is too large, or has an encoding that is not supported."""
 
 
 class TooLargeError(BodyError):
-    """A body that exceeds the size limit."""
+    """A body exceeds the size limit."""
 
     def __init__(self, most: int) -> None:
         large = f"{most >> 20} MB" if most >= 1 << 20 else f"{most} bytes"
@@ -257,21 +259,21 @@ class TooLargeError(BodyError):
 
 
 class Body:
-    """Decodes a body while it arrives; none of its layers may unpack to more than `most` bytes."""
+    """Decodes a body while it arrives; no layer may decompress to more than `most` bytes."""
 
     def __init__(self, headers: Mapping[str, str], *, most: int) -> None:
-        """Read the reply's headers; raise if its encodings are too many or unknown."""
+        """Read the reply's headers; raise if there are too many encodings or an unknown one."""
         named = headers.get("content-encoding", "")
         encodings = [
             name for name in (part.strip().lower() for part in named.split(",")) if name not in ("", "identity")
         ]
         if len(encodings) > MOST_LAYERS:
-            raise BodyError(f"the reply is packed {len(encodings)} times over, more than {MOST_LAYERS}")
+            raise BodyError(f"the reply is compressed {len(encodings)} times, more than {MOST_LAYERS}")
         self._layers = [_Layer(name, most) for name in reversed(encodings)]
         self._most, self._size = most, 0
 
     def feed(self, block: bytes) -> bytes:
-        """Return the unpacked bytes of a block of the body."""
+        """Return the decompressed bytes of a block of the body."""
         for layer in self._layers:
             block = layer.feed(block)
         self._size += len(block)
@@ -280,16 +282,16 @@ class Body:
         return block
 
     def close(self) -> None:
-        """Raise if the body ended too early."""
+        """Raise if the compressed body ended too early."""
         if any(layer.open for layer in self._layers):
-            raise BodyError("the reply is packed, and cut short")
+            raise BodyError("the compressed reply ended too early")
 
 
 class _Layer:
     def __init__(self, name: str, most: int) -> None:
         if name not in ("gzip", "x-gzip", "deflate"):
-            raise BodyError(f"the reply is packed as {name!r:.40}, which was not asked for")
-        # 47: gzip or zlib, detected from the first bytes
+            raise BodyError(f"the reply is compressed as {name!r:.40}, which the request did not accept")
+        # 47: zlib detects gzip or zlib from the first bytes
         self._stream = zlib.decompressobj(47)
         self._raw = name == "deflate"
         self._most, self._size, self._begun = most, 0, False
@@ -313,29 +315,30 @@ class _Layer:
             piece = self._stream.decompress(data, _BLOCK)
         except zlib.error as error:
             if not self._raw:
-                raise BodyError(f"the reply is packed, and damaged ({error})") from error
-            # some servers send raw deflate, without a zlib header
+                raise BodyError(f"the compressed reply is damaged ({error})") from error
+            # some servers send raw deflate data, without a zlib header
             self._stream, self._raw = zlib.decompressobj(-15), False
             return self._decompress(data)
         self._raw, self._begun = False, True
         return piece
 
 
-# ---------------------------------------------------------------- streams: server-sent events, or a line of JSON each
+# ---------------------------------------------------------------- streams: server-sent events, or one JSON object per
+# line
 
 
 class Event(NamedTuple):
     """One event of a server's stream."""
 
     name: str
-    """The name after `event:`, empty without one."""
+    """The name after `event:`; empty if there is none."""
     data: Any
     done: bool = False
     """Whether the event only marks the end of the stream (`[DONE]`)."""
 
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:
-    """Yield the JSON objects of a stream, one per line, with or without `data:`; one may span several `data:` lines."""
+    """Yield the JSON objects of a stream; an object is one line, with or without `data:`, or several `data:` lines."""
     name, held, pieces = "", "", 0
     for line in lines:
         text = line.strip()
@@ -359,7 +362,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
             continue
         held, pieces = (f"{held}\n{text}", pieces + 1) if held else (text, 1)
         if pieces > _MOST_PIECES:
-            raise HttpError(f"an event of the stream goes over more than {_MOST_PIECES} lines")
+            raise HttpError(f"an event of the stream has more than {_MOST_PIECES} lines")
         try:
             data = json.loads(held)
         except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
 """Local and remote files: a path of this machine, or a URL that fsspec opens (`s3://`, `gs://`, `hf://`).
 
-with fetched(file) as path:  # a remote file is on this machine, checked, for as long as it is read
+with fetch_file(file) as path:  # a remote file is downloaded and checked, and removed after the block
     read(path)
 """
 
@@ -26,7 +26,7 @@ from exhibit.storage.atomic import check_free, scratch_folder
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")
 _MARKS = ("ETag", "etag", "md5Hash", "blob_id", "LastModified", "created", "mtime")
-"""The stores' names for the value that changes with an object's content, the best first."""
+"""The stores' names for a value that changes with an object's content, the most reliable first."""
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs"}
 _LOGIN = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; AWS_ENDPOINT_URL for a store of your own",
@@ -34,13 +34,13 @@ _LOGIN = {
     "hf": "set HF_TOKEN, or run hf auth login",
 }
 _UNLISTED = frozenset({"http", "https", "data", "ftp"})
-"""Schemes whose servers cannot list a folder, or whose URLs carry passwords."""
-_LONGEST = 300  # characters of a library's message: a longer one is a page of XML
+"""Schemes whose servers cannot list a folder, or whose URLs may contain passwords."""
+_LONGEST = 300  # characters of a library's message that an error quotes: a longer message is a page of XML
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A file or a folder at a URL; it pickles small, and any worker can open it."""
+    """A file or a folder at a URL; the object is small when pickled, and any worker can open it."""
 
     url: str
     sha256: str | None = None
@@ -53,7 +53,7 @@ class Remote:
 
     @property
     def suffix(self) -> str:
-        """The name's ending, as a path has it."""
+        """The file name's extension, with its dot."""
         return PurePosixPath(self.name).suffix
 
     @property
@@ -71,7 +71,7 @@ class Remote:
         return Remote(f"{self.url.rstrip('/')}/{name}")
 
     def __str__(self) -> str:
-        """Return the URL, never with a password."""
+        """Return the URL, always without a password."""
         return _PASSWORD.sub("", self.url)
 
 
@@ -83,7 +83,7 @@ class FileInfo(NamedTuple):
 
     bytes: int
     mark: str
-    """Changes with the content; empty if a store has no such value."""
+    """A value that changes with the content; empty if the store has none."""
 
 
 def is_url(text: str) -> bool:
@@ -92,7 +92,7 @@ def is_url(text: str) -> bool:
 
 
 def parse_location(text: str) -> Location:
-    """Return the path or remote location of a text; `file://` is a path."""
+    """Return a path or a remote location from its text; `file://` gives a path."""
     if not is_url(text):
         return Path(text)
     scheme, _, rest = text.partition("://")
@@ -100,20 +100,20 @@ def parse_location(text: str) -> Location:
 
 
 def folders_among(given: Sequence[Location]) -> tuple[list[Location], list[str]]:
-    """Return the folders and URLs among the arguments that a shell expanded from `datasets_out/*`, and a note per file.
+    """Return the folders and URLs among the arguments, and a note for each file that is skipped.
 
-    A single argument is always returned: the caller reports that it is a file.
+    A shell expands `datasets_out/*` to files as well. A single argument is always returned: the caller reports a file.
     """
     if len(given) == 1:
         return list(given), []
     files = [path for path in given if isinstance(path, Path) and (path.is_file() or path.name.endswith(".partial"))]
     return [path for path in given if path not in files], [
-        f"{path}: not a bundle's folder; passed over" for path in files
+        f"{path}: is not a bundle's folder; skipped" for path in files
     ]
 
 
 def origin_of(folder: Path) -> Remote | None:
-    """Return the remote corpus of a cache folder; None for a folder that has its own corpus."""
+    """Return the remote bundle of a cache folder; None for a folder that has its own corpus."""
     try:
         return Remote(json.loads((folder / ORIGIN).read_text(encoding="utf-8"))["url"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -124,9 +124,9 @@ def origin_of(folder: Path) -> Remote | None:
 
 
 def open_store(remote: Remote) -> Any:
-    """Return the store's client for a URL; raise if its package is missing or the URL holds a password."""
+    """Return the store's client for a URL; raise if the client's package is missing or the URL contains a password."""
     if _PASSWORD.search(remote.url):
-        raise StorageError(f"{remote}: a password in a URL ends up in logs; give it in the environment instead")
+        raise StorageError(f"{remote}: a password in a URL ends up in logs; set it in the environment instead")
     return filesystem(remote.scheme)
 
 
@@ -158,15 +158,15 @@ def list_file(file: Remote) -> FileInfo | None:
 
 
 def size_and_tag(details: dict[str, Any]) -> FileInfo:
-    """Return a file's size and its tag, without the quotes that some servers add."""
+    """Return a file's size, and a value that changes with its content, without the quotes that some servers add."""
     mark = next((details[name] for name in _MARKS if details.get(name)), "")
-    # some clients return the same time as a date in one call and a number in another; some quote a tag only in one
+    # some clients return the same time as a date in one call and as a number in another; some add quotes only in one
     words = str(mark.timestamp() if isinstance(mark, datetime) else mark).strip('"')
     return FileInfo(int(details.get("size") or 0), words)
 
 
 def expand(pattern: Remote) -> list[Remote]:
-    """Return the folders that match a URL with `*`, sorted; a URL without `*` is returned itself."""
+    """Return the folders that match a URL with `*`, sorted; a URL without `*` is returned unchanged."""
     if not glob.has_magic(pattern.key):
         return [pattern]
     client = open_store(pattern)
@@ -181,7 +181,7 @@ def expand(pattern: Remote) -> list[Remote]:
 
 
 def fetch(file: Remote, path: Path) -> str:
-    """Write a remote file to a path and return its sha256; raise if it is missing or its checksum is wrong."""
+    """Download a remote file to a path and return its sha256; raise if the file is missing or the sha256 is wrong."""
     client = open_store(file)
     with explain_store_errors(str(file)):
         try:
@@ -191,7 +191,9 @@ def fetch(file: Remote, path: Path) -> str:
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     if file.sha256 not in (None, digest):
-        raise DocumentError(f"{file}: the content is not what bundle.json records (sha256 differs)")
+        raise DocumentError(
+            f"{file}: the content differs from the sha256 in bundle.json; download or publish the bundle again"
+        )
     return digest
 
 
@@ -207,18 +209,20 @@ def read_start(file: Location, size: int) -> bytes:
 
 
 def check_out(out: Location, *, force: bool) -> Path:
-    """Return the folder that a bundle is written to; refuse a URL, and a folder that must not be replaced."""
+    """Return the folder that a bundle will be written to; raise for a URL or a folder that must not be replaced."""
     if isinstance(out, Remote):
         if out.scheme == "hf":
-            raise StorageError(f"{out}: a bundle goes to the Hub with exhibit publish")
-        raise StorageError(f"{out}: a bundle is written to a folder of this machine; give a path, then copy the folder")
+            raise StorageError(
+                f"{out}: a bundle cannot be written to the Hub directly; write it to a folder, then run exhibit publish"
+            )
+        raise StorageError(f"{out}: a bundle cannot be written to a URL; give a path, then copy the folder")
     check_free(out, force=force)
     return out
 
 
 @contextmanager
 def fetch_file(file: Location) -> Iterator[Path]:
-    """Yield a local path with the file's content; a remote file is downloaded, and removed after its last reader."""
+    """Yield a local path of a file; a remote file is downloaded, and removed when its last reader has finished."""
     if isinstance(file, Path):
         yield file
         return
@@ -226,11 +230,11 @@ def fetch_file(file: Location) -> Iterator[Path]:
         held = _at_hand.get(file) or _at_hand.setdefault(file, _Held(file))
         if held in _kept:
             _kept.remove(held)
-        _kept.append(held)  # the last in order was used last
+        _kept.append(held)  # the file at the end of the list was used last
     try:
         yield held.path
     except DocumentError as error:
-        # the reader's message names a temporary path; the cause decides on a retry
+        # the reader's message names a temporary path: name the URL instead; the cause decides on a retry
         raise DocumentError(str(error).replace(str(held.path), str(file))) from error.__cause__
     finally:
         del held
@@ -238,7 +242,7 @@ def fetch_file(file: Location) -> Iterator[Path]:
 
 @contextmanager
 def keep_recent_files(*, files: int = 8) -> Iterator[None]:
-    """Keep the last few remote files on disk within the block: a page is drawn in several steps."""
+    """Keep the last few downloaded files on disk within the block: drawing a page opens its file several times."""
     global _kept
     before, _kept = _kept, deque(maxlen=files)
     try:
@@ -248,11 +252,11 @@ def keep_recent_files(*, files: int = 8) -> Iterator[None]:
 
 
 class _Held:
-    """A downloaded file in a folder of its own, which is removed with the last reader."""
+    """A downloaded file in its own temporary folder, which is removed after the last reader."""
 
     def __init__(self, file: Remote) -> None:
         with ExitStack() as stack:
-            # readers go by the suffix, and messages by the name
+            # keep the name: readers are chosen by suffix, and messages show the name
             self.path = stack.enter_context(scratch_folder()) / file.name
             fetch(file, self.path)
             weakref.finalize(self, stack.pop_all().close)
@@ -267,14 +271,14 @@ _kept: deque[_Held] = deque(maxlen=0)
 
 
 class StorageError(ServiceError):
-    """A store failed to send or accept a file: a network error, a permission, a missing package."""
+    """A store could not send a file: a network error, a missing permission or a missing package."""
 
 
 def filesystem(scheme: str) -> Any:
-    """Return the client for a scheme; raise with the name of the extra if its package is missing."""
+    """Return the fsspec client for a scheme; if a package is missing, raise with the name of the extra to install."""
     if scheme in _UNLISTED:
         raise StorageError(f"{scheme}:// cannot list a folder; use s3://, gs://, hf:// or a path")
-    import fsspec  # the import takes a third of a second, which a run on local folders need not wait
+    import fsspec  # import here: it takes 0.3 s, which a run on local folders can save
 
     try:
         return fsspec.filesystem(scheme)
@@ -284,17 +288,17 @@ def filesystem(scheme: str) -> Any:
             raise StorageError(f"{scheme}:// needs a package that is not installed: {_line(error)}") from error
         raise StorageError(f"{scheme}:// needs an extra: pip install 'exhibit-rag[{extra}]'") from error
     except ValueError as error:
-        raise StorageError(f"{scheme}:// is not known; use s3://, gs://, hf:// or a path") from error
+        raise StorageError(f"{scheme}:// is not supported; use s3://, gs://, hf:// or a path") from error
 
 
 @contextmanager
 def explain_store_errors(url: str) -> Iterator[None]:
-    """Turn an error of a store's client into one line that says what to do next."""
+    """Turn an error of a store's client into a StorageError of one line that says what to do next."""
     try:
         yield
     except ToolkitError:
         raise
-    except Exception as error:  # each client has its own errors, which cannot be imported without its package
+    except Exception as error:  # each client has its own error classes, which cannot be imported without its package
         if type(error).__module__ == "builtins" and not isinstance(error, OSError):
             raise  # a bug keeps its traceback
         raise StorageError(f"{url}: {_reason(error, url.partition('://')[0])}") from error
@@ -303,7 +307,7 @@ def explain_store_errors(url: str) -> Iterator[None]:
 def _reason(error: Exception, scheme: str) -> str:
     login = _LOGIN.get(_EXTRAS.get(scheme, scheme), "see the store's own documentation")
     if isinstance(error, FileNotFoundError):
-        return "not there; is the bucket's name right?"
+        return "not found; is the bucket's name right?"
     if "Credential" in type(error).__name__:
         return f"no credentials; {login}"
     if isinstance(error, PermissionError):
@@ -312,7 +316,7 @@ def _reason(error: Exception, scheme: str) -> str:
 
 
 def _line(error: Exception) -> str:
-    """Return an error's message in one line: no signed URL, no value of a secret variable."""
+    """Return an error's message as one line, without signed URLs and secrets."""
     words = " ".join(str(error).split()) or type(error).__name__
     words = scrub(re.sub(r"\?\S+", "?…", words))
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"

@@ -1,4 +1,4 @@
-"""Starts programs: only by absolute paths, and Git without the repository's own configuration."""
+"""Starts programs by their absolute paths only, and runs Git without the repository's own configuration."""
 
 import os
 import re
@@ -13,12 +13,12 @@ from exhibit.schemas.parsing import read_regular
 from exhibit.storage.atomic import scratch_folder
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # SHA-1, SHA-256
-_LARGEST_FILE = 1 << 16  # bytes of a file that names a branch, a folder or a commit: each has one line
-_LARGEST_LIST = 1 << 28  # bytes of packed-refs and of an index: a million files have an index of 100 MB
-_DEEPEST = 5  # symbolic refs that name each other, as Git allows
-_SECONDS = 600.0  # seconds for one command on a repository of laws; the log of 20,000 commits takes about ten
+_LARGEST_FILE = 1 << 16  # bytes; a file that names a branch, a folder or a commit has one line
+_LARGEST_LIST = 1 << 28  # bytes; the index of a repository with a million files has 100 MB
+_DEEPEST = 5  # symbolic refs that point to each other; Git allows this depth
+_SECONDS = 600.0  # seconds for one command; the log of a repository with 20,000 commits takes about ten
 _KEPT_SETTINGS = re.compile(r"core\.(filemode|symlinks|ignorecase|autocrlf) (true|false)")
-"""Repository settings that decide whether a file counts as changed; each is a boolean, and starts no program."""
+"""Repository settings that decide whether a file counts as changed; each is a boolean and starts no program."""
 
 
 def find_program(name: str) -> str | None:
@@ -35,10 +35,10 @@ def find_program(name: str) -> str | None:
 
 
 class GitRepository:
-    """Reads the objects and the last commit of a repository, through a Git folder that we create.
+    """Reads the objects and the last commit of a repository, through a Git folder of our own.
 
-    Git obeys the configuration of the folder in which it works: it may name programs that sign, watch, filter, page and
-    compare. That configuration is never read. Our folder's configuration is empty, and borrows the other one's objects.
+    Git obeys the configuration of the folder in which it works, and that configuration may name programs to run. We
+    therefore never read it: our own Git folder has an empty configuration and uses the repository's objects.
     """
 
     def __init__(self, own: Path, head: str, folder: Path) -> None:
@@ -62,13 +62,16 @@ def is_git_repository(folder: Path) -> bool:
 
 @contextmanager
 def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
-    """Yield a repository to read; with `confined`, refuse one whose files are links or are outside its folder."""
+    """Yield a repository for reading; with `confined`, refuse one that has links or parts outside its folder."""
     place, common = _folders(folder)
     if confined:
         _refuse_ways_out(folder, place, common)
     head = _head(place, common)
     if head is None:
-        raise SourceError(f"{folder}: a Git repository without a commit, or one that keeps its branches in a reftable")
+        raise SourceError(
+            f"{folder}: this Git repository has no commit, or keeps its branches in a reftable; "
+            "commit, or clone it without reftable"
+        )
     with scratch_folder() as own:
         _refuse_strangers(folder, place, own)
         _make_own(own, head, common / "objects", folder)
@@ -76,7 +79,8 @@ def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepos
             path = (common if name == "shallow" else place) / name
             if path.is_file():
                 (own / name).write_bytes(read_regular(path, most=_LARGEST_LIST))
-                changed = path.stat()  # the index's time, by which Git recognises files that were written after it
+                # copy the index's time: Git uses it to recognise files that were written after the index
+                changed = path.stat()
                 os.utime(own / name, ns=(changed.st_atime_ns, changed.st_mtime_ns))
         repository = GitRepository(own, head, folder)
         _keep_settings(repository, own, common / "config")
@@ -85,13 +89,13 @@ def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepos
 
 def count_changes(repository: GitRepository, work_tree: Path, *, seconds: float) -> int:
     """Return how many files of a working tree differ from its last commit; new files do not count."""
-    # not in submodules: Git would use each submodule's own configuration
+    # ignore submodules: Git would use each submodule's own configuration
     words = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
     return len(repository.run(*words, seconds=seconds, work_tree=work_tree).splitlines())
 
 
 def _folders(folder: Path) -> tuple[Path, Path]:
-    """Return a repository's own folder, and the folder of its objects and branches, which a second work tree shares."""
+    """Return the repository's own Git folder, and the folder of its objects and branches, which work trees share."""
     try:
         place = folder / ".git" if os.path.lexists(folder / ".git") else folder
         if place.is_file():
@@ -100,7 +104,7 @@ def _folders(folder: Path) -> tuple[Path, Path]:
         link = place / "commondir"
         common = place / _line(link) if link.is_file() else place
     except OSError as error:
-        raise SourceError(f"{folder}: a Git repository that cannot be read: {error.strerror}") from error
+        raise SourceError(f"{folder}: this Git repository cannot be read: {error.strerror}") from error
     return place, common
 
 
@@ -112,10 +116,10 @@ def _line(path: Path) -> str:
 
 
 def _head(place: Path, common: Path) -> str | None:
-    """Return the commit that is checked out, from HEAD and the branch that it names."""
+    """Return the commit that is checked out: HEAD's own, or that of the branch that HEAD names."""
     name = "HEAD"
     for _ in range(_DEEPEST):
-        text = _line(place / name) or _line(common / name) or _packed(common, name)
+        text = _line(place / name) or _line(common / name) or _read_packed_ref(common, name)
         if not text.startswith("ref: "):
             return text if _COMMIT.fullmatch(text) else None
         name = text.removeprefix("ref: ").strip()
@@ -124,7 +128,7 @@ def _head(place: Path, common: Path) -> str | None:
     return None
 
 
-def _packed(common: Path, name: str) -> str:
+def _read_packed_ref(common: Path, name: str) -> str:
     try:
         data = read_regular(common / "packed-refs", most=_LARGEST_LIST)
     except OSError:
@@ -142,11 +146,13 @@ def _refuse_ways_out(folder: Path, place: Path, common: Path) -> None:
             f"{folder}: parts of its Git repository are elsewhere ({outside}); clone it, and pass the clone"
         )
     if (objects / "info" / "alternates").exists():
-        raise SourceError(f"{folder}: its Git repository borrows objects from another; clone it without --shared")
+        raise SourceError(
+            f"{folder}: its Git repository uses the objects of another repository; clone it without --shared"
+        )
 
 
 def _refuse_strangers(folder: Path, place: Path, own: Path) -> None:
-    """Refuse the repository of another user unless safe.directory, in the user's own configuration, names it."""
+    """Refuse a repository of another user, unless safe.directory in the user's own configuration names it."""
     if not hasattr(os, "geteuid"):
         return
     users = {os.geteuid()} | {int(user) for user in [os.environ.get("SUDO_UID", "")] if user.isdecimal()}
@@ -159,15 +165,15 @@ def _refuse_strangers(folder: Path, place: Path, own: Path) -> None:
         named |= set(listed.stdout.decode("utf-8", "surrogateescape").splitlines())
     if not named & {"*", str(folder.resolve()), str(place.resolve())}:
         raise SourceError(
-            f"{folder}: a Git repository of another user; if you trust it, "
-            f"run: git config --global --add safe.directory {folder.resolve()}"
+            f"{folder}: this Git repository belongs to another user; if you trust it, run: git config --global "
+            f"--add safe.directory {folder.resolve()}"
         )
 
 
 def _make_own(own: Path, head: str, objects: Path, folder: Path) -> None:
     place = str(objects.resolve())
     if "\n" in place:
-        raise SourceError(f"{folder}: Git cannot borrow from a folder with a line break in its name; rename it")
+        raise SourceError(f"{folder}: Git cannot use a folder with a line break in its name; rename it")
     for name in ("objects/info", "refs"):
         (own / name).mkdir(parents=True)
     (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(place) + b"\n")
@@ -181,7 +187,7 @@ def _keep_settings(repository: GitRepository, own: Path, config: Path) -> None:
     if not config.is_file():
         return
     (own / "theirs").write_bytes(read_regular(config, most=_LARGEST_FILE))
-    try:  # parsed as data: it includes no other file, and no setting has an effect
+    try:  # Git parses the file as data: no other file is included, and no setting takes effect
         told = repository.run("config", "--file", str(own / "theirs"), "--no-includes", "--get-regexp", "^core[.]")
     except SourceError:
         return
@@ -207,10 +213,10 @@ def _clean_environment(own: Path) -> dict[str, str]:
 def _run_git(
     own: Path, arguments: tuple[str, ...], environment: Mapping[str, str], seconds: float, folder: Path
 ) -> "subprocess.CompletedProcess[bytes]":
-    """Run Git in a folder that we created."""
+    """Run Git in our own Git folder."""
     program = find_program("git")
     if program is None:
-        raise SourceError(f"{folder}: a Git repository, and no `git` is installed to read it")
+        raise SourceError(f"{folder}: is a Git repository, and the program `git` is missing; install it")
     command = [program, "-c", "core.quotepath=off", "-c", "core.commitGraph=false", *arguments]
     try:
         return subprocess.run(

@@ -1,7 +1,7 @@
 """Removes folders and files: never through a link, and a folder only if it is the intended one.
 
-A folder from a stranger may hold a link under any name that we might use, so a name proves nothing: a folder is
-identified by its identity in the file system, and is emptied through a descriptor that was opened without following
+A folder from a stranger may contain a link under any name that we might use. A folder is therefore recognised by its
+identity in the file system, not by its name, and is emptied through a descriptor that was opened without following
 a link.
 """
 
@@ -22,7 +22,8 @@ from exhibit.schemas.layout import fit_name
 from exhibit.storage.cache import cache_folder
 
 _BY_DESCRIPTOR = {os.open, os.stat, os.unlink, os.rmdir} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-"""Windows has no descriptors of folders: there every part of a path is checked before its use."""
+"""Whether folders can be opened as descriptors. Windows cannot: there every part of a path is checked before its use.
+"""
 
 
 class FolderIdentity(NamedTuple):
@@ -33,7 +34,7 @@ class FolderIdentity(NamedTuple):
 
 
 def identity_of(folder: Path) -> FolderIdentity | None:
-    """Return the identity of a folder; None if there is none, and for a link to one."""
+    """Return the identity of a folder; None for a missing folder and for a link."""
     with suppress(OSError):
         found = folder.lstat()
         if stat.S_ISDIR(found.st_mode):
@@ -42,21 +43,21 @@ def identity_of(folder: Path) -> FolderIdentity | None:
 
 
 def name_beside(path: Path, ending: str) -> Path:
-    """Return `.NAME` with an ending, beside a path; a name that is too long is cut, and a digest keeps it unique."""
+    """Return the path `.NAME` plus an ending, beside `path`; a name that is too long is cut and gets a digest."""
     return path.with_name(fit_name(f".{path.name}", ending))
 
 
 def make_folder_beside(path: Path, ending: str) -> Path:
-    """Make an empty folder beside a path, under a random name that no one can have prepared."""
+    """Make an empty folder beside a path, with a random name so that nobody can have prepared it."""
     folder = name_beside(path, f".{secrets.token_hex(8)}{ending}")
     folder.mkdir()  # mkdir fails if the name exists, even as a link
     return folder
 
 
 def remove_folder(folder: Path, made: FolderIdentity | None, *, kept: frozenset[str] = frozenset()) -> bool:
-    """Remove a folder if it is the one that was made; with `kept`, remove all other names in it.
+    """Remove a folder if it has the identity `made`; with `kept`, keep the folder and these names in it.
 
-    Return False if the name belongs to another folder, a link or nothing: then nothing is removed.
+    Return False, and remove nothing, if the path is another folder, a link or missing.
     """
     if made is None or identity_of(folder) != made:
         return False
@@ -73,12 +74,12 @@ def remove_folder(folder: Path, made: FolderIdentity | None, *, kept: frozenset[
             return False
         _empty(opened, kept)
     if not kept:
-        folder.rmdir()  # rmdir removes only an empty folder, so a folder put there meanwhile is not lost
+        folder.rmdir()  # rmdir removes only an empty folder: files that were put there meanwhile are not lost
     return True
 
 
 def remove_below(root: Path, name: str) -> None:
-    """Remove a file or a folder below a folder, if it exists; a link is removed itself, and none is followed."""
+    """Remove a file or a folder below `root`, if it exists; a link is removed itself, and no link is followed."""
     *above, last = Path(name).parts
     try:
         if not _BY_DESCRIPTOR:
@@ -88,20 +89,22 @@ def remove_below(root: Path, name: str) -> None:
         with _descriptor(root, *above) as opened:
             _remove_in(opened, last)
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):  # not there, or behind a link
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):  # missing, or behind a link
             raise
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise if a folder holds a link: writing to it would write to the link's target."""
+    """Raise if a folder contains a link: writing through it would change the link's target."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
-            raise BundleError(f"{path}: is a link, and nothing is written through one; remove it, or write elsewhere")
+            raise BundleError(
+                f"{path}: is a link, and nothing is written through a link; remove it, or choose another folder"
+            )
 
 
 @contextmanager
 def _descriptor(root: Path, *parts: str) -> Iterator[int]:
-    """Open a folder below another one; a link on the way is an OSError."""
+    """Open a folder below another folder; raise OSError if a part of the path is a link."""
     flags = os.O_RDONLY | os.O_DIRECTORY
     opened = os.open(root, flags)
     try:
@@ -123,7 +126,7 @@ def _empty(opened: int, kept: frozenset[str]) -> None:
 
 def _remove_in(opened: int, name: str) -> None:
     if stat.S_ISDIR(os.stat(name, dir_fd=opened, follow_symlinks=False).st_mode):
-        shutil.rmtree(name, dir_fd=opened)  # by descriptors, never through a link
+        shutil.rmtree(name, dir_fd=opened)  # rmtree uses descriptors and never follows a link
     else:
         os.unlink(name, dir_fd=opened)
 
@@ -139,16 +142,18 @@ def _remove_entry(path: Path) -> None:
 
 
 class UnfinishedRecord:
-    """Remembers, in the user's own cache, which folder a run writes for `out`, so that the next run recognises it."""
+    """Records in the user's cache which unfinished folder belongs to `out`, so that the next run recognises it."""
 
     def __init__(self, out: Path) -> None:
         digest = sha256(os.fsencode(out.absolute())).hexdigest()[:32]
         self._path = cache_folder() / "unfinished" / f"{digest}.json"
 
     def write(self, folder: Path, *identities: FolderIdentity | None) -> None:
-        """Record the unfinished folder's name and identities: the new folder's, and after the exchange the old's."""
+        """Record the unfinished folder's name and its identities: the new folder's and, after the exchange, the old
+        folder's.
+        """
         record = {"name": folder.name, "identities": [list(one) for one in identities if one]}
-        with suppress(OSError):  # without a cache, the folder that a killed run leaves stays until its owner removes it
+        with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_text(json.dumps(record), encoding="utf-8")
 

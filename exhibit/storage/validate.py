@@ -1,4 +1,4 @@
-"""Validates bundles wherever they are: `exhibit validate datasets_out/* s3://bucket/cuad`."""
+"""Validates bundles in folders and at URLs: `exhibit validate datasets_out/* s3://bucket/cuad`."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -23,17 +23,17 @@ def validate_at(root: Location) -> list[Problem]:
 
 
 def _elsewhere(root: Remote) -> dict[str, FileEntry]:
-    """Return the entries of a bundle's files in a store, each file downloaded, hashed and removed again."""
+    """Return the file entries of a remote bundle; each file is downloaded, hashed and removed again."""
     files = list_files(root)
     return {
         name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)
         for name, listed in files.items()
-        if name not in {TRAIN, GOLD, INFO}  # which the local mirror has
+        if name not in {TRAIN, GOLD, INFO}  # the local mirror has these files
     }
 
 
 def _minimal(root: Location) -> list[Problem]:
-    """Return the problems that keep the evaluator from reading a folder; a missing optional part is only a note."""
+    """Return the problems that prevent an evaluation; a missing optional part is only a note."""
     try:
         bundle = open_bundle(mirror_bundle(root))
     except BundleError as error:
@@ -60,7 +60,7 @@ class CheckedBundle(NamedTuple):
 
 
 def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedBundle], *, as_json: bool) -> int:
-    """Check bundles one by one and print each result; return 1 if any has a problem."""
+    """Check bundles one by one and print each result; return exit code 1 if any bundle has a problem."""
     failed, records = False, []
     roots, notes = folders_among(bundles)
     for note in notes:
@@ -83,10 +83,10 @@ def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedB
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Validate each bundle; exit 1 if any has a problem."""
+    """Validate each bundle; return 1 if any has a problem."""
     parser = Parser(
         prog=rename_commands("exhibit validate"),
-        description="Checks bundles, and runs, against their contract and prints every broken promise.",
+        description="Checks bundles and runs against their schemas, and prints every problem.",
         epilog=rename_commands("example: exhibit validate datasets_out/*"),
     )
     parser.add_argument(
@@ -95,14 +95,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--minimal",
         action="store_true",
-        help="only what an evaluation needs: corpus/ and a train.json in any accepted shape",
+        help="check only the files that an evaluation needs: corpus/ and a train.json in any accepted format",
     )
     add_json(parser)
     options = parser.parse_args(argv)
 
     def validated(root: Location) -> CheckedBundle:
         faults = [str(problem) for problem in _problems(root, minimal=options.minimal)]
-        outcome = f"{len(faults)} broken promises" if faults else "sound"
+        outcome = f"{len(faults)} problems" if faults else "sound"
         return CheckedBundle(faults, outcome, {"sound": not faults, "problems": faults})
 
     return check_each(options.bundles, validated, as_json=options.json)

@@ -1,1 +1,1 @@
-"""Bundles made from bundles by rule: the altered twin, the contract as amended, the injected instruction."""
+"""Makes variants of bundles by rule: with changed values, with amendments, with injected instructions."""

@@ -16,7 +16,7 @@ from exhibit.vary.make import make_variant
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the flags of the command."""
+    """Return the parser of the command's flags."""
     modules = kind_modules()
     width = max(map(len, modules))
     parser = Parser(
@@ -26,21 +26,25 @@ def make_parser() -> argparse.ArgumentParser:
         description=__doc__,
         epilog="\n".join(["kinds:", *(f"  {name:<{width}}  {module.TITLE}" for name, module in modules.items())]),
     )
-    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the bundle that is varied")
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the parent bundle")
     parser.add_argument(
         "--kind",
         action="append",
         required=True,
         metavar="KIND",
-        help="what is done, one after the other where there are several: figures, or figures+scanned",
+        help="the kind of variation; several are applied one after another, as in figures, or figures+scanned",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the variant goes")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the variant")
     parser.add_argument(
-        "--control", type=Path, metavar="FOLDER", help="where the control goes (default: FOLDER-control)"
+        "--control", type=Path, metavar="FOLDER", help="the folder of the control (default: FOLDER-control)"
     )
-    parser.add_argument("--no-control", action="store_true", help="write the variant alone")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="chooses the new values (default: 0)")
-    parser.add_argument("--others", type=Path, metavar="DIR", help="further documents for growth: a folder or a bundle")
+    parser.add_argument("--no-control", action="store_true", help="write no control")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="the seed for the choice of new values (default: 0)"
+    )
+    parser.add_argument(
+        "--others", type=Path, metavar="DIR", help="the folder or bundle with further documents for growth"
+    )
     parser.add_argument("--strict", action="store_true", help="stop at the first fault instead of counting it")
     parser.add_argument("--force", action="store_true", help="replace existing bundles")
     add_json(parser)
@@ -51,7 +55,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 @guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the variant and its control, and print what is in them."""
+    """Write the variant and its control, and print their counts."""
     options = make_parser().parse_args(argv)
     check_engine(options.engine)
     started = time.monotonic()
@@ -62,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         made = make_variant(options.bundle, kinds, out, control, options)
     seconds = time.monotonic() - started
     record = {"out": _record(made.variant, out), "control": _record(made.control, control), "seconds": seconds}
-    lines = table(made.variant, out, seconds) + (f"\ncontrol, to be evaluated beside it: {control}" if control else "")
+    lines = table(made.variant, out, seconds) + (f"\ncontrol, to be evaluated as well: {control}" if control else "")
     print_results(record, lines, as_json=options.json)
     return 0
 

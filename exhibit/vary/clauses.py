@@ -1,4 +1,4 @@
-"""The numbered clauses of a document: those that other clauses and amendments call by their number."""
+"""Finds the numbered clauses of a document, which other clauses and amendments refer to by their number."""
 
 import re
 from collections import Counter
@@ -15,9 +15,9 @@ _STRAY = re.compile(
     r"\bIN WITNESS\b|\bSource: |^[ \t]*(?:Page )?-?\d{1,3}-?(?: of \d+)?[ \t]*$|\f|_{4}|\.{6}|\[Signature",
     re.MULTILINE | re.IGNORECASE,
 )
-"""What is no clause's own: the signatures, the line of a page, a row of a table of contents."""
+"""Matches text that belongs to no clause: the signatures, the line of a page, a row of a table of contents."""
 _LONGEST = 4_000
-"""Characters of a clause: what is longer holds more than one, or the schedules behind the last."""
+"""The most characters of a clause: a longer one contains several clauses, or the schedules after the last clause."""
 NO_CLAUSE = "its gold does not stand in a numbered clause"
 
 
@@ -27,19 +27,19 @@ class Clause:
 
     number: str
     span: Span
-    """From its number to its last word."""
+    """The span from the clause's number to its last word."""
     body: Span
-    """Behind its number and its heading."""
+    """The span after the clause's number and heading."""
     heading: str = ""
 
     def holds(self, span: Span) -> bool:
-        """Return whether a stretch stands in the clause."""
+        """Return whether a span is inside the clause."""
         return self.span.start <= span.start and span.end <= self.span.end
 
 
 @lru_cache(maxsize=8)
 def find_clauses(filename: str, text: str) -> tuple[Clause, ...]:
-    """Return the numbered clauses of a text in order, of those whose number stands once."""
+    """Return the numbered clauses of a text in order, except for those whose number occurs twice."""
     found = []
     for section in read_structure(Document(filename, text)).walk():
         number = _NUMBER.fullmatch(section.label.strip())
@@ -55,7 +55,7 @@ def find_clauses(filename: str, text: str) -> tuple[Clause, ...]:
 
 
 def clauses_of(row: TextRow, clauses: Sequence[Clause]) -> list[Clause] | None:
-    """Return the clauses that hold all the places of a row's gold; None where one stands in no clause."""
+    """Return the clauses that contain all gold of a row; None if some gold is in no clause."""
     holders = []
     for span in (span for passage in row.passages for place in passage.places for span in place):
         holder = next((clause for clause in clauses if clause.holds(span)), None)

@@ -1,6 +1,6 @@
-"""Documents as text and questions with places in it: what a kind of variation is given, and what it returns.
+"""Documents as text, and questions with spans in it: the input and output of a kind of variation.
 
-A kind changes texts by edits. `apply_edits` makes them and moves every place, so that gold is right by construction.
+A kind changes texts by edits. `apply_edits` applies them and moves every span, so that gold is right by construction.
 """
 
 from bisect import bisect_left, bisect_right
@@ -26,7 +26,7 @@ WITHOUT_GOLD = "no passage of it is quoted in the parent bundle"
 
 
 class Edit(NamedTuple):
-    """A stretch of a text and what stands there instead; an empty stretch is a place where something is inserted."""
+    """A replacement of a span of a text; an empty span is an insertion."""
 
     start: int
     end: int
@@ -43,16 +43,16 @@ class TextDocument:
     source: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     blocks: tuple[Block, ...] = ()
-    """What is printed below the text and cannot be seen there; its words follow the text's."""
+    """Blocks that are printed below the text in an invisible way; their words follow the text's."""
     subject: str = ""
-    """What the file's metadata says besides its title."""
+    """The subject in the file's metadata."""
     scan: int | None = None
-    """The seed of a scan of its pages; None where it is printed with its text."""
+    """The seed of the simulated scan of its pages; None if it is printed with its text."""
 
 
 @dataclass(frozen=True)
 class TextPassage:
-    """A gold passage by its places; the first is the one that the source means."""
+    """A gold passage as spans; the first place is the one that the source means, the others are alternatives."""
 
     filename: str
     spans: tuple[Span, ...]
@@ -60,13 +60,13 @@ class TextPassage:
 
     @property
     def places(self) -> tuple[tuple[Span, ...], ...]:
-        """All its places."""
+        """All places of the passage, each a tuple of spans."""
         return (self.spans, *self.alternatives)
 
 
 @dataclass(frozen=True)
 class TextRow:
-    """A question on documents as text."""
+    """A question about documents as text."""
 
     id: int
     question: str
@@ -76,9 +76,9 @@ class TextRow:
     is_impossible: bool = False
     labels: Mapping[str, Label] = field(default_factory=dict)
     control: int = 0
-    """The row of the parent that it comes from."""
+    """The id of the parent's row that this row was made from."""
     near_misses: tuple[TextPassage, ...] = ()
-    """The same clause as of other days."""
+    """The same clause as it read on other days."""
 
     def labelled(self, **labels: Label) -> "TextRow":
         """Return the row with further labels."""
@@ -86,7 +86,7 @@ class TextRow:
 
     @property
     def files(self) -> frozenset[str]:
-        """The documents that its passages stand in."""
+        """The documents that contain its passages."""
         return frozenset(passage.filename for passage in self.passages)
 
 
@@ -98,7 +98,7 @@ class TextCorpus:
     rows: tuple[TextRow, ...]
 
     def words(self, passage: TextPassage) -> str:
-        """Return the words of a passage, with single spaces."""
+        """Return the text of a passage, with single spaces."""
         text = self.documents[passage.filename].text
         return " ".join(" ".join(text[start:end] for start, end in passage.spans).split())
 
@@ -116,13 +116,13 @@ class TextCorpus:
 
 
 def replace_answer(row: TextRow, answer: str, **labels: Label) -> TextRow:
-    """Return a row with another answer, also where a label of the source repeats the answer."""
+    """Return a row with another answer, and the same change in a label of the source that repeats the answer."""
     own = {name: answer if value == row.answer else value for name, value in row.labels.items()}
     return replace(row, answer=answer, labels={**own, **labels})
 
 
 def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None) -> TextCorpus:
-    """Read a bundle's documents; questions whose gold has no place are left out and counted."""
+    """Read a bundle's documents; questions without located gold are left out and counted."""
     files = dict(sorted(bundle.files.items()))
     read = (engine or open_engine(items=len(files))).map(_read_text, files.values())
     texts = track(read, total=len(files), label="parent's documents")
@@ -134,7 +134,7 @@ def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None
         title, labels = (entry.title, tuple(entry.labels.items())) if entry else (name, ())
         documents[name] = TextDocument(printed, title, text.unwrap(), entry.source if entry else "", labels)
     if len({document.filename for document in documents.values()}) < len(documents):
-        raise BundleError(f"{bundle.root}: two documents would be printed to one name; rename one of them")
+        raise BundleError(f"{bundle.root}: two documents would be printed under one file name; rename one of them")
     renamed = {name: document.filename for name, document in documents.items()}
     lines: dict[int, list[Gold]] = {}
     for line in bundle.gold:
@@ -142,7 +142,9 @@ def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None
     rows = []
     for question in bundle.questions:
         if not isinstance(question.id, int):
-            raise BundleError(f"{bundle.root}: row {question.id!r}: only rows with whole numbers as ids can be varied")
+            raise BundleError(
+                f"{bundle.root}: row {question.id!r}: its id is no whole number; only rows with such ids can be varied"
+            )
         mine = lines.get(question.id, [])
         passages = tuple(_passage(line, renamed) for line in mine if line.context is not None and line.spans)
         if not question.is_impossible and (not passages or len(passages) < len(question.contexts)):
@@ -175,7 +177,7 @@ def _passage(line: Gold, renamed: Mapping[str, str]) -> TextPassage:
 
 
 def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
-    """Count the questions that have no gold in a single document."""
+    """Count the questions whose gold is not in a single document."""
     for row in corpus.rows:
         if row.is_impossible:
             tally.leave_out(IMPOSSIBLE, f"row {row.id}")
@@ -187,13 +189,13 @@ def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
 
 
 class EditedText:
-    """A text with edits made, which knows where each stretch of the old text stands in the new one."""
+    """A text after edits, with a map from spans of the old text to spans of the new one."""
 
     def __init__(self, text: str, edits: Sequence[Edit]) -> None:
         self.edits = sorted(set(edits))
         for one, other in zip(self.edits, self.edits[1:], strict=False):
             if other.start < one.end:
-                raise ValueError(f"edits overlap: {one} and {other}")
+                raise ValueError(f"two edits overlap: {one} and {other}")
         pieces, at = [], 0
         for start, end, new in self.edits:
             pieces += [text[at:start], new]
@@ -204,15 +206,15 @@ class EditedText:
         self._shifts = [0, *accumulate(len(new) - (end - start) for start, end, new in self.edits)]
 
     def span(self, span: Span) -> Span | None:
-        """Return where a stretch stands now, with what was put into it; None where nothing of it is left.
+        """Return the new span of an old span, with the insertions inside it; None if all of it was deleted.
 
-        What is inserted at its first character stands before it, and what is inserted at its last stands after it.
+        An insertion at its first character comes before the span, and one after its last character comes after it.
         """
-        first = bisect_right(self._ends, span.start)  # the first edit that ends behind the start
+        first = bisect_right(self._ends, span.start)  # the first edit that ends after the start
         start = span.start + self._shifts[first]
         if first < len(self.edits) and self.edits[first].start < span.start:
             start = self.edits[first].start + self._shifts[first]
-        last = bisect_left(self._starts, span.end)  # the first edit that begins at the end or behind it
+        last = bisect_left(self._starts, span.end)  # the first edit that begins at the end or after it
         end = span.end + self._shifts[last]
         if last and self._ends[last - 1] > span.end:
             end = self._ends[last - 1] + self._shifts[last]
@@ -220,9 +222,9 @@ class EditedText:
 
 
 def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> TextCorpus:
-    """Return the corpus with edits made; a passage of which nothing is left vanishes from its row.
+    """Return the corpus after edits; a passage that was deleted as a whole is removed from its row.
 
-    Of a passage's further places those are kept that still have its words.
+    An alternative place of a passage is kept if it still has the passage's words.
     """
     changed = {name: EditedText(corpus.documents[name].text, own) for name, own in edits.items() if own}
     documents = {

@@ -1,4 +1,4 @@
-"""A variant and its control from a bundle: both printed in the same way, so that only the edits differ."""
+"""Makes a variant of a bundle and its control: both are printed in the same way, so that only the edits differ."""
 
 import hashlib
 from argparse import Namespace
@@ -25,18 +25,18 @@ from exhibit.vary.scan import write_scan
 
 NO_TWIN = "the variant has no twin of it"
 CONTROL = "control"
-"""The kind that the rows of a control are labelled with."""
+"""The label of the rows of a control, in place of a kind."""
 
 
 class MadeBundles(NamedTuple):
-    """The two bundles."""
+    """The variant and its control."""
 
     variant: BundleInfo
     control: BundleInfo | None
 
 
 def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace) -> MadeBundles:
-    """Write the variant of a bundle, and its control where one is wanted; each appears whole or not at all."""
+    """Write the variant of a bundle, and its control if one is wanted; each appears complete or not at all."""
     loaded = [(name, *load_kind(name)) for name in kinds]
     for place in filter(None, (out, control)):
         check_out(place, force=options.force)
@@ -49,7 +49,7 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
         varied = kind.vary(varied, VaryRequest(options.seed, argument, options.others), tally)
     if not varied.rows:
         reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items())
-        raise BundleError(f"{root}: no question is left to vary; {reasons}")
+        raise BundleError(f"{root}: no question can be varied: {reasons}; choose another kind or another bundle")
     about = _About(bundle, "+".join(kinds), [kind for _, kind, _ in loaded], options.seed)
     kept = {row.control for row in varied.rows}
     plain = replace(corpus, rows=tuple(row for row in corpus.rows if row.id in kept))
@@ -75,14 +75,14 @@ class _About:
 
     @cached_property
     def checksums(self) -> dict[str, str]:
-        """The checksums of the parent's files that decide the content of its variants."""
+        """The checksums of the parent's files that determine the content of its variants."""
         names = [name for name in (TRAIN, GOLD, INFO) if (self.bundle.root / name).is_file()]
         own = {name: sha256_of(self.bundle.root / name) for name in names}
         return own | {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(self.bundle.files.items())}
 
     @cached_property
     def pair(self) -> str:
-        """What a variant and its control have in common, and no other bundle has."""
+        """The name that a variant and its control share with no other bundle."""
         words = [self.kinds, str(self.seed), *(f"{name} {digest}" for name, digest in self.checksums.items())]
         return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 

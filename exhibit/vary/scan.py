@@ -1,4 +1,4 @@
-"""Printed pages as a scanner leaves them: pictures that are turned a little, blurred and compressed, without text."""
+"""Simulates scans of printed pages: pictures that are rotated a little, blurred and compressed, without text."""
 
 import io
 import random
@@ -11,14 +11,14 @@ from exhibit.converters.printing.text_pdf import pdf_of
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import render
 
-_DPI = 150  # what office scanners are set to
-_TURN = 1.2  # degrees to either side: a feeder draws a sheet in by less
-_BLUR = (0.4, 0.9)  # pixels: print stays legible to a person
-_QUALITY = (35, 60)  # of JPEG: what scanners write to keep files small
+_DPI = 150  # the usual setting of office scanners
+_TURN = 1.2  # degrees to either side: the feeder of a scanner rotates a sheet by less
+_BLUR = (0.4, 0.9)  # radius in pixels: print stays legible to a person
+_QUALITY = (35, 60)  # JPEG quality: scanners use such values to keep files small
 
 
 def write_scan(raw: RawDocument, folder: Path, *, seed: int) -> Path:
-    """Print a document, draw its pages as a scanner would, and write them as a PDF without text; return its path."""
+    """Print a document, simulate a scan of its pages, and write it as a PDF without text; return its path."""
     printed, scan = folder / f"{raw.filename}.printed.pdf", folder / raw.filename
     blocks = raw.blocks or (Block("p", source_text(raw)),)
     printed.write_bytes(pdf_of(blocks, title=raw.title, subject=raw.subject))
@@ -28,7 +28,7 @@ def write_scan(raw: RawDocument, folder: Path, *, seed: int) -> Path:
 
 
 def scanned_pages(path: Path, *, seed: int, title: str) -> bytes:
-    """Return a PDF of pictures of another PDF's pages; the same seed gives the same bytes."""
+    """Return a PDF with pictures of another PDF's pages; the same seed gives the same bytes."""
     from reportlab.lib.utils import ImageReader
     from reportlab.pdfgen.canvas import Canvas
 

@@ -1,4 +1,4 @@
-"""Values that change: which of a document's values answer its questions, what they become, where they must agree."""
+"""Changes the values of a document that answer its questions, in all places that must agree."""
 
 import random
 import re
@@ -33,13 +33,17 @@ _CHOICES: dict[str, tuple[int, ...]] = {
 }
 """Numbers that contracts use with each unit."""
 _FACTORS = tuple(map(Decimal, ("0.4", "0.5", "0.6", "0.75", "0.8", "1.2", "1.25", "1.5", "2", "2.5", "3")))
-"""By what an amount may change: its size stays believable."""
+"""Factors for a changed amount, which keep it plausible."""
 _SHIFTS = tuple(months for months in range(5, 32) if months % 12)
-"""Months by which all the dates of a document move: never whole years, so that the month changes, too."""
+"""The numbers of months by which all dates of a document may move: never whole years, so that the month changes as
+well.
+"""
 _SAME, _OTHER = 0.5, 0.3
-"""Share of the words around two equal values that they have in common: from the first on they are one fact, below the
-second they are two; between them no rule is sure. On 196 real contracts 14 of 523 questions fall between."""
-_AROUND = 70  # characters on either side of a value that tell what it is about: a line of print
+"""The shares of common words around two equal values that decide whether both state one fact: from the first share on
+they do, below the second they do not; between them the question is left out. On 196 real contracts 14 of 523
+questions are between them.
+"""
+_AROUND = 70  # characters on either side of a value that show its subject: a line of print
 _SENTENCE_END = re.compile(r"[.;:]\s")
 _ADJECTIVAL = re.compile(
     r"\s+(?:(?:renewal|extension|extended|additional|successive|option|notice|warranty|initial|grace|cure|transition)\s+)?"
@@ -61,7 +65,7 @@ _LAW_BEFORE = re.compile(
 _LAW_AFTER = re.compile(r"\s+(?:state\s+)?(?:law|laws|courts?)\b", re.IGNORECASE)
 _YEARLESS = re.compile(rf"\b(?:{MONTH} \d{{1,2}}|\d{{1,2}} {MONTH})\b")
 _STATUTE = re.compile(r"\b(?:general obligations|civil code|revised statutes|business (?:and|&))\b", re.IGNORECASE)
-"""A statute of the place itself, which another place has not."""
+"""Matches a statute that only the named state has."""
 _OF_COUNTRY = {
     "England": "English", "Scotland": "Scottish|Scots", "Ireland": "Irish", "France": "French", "Germany": "German",
     "Netherlands": "Dutch", "Switzerland": "Swiss", "Spain": "Spanish", "Sweden": "Swedish", "Denmark": "Danish",
@@ -69,18 +73,18 @@ _OF_COUNTRY = {
     "Taiwan": "Taiwanese", "Israel": "Israeli", "Norway": "Norwegian", "Canada": "Canadian", "Italy": "Italian",
     "Belgium": "Belgian",
 }  # fmt: skip
-"""The adjectives of countries that are not the name and an n: they would have to change, too."""
+"""The adjectives of countries that are not the name and an `n`; an adjective would have to change as well."""
 _JOINED = re.compile(r"\s+(?:and|or|&)\s+(?:the\s+)?[A-Z]")
 _GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
 
 
 class UnsureError(Exception):
-    """Raised where no rule is sure of a change; says why."""
+    """Raised with the reason if no rule can change a value with certainty."""
 
 
 @dataclass(frozen=True)
 class RowChange:
-    """What became of a question's value."""
+    """The change of a question's value."""
 
     kind: ValueKind
     old: str
@@ -90,7 +94,7 @@ class RowChange:
 
 @dataclass
 class ValueChanges:
-    """The edits of one document, and what each question's answer becomes."""
+    """The edits of one document, and the change of each question's answer."""
 
     edits: list[Edit] = field(default_factory=list)
     rows: dict[int, RowChange] = field(default_factory=dict)
@@ -106,7 +110,7 @@ class ValueChanger:
     def __init__(self, document: TextDocument, rows: Sequence[TextRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
         self._text = document.text
-        sign = 1 if later else self._random("sign").choice((1, -1))  # an amendment puts a day off
+        sign = 1 if later else self._random("sign").choice((1, -1))  # an amendment moves a day to a later one
         self._months = self._random("months").choice(_SHIFTS) * sign
         self._new: dict[Key, Decimal | str] = {}
 
@@ -123,7 +127,7 @@ class ValueChanger:
         return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
 
     def changes(self) -> ValueChanges:
-        """Return what changes; a question of which no rule is sure is left out, and its values stay."""
+        """Return the changes; a question that no rule can change with certainty is left out, and its values stay."""
         result = ValueChanges()
         wanted = self._wanted(result)
         edits: dict[Key, list[Edit]] = {}
@@ -140,13 +144,15 @@ class ValueChanger:
             except UnsureError as reason:
                 result.left_out[row.id] = str(reason)
         used = {key for id in result.rows for key in wanted[id]}
-        if any(kind == "date" for kind, _ in used):  # all dates move together, so that their order and distances stay
+        if any(
+            kind == "date" for kind, _ in used
+        ):  # all dates move together, so that their order and distances stay the same
             used |= {value.same for value in self._values if value.kind == "date"}
         result.edits = sorted({edit for key in used for edit in edits.get(key) or self._dates(key)})
         return result
 
     def _wanted(self, result: ValueChanges) -> dict[int, set[Key]]:
-        """Return the values that answer each question; a question that cannot be altered is left out."""
+        """Return the values that answer each question; a question that cannot be changed is left out."""
         wanted: dict[int, set[Key]] = {}
         for row in self._rows:
             try:
@@ -154,20 +160,22 @@ class ValueChanger:
             except UnsureError as reason:
                 result.left_out[row.id] = str(reason)
         if any(kind == "date" for keys in wanted.values() for kind, _ in keys):
-            for row in self._rows:  # "until 31 March 2015 or any later 31 December": the second day cannot move
+            for row in (
+                self._rows
+            ):  # "until 31 March 2015 or any later 31 December": the second day has no year and cannot move
                 if row.id in wanted and self._has_yearless_day(row):
                     del wanted[row.id]
                     result.left_out[row.id] = UNSURE_WORDING
         return wanted
 
-    # ------------------------------------------------------------ what answers
+    # ------------------------------------------------------------ the values that answer
 
     def _targets(self, row: TextRow) -> set[Key]:
         stated = {value.same for value in find_values(row.answer)}
         if not stated:
             raise UnsureError(NO_VALUE)
         held = {(value.same, value.unit) for value in self._held(row)}
-        # "1 year" is not sure to be the "twelve (12) months" of the gold
+        # "1 year" may not be the "twelve (12) months" of the gold
         if not {(value.same, value.unit) for value in find_values(row.answer)} <= held:
             raise UnsureError(DERIVED)
         if stated & {value.same for value in find_values(row.question)}:
@@ -175,13 +183,13 @@ class ValueChanger:
         return stated
 
     def _held(self, row: TextRow) -> Iterator[Value]:
-        """Yield the values that stand in the gold of a question."""
+        """Yield the values in the gold of a question."""
         spans = [span for passage in row.passages for place in passage.places for span in place]
         for value in self._values:
             if any(span.start <= value.span.start and value.span.end <= span.end for span in spans):
                 yield value
 
-    # ------------------------------------------------------------ where it changes
+    # ------------------------------------------------------------ the places of a value
 
     def _edits_of(self, key: Key, rows: Sequence[TextRow]) -> list[Edit]:
         if key[0] == "date":
@@ -222,7 +230,7 @@ class ValueChanger:
         return Decimal(move_months(day, self._months).toordinal())
 
     def _elsewhere(self, key: Key, gold: set[Value]) -> Iterator[Value]:
-        """Yield the values outside the gold that state the same fact; raise where no rule tells."""
+        """Yield the values outside the gold that state the same fact; raise an error if no rule can decide."""
         around = [self._around(value) for value in gold]
         for value in self._values:
             if value.same != key or value in gold:
@@ -245,16 +253,16 @@ class ValueChanger:
         return frozenset(content_words(own))
 
     def _is_law(self, value: Value) -> bool:
-        """Return whether a place says whose law or courts are meant: not a company's seat, not an address."""
+        """Return whether a place names the governing law or the courts, and not a company's seat or an address."""
         if _JOINED.match(self._text, value.span.end):
             return False  # England and Wales
         before, after = self._text[max(0, value.span.start - 60) : value.span.start], self._text[value.span.end :][:30]
         return bool(_LAW_BEFORE.search(before) or _LAW_AFTER.match(after))
 
-    # ------------------------------------------------------------ what it becomes
+    # ------------------------------------------------------------ the new value
 
     def _another(self, values: Sequence[Value]) -> Decimal | str:
-        """Return a new number or place for equal values: of the same type, and nowhere in the document so far."""
+        """Return a new number or place for equal values: of the same type, and not yet in the document."""
         first = values[0]
         options = self._options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
@@ -282,7 +290,7 @@ class ValueChanger:
         return write_value(value, new, plural=self._plural(value, self._text))
 
     def _plural(self, value: Value, text: str) -> bool | None:
-        """Return whether the unit of one day becomes one of several; None where it stays as it is."""
+        """Return whether the unit of a value changes from singular to plural; None if it stays."""
         if value.kind != "period" or value.number != 1 or value.text.lower().endswith("s"):
             return None
         after = text[value.span.end : value.span.end + 60]
@@ -320,7 +328,7 @@ class ValueChanger:
         return RowChange(kind, "; ".join(dict.fromkeys(old)), "; ".join(dict.fromkeys(new)), answer)
 
     def _has_yearless_day(self, row: TextRow) -> bool:
-        """Return whether a day without its year stands in the gold, which would have to move, too."""
+        """Return whether the gold contains a day without a year, which would also have to move."""
         text = self._text
         for span in (span for passage in row.passages for place in passage.places for span in place):
             words = text[span.start : span.end]
@@ -341,7 +349,7 @@ def _article(number: Decimal) -> bool:
 
 
 def _key_with(value: Value, new: Decimal | str) -> Key:
-    """Return the key that a value has with another number, or another name."""
+    """Return the key of a value with another number or another name."""
     if isinstance(new, str):
         return value.kind, new
     changed = find_values(write_value(value, new))
@@ -351,7 +359,7 @@ def _key_with(value: Value, new: Decimal | str) -> Key:
 def _percentages(value: Value) -> list[Decimal]:
     number = value.number
     if number in (0, 100) or number > 100:
-        raise UnsureError(UNSURE_WORDING)  # all or nothing is no figure among others
+        raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is no figure among others
     if number != int(number):
         if "." not in value.text:
             raise UnsureError(UNSURE_WORDING)
@@ -363,7 +371,7 @@ def _percentages(value: Value) -> list[Decimal]:
 
 
 def _amounts(value: Value) -> list[Decimal]:
-    """Return amounts with no more digits that are not zero than the old one has, or one more."""
+    """Return new amounts with at most one more nonzero digit than the old one."""
     digits = len(f"{value.number.normalize():f}".rstrip("0").replace(".", "").rstrip("0")) + 1
     options = [value.number * factor for factor in _FACTORS]
     exponent = Decimal(value.number).as_tuple().exponent
@@ -385,5 +393,5 @@ def move_months(day: date, months: int) -> date:
 
 
 def spans_of(row: TextRow) -> list[Span]:
-    """Return the stretches of a row's first places."""
+    """Return the spans of the first place of each passage of a row."""
     return [span for passage in row.passages for span in passage.spans]

@@ -1,4 +1,4 @@
-"""The measure of citations: what is made of a folder's documents, and how it is counted."""
+"""The benchmark of citations: the citations made from a folder's documents, and the counts of outcomes."""
 
 from __future__ import annotations
 

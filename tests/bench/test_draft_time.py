@@ -1,4 +1,4 @@
-"""What drafts take beside an index, measured on one page."""
+"""The time of drafting compared with indexing, measured on one page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page whose code changed since it was measured is named, and says so."""
+"""A page whose code changed after its measurement is listed and marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedding on an accelerator: all chunks are embedded, and what the device says is read."""
+"""Embedding on an accelerator: all chunks are embedded, and the device's utilisation is read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_it_tells_chunks_a_second_and_how_busy_the_device_was(monkeypatch, tmp_p
 
 
 class Fake:
-    """An embedder with a feed, whose device gives one number for each text."""
+    """An embedder with a feed, whose device returns one number for each text."""
 
     name, dimensions, many = "fake", 1, 8
 
@@ -114,7 +114,7 @@ def test_a_phase_that_hangs_is_stopped_and_says_where_it_stood():
     told += "clock = gpu.Clock(_device.Watch(), seconds=0, stall=0.2, into=None, about={})\n"
     told += "def stand_still():\n    time.sleep(600)\n    yield 1\nclock.time('hangs', stand_still)\n"
     ended = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 1 and "hangs: no end in sight" in ended.stderr and "in stand_still" in ended.stderr
+    assert ended.returncode == 1 and "hangs: does not end" in ended.stderr and "in stand_still" in ended.stderr
 
 
 @pytest.mark.parametrize("embedder", ["nobody", "minilm:int4"])

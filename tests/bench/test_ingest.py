@@ -1,4 +1,4 @@
-"""Ingest of two checkouts: the code of each is run, on the same documents, and the ratio is of processor time."""
+"""Ingestion by two checkouts: each runs its own code on the same documents, and the ratio is of processor time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presets beside the published figures: every value on the page is the run's own, and nothing is measured twice."""
+"""Presets compared with published figures: every value on the page is the run's own, and nothing is measured twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DATASETS = ("ALL", "privacy_qa", "contractnli", "maud", "cuad")
 
 
 def on_samples(root: Path, *flags: str) -> int:
-    """Run the command on the samples, with words hashed; everything goes below one folder."""
+    """Run the command on the samples with the embedder `hashing`, all below one folder."""
     fixed = ["--source", str(SAMPLES / "legalbenchrag"), "--embedder", "hashing", "--jobs", "1"]
     fixed += ["--out", str(root / "out"), "--page", str(root / "docs" / "page.md")]
     return main([*fixed, *flags])
@@ -35,14 +35,14 @@ def on_samples(root: Path, *flags: str) -> int:
 
 @pytest.fixture
 def command(tmp_path, monkeypatch):
-    """The command, with folders of its own."""
+    """The command, with its own folders."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     return partial(on_samples, tmp_path)
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """A finished command: its folder, what it printed, its page."""
+    """A finished command: its folder, its output, its page."""
     root = tmp_path_factory.mktemp("done")
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
@@ -52,7 +52,7 @@ def done(tmp_path_factory):
 
 
 def measured(mean, *, questions=776, files=72, condition=None, ks=KS) -> Measured:
-    """Return a run whose every value is what `mean` says of its dataset, metric and k."""
+    """Return a run whose values are given by `mean` for each dataset, metric and k."""
     names = ("char_precision", "char_recall", "drm")
     means = {
         dataset: {f"{n}@{k}": Figure(mean(n.removeprefix("char_"), dataset, k), (1.0, 99.0)) for n in names for k in ks}
@@ -228,7 +228,7 @@ def test_only_the_published_sample_as_it_was_asked_is_compared(changed, wanted):
 
 
 def test_a_page_without_runs_is_an_error(tmp_path):
-    with pytest.raises(ToolkitError, match="no finished run"):
+    with pytest.raises(ToolkitError, match="there is no finished run"):
         write_page([], tmp_path / "page.md")
 
 

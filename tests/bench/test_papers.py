@@ -1,4 +1,4 @@
-"""Published figures are whole, say where they come from, and the best of them is what ours must pass."""
+"""Published figures are complete and have a source; the best of them are the values to exceed."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def test_a_curve_that_misses_a_k_is_an_error(tmp_path):
     text = (FOLDER / "reuter2025.toml").read_text(encoding="utf-8").replace("20.2, 16.6", "20.2")
     path = tmp_path / "short.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ToolkitError, match="short.toml: not published figures"):
+    with pytest.raises(ToolkitError, match="short.toml: not a file of published figures"):
         read_paper(path)

@@ -1,4 +1,4 @@
-"""Ray's tasks against Ray Data: what processes use is counted with all that descend from them."""
+"""Ray's tasks compared with Ray Data: the processor time of a process includes all its descendants."""
 
 from __future__ import annotations
 

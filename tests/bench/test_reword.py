@@ -1,4 +1,4 @@
-"""Questions in other words: every one changes, and no word of it is lost."""
+"""Reworded questions: every one changes, and no word of it is lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ASKS = st.lists(st.sampled_from("Does the document allow iPhone data What is I s
 
 
 def words(text: str) -> Counter[str]:
-    """Count words, without case and marks: what a reader or an index takes from a text."""
+    """Count the words of a text, without case and marks."""
     return Counter(re.findall(r"[\w&.-]*\w", text.lower()))
 
 

@@ -1,4 +1,4 @@
-"""The account of cost: the ingest measured is the real one, what is reckoned follows, the page keeps its words."""
+"""The benchmark of scale: it measures the real ingestion, its extrapolation is right, and the page keeps its text."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ STAGES = dict.fromkeys(ingesting.STAGES, 1.0)
 
 @pytest.fixture(autouse=True)
 def a_glance(monkeypatch):
-    """How busy this machine is matters to no test: it is looked at for a moment, not for two seconds."""
+    """Observe the load for a moment instead of two seconds, since no test depends on it."""
     monkeypatch.setattr(process.busy_share, "__defaults__", (0.01,))
 
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory):
-    """Eight contracts ingested in this process, the first six of them as they are."""
+    """Eight contracts that were ingested in this process, the first six unchanged."""
     folder = tmp_path_factory.mktemp("ingest")
     paths = corpus.repeat(corpus.documents_of(None), 8, folder / "corpus")
     return folder, paths, ingesting.ingest_once(paths, folder)
@@ -56,7 +56,7 @@ def ingested(tmp_path_factory):
 
 @pytest.fixture
 def results():
-    """Made-up points of every part: a hundred documents take ten seconds, a thousand a hundred."""
+    """Invented points of every part: a hundred documents take ten seconds, a thousand a hundred."""
     stages = lambda n: {stage: value * n / 100 for stage, value in STAGES.items()}  # noqa: E731
     queries = {"sac": {"first": 9.0, "median": 3.0}}
     ingest = [
@@ -186,7 +186,7 @@ def test_a_process_of_its_own_tells_its_memory_and_its_errors(tmp_path):
     run = run_apart(median, range(2_000_001))  # two million numbers in a list: over fifty megabytes
     assert run.value == 1_000_000
     assert run.peak > 50e6
-    with pytest.raises(BundleError, match="no index there"):
+    with pytest.raises(BundleError, match="no index here"):
         run_apart(open_index, tmp_path)
 
 
@@ -256,7 +256,7 @@ def test_nothing_is_measured_on_a_busy_machine_unless_that_is_wanted(tmp_path, m
     monkeypatch.setattr(process, "busy_share", lambda: 0.4)
     monkeypatch.setattr(routed, "measure", lambda *_, **__: results["routed"])
     assert main(["--part", "routed", "--out", str(tmp_path)]) == 1
-    assert "other work uses 40% of this machine" in capsys.readouterr().err
+    assert "other programs use 40% of this machine" in capsys.readouterr().err
     assert not (tmp_path / "scale.md").exists() and not (tmp_path / "scale.json").exists()
     assert main(["--part", "routed", "--out", str(tmp_path), "--busy"]) == 0
     page = (tmp_path / "scale.md").read_text(encoding="utf-8")
@@ -352,7 +352,7 @@ def test_a_server_is_told_by_its_own_processes_and_its_data(tmp_path):
     there = server.Server("http://127.0.0.1:1", folder)
     assert there.disk() == 2.0, "not the program, nor what it says"
     assert there.memory(proc=proc) == 2.048
-    with pytest.raises(ToolkitError, match="no server runs from there"):
+    with pytest.raises(ToolkitError, match="no server runs from this folder"):
         replace(there, folder=tmp_path / "elsewhere").memory(proc=proc)
 
 
@@ -397,7 +397,7 @@ def test_points_of_other_vectors_do_not_stand_beside_new_ones(tmp_path, monkeypa
     assert found["vectors"] == "real.npy; 4, grown by moving them along the difference of two others"
     again = chunks.measure(real, real, rows=[1_000_000], stores=["faiss:fp16"], known=found)
     assert [point["store"] for point in again["points"]] == ["faiss:pq", "faiss:fp16"]
-    with pytest.raises(ToolkitError, match="--milvus URI and --milvus-data DIR say which"):
+    with pytest.raises(ToolkitError, match="no server is named; give --milvus URI and --milvus-data DIR"):
         chunks.measure(real, real, rows=[1000], stores=["milvus"])
 
 

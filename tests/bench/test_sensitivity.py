@@ -1,4 +1,4 @@
-"""One constant at a time: what is varied is varied, set back, measured as a run measures it, and told."""
+"""One constant at a time: it is changed and restored, measured like a run, and reported."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_defaults_are_measured_as_a_run_measures_them(trying, bundle, tmp_pa
 
 
 class Both(dict):
-    """Measures a trial when it is asked for."""
+    """Measures a trial on access."""
 
     def __init__(self, trying):
         super().__init__({trial: trying(trial) for trial in trials_of(choose_settings(["trim_first"]))})

@@ -1,4 +1,4 @@
-"""The ways through the files that docs/architecture.md shows are followed in a real conversion and evaluation."""
+"""The traces in docs/architecture.md are those of a real conversion and evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real vectors: as many different chunks as are asked for, and what they are told beside them."""
+"""Real vectors: the requested number of different chunks, and the description beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts by hand: what is in the file, kappa by hand, and how far metrics agree with the readers."""
+"""Verdicts given by hand: the file's content, kappa computed by hand, and the metrics' agreement."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def test_a_pdf_that_is_a_text_file_is_counted(source, convert, capsys):
     rows, _, info = load(bundle)
     assert len(rows) == 3 * 41 and not (bundle / "corpus" / pdf.name).exists() and validate(bundle) == []
     [[name]] = [names for reason, names in info["left_out"].items() if reason == "document cannot be read"]
-    assert name == f"{pdf.name}: not a PDF, it starts with b'This Agreeme'; is the ending right?"
+    assert name == f"{pdf.name}: not a PDF, it starts with b'This Agreeme'; is the file name's extension right?"
     convert("cuad", "--source", source, "--strict", out="strict", expect=1)
     assert "not a PDF" in capsys.readouterr().err
 

@@ -418,7 +418,7 @@ def test_languages_and_days_that_there_are_not_are_refused(tmp_path, capsys):
     )
     assert (told.ask_in, told.as_of, told.since) == ("en,cs", "2020-02-29", "2019-01-01")
     for flag, value, why in (
-        ("--ask-in", "en,xx,yy", "no questions in xx, yy; there are"), ("--as-of", "2021-02-29", "is no day, as"),
+        ("--ask-in", "en,xx,yy", "no questions in xx, yy; there are"), ("--as-of", "2021-02-29", "is not a day"),
     ):  # fmt: skip
         with pytest.raises(SystemExit):
             options_of(statutes, "--source", tmp_path, flag, value)

@@ -116,7 +116,7 @@ def test_patches_are_applied_in_their_order(tmp_path):
         ({"questions": [{"id": 1, "reason": "a"}, {"id": 1, "reason": "b"}]}, "the question 1 occurs more than once"),
         ({"documents": [{"filename": "../a", "reason": "b"}]}, "plain file name"),
         ({"corrections": [fix(0, FIRST)]}, "has contexts exactly when"),
-        ({"corrections": [fix(0, FIRST, contexts=[context("a", [5, 2])])]}, "its start before its end"),
+        ({"corrections": [fix(0, FIRST, contexts=[context("a", [5, 2])])]}, "the start must be before the end"),
     ],
 )
 def test_a_patch_that_does_not_hold_is_refused(tmp_path, told, message):

@@ -1,4 +1,4 @@
-"""A folder to a drafted bundle: gold by construction, gold from models, what is unsure apart, and nothing unlocated."""
+"""From a folder to a drafted bundle: gold by construction, gold by models, uncertain drafts apart, all gold located."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ This Supply Agreement is made on 4 May 2021 between {party} Ltd and Dune plc.
 
 @dataclass
 class Scripted:
-    """A reader that knows which law governs, and is not sure of deposits."""
+    """A reader that is certain of the governing law, and uncertain of deposits."""
 
     name: str = "scripted"
     threads: int = 2
@@ -144,7 +144,7 @@ def test_a_folder_without_anything_legal_says_why(tmp_path, contracts, capsys):
     empty.mkdir()
     (empty / "soup.txt").write_text("Boil the leeks. Add salt. Serve hot with bread.", encoding="utf-8")
     assert main([str(empty), "--out", str(tmp_path / "none"), "--engine", "serial"]) == 1
-    assert "nothing to ask: 1 documents, of the kinds: unknown" in capsys.readouterr().err
+    assert "no question was drafted: 1 documents, of the kinds: unknown" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 
@@ -231,7 +231,7 @@ def test_a_sentence_without_an_end_in_sight_is_left_as_it_was_cut():
 
 
 class Told:
-    """The embedder's name is ours; chunk 7 answers questions of a known kind, if any does."""
+    """An embedder with the name of `legal`; chunk 7 answers questions of a known kind, if any chunk does."""
 
     name, threads = "legal-told", 1
 

@@ -1,4 +1,4 @@
-"""Drafts at their edges: every question that a document's own words give, windows for a model, wordings, playbooks."""
+"""Edge cases of drafts: every question from a document's own text, windows for a model, wordings, playbooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exhibit.draft.asked import Asker, Levels, Thresholds, complete_passage
 from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import Draft, digest, pick, word_question
 from exhibit.draft.generated import TYPES, Generator
-from exhibit.draft.playbook import Playbook, chosen_playbook, read_playbook
+from exhibit.draft.playbook import Playbook, choose_playbook, read_playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure
@@ -107,7 +107,7 @@ def made(text: str, *sections: Section, parties: tuple[str, ...] = ()) -> dict[t
 
 
 def long(begin: str, length: int) -> str:
-    """A sentence of so many characters."""
+    """Return a sentence of this number of characters."""
     return (begin + " of oak" * length)[: length - 2].rstrip().ljust(length - 1, "s") + "."
 
 
@@ -237,8 +237,8 @@ def test_a_playbook_that_knows_words_of_the_title_comes_first():
     general, own = playbook(), playbook(words=["Mill"])
     mill, other = profile("lease", "The MILL lease"), profile("lease", "The ford lease")
     assert own.suits(mill) and not own.suits(other) and general.suits(other) and not general.suits(profile("deed", "x"))
-    assert chosen_playbook([general, own], mill) is own and chosen_playbook([own, general], other) is general
-    assert chosen_playbook([own], other) is None
+    assert choose_playbook([general, own], mill) is own and choose_playbook([own, general], other) is general
+    assert choose_playbook([own], other) is None
 
 
 def test_a_playbook_with_two_questions_of_a_name_or_of_another_size_is_refused(tmp_path, monkeypatch):
@@ -291,7 +291,7 @@ def test_what_a_model_says_without_the_document_is_compared_by_its_words(prepare
 
 
 def whole(prepared, text, *starts):
-    """A document of this text, with a chunk of a hundred characters from each of these places on."""
+    """Return a document of this text, with a chunk of a hundred characters from each of these offsets on."""
     table = np.array([[at, at + 100, 0, 0] for at in starts], np.int64).reshape(-1, 4)
     chunks = tuple(text[at : at + 100] for at in starts)
     return prepared.__class__(**{**vars(prepared), "text": text, "chunks": table, "texts": chunks})

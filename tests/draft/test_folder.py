@@ -1,4 +1,4 @@
-"""A folder read: the rows that its drafts become, comparisons, titles, what is remembered and what is noted."""
+"""Drafting on a folder: rows of a bundle, comparisons, titles, the cache, and counts of discarded drafts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exhibit.draft import folder
 from exhibit.draft.__main__ import main
 from exhibit.draft.asked import Thresholds
 from exhibit.draft.drafts import Draft, digest
-from exhibit.draft.playbook import chosen_playbook, find_playbooks
+from exhibit.draft.playbook import choose_playbook, find_playbooks
 from exhibit.evidence import Span
 from exhibit.law.profile import Profile
 from exhibit.models.llms import Completion
@@ -35,7 +35,7 @@ def read(source, **told):
 
 
 class Written:
-    """Drafts as if models had drawn them up: one document after the other, each with its own."""
+    """A drafter with given drafts, one document after another."""
 
     def __init__(self, monkeypatch, *drafts: tuple[Draft, ...]) -> None:
         self.left = list(drafts)
@@ -115,7 +115,7 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(contracts, monkeypatc
         read(tmp_path / "none")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "a.pdf").write_bytes(b"%PDF-1.4 nothing else")
-    with pytest.raises(SourceError, match=r"nothing to ask: 0 documents, of the kinds: none that can be read"):
+    with pytest.raises(SourceError, match=r"no question was drafted: 0 documents, of the kinds: none that can be read"):
         read(tmp_path / "broken")
 
 
@@ -182,7 +182,7 @@ def test_the_work_on_a_document_needs_its_structure(tmp_path):
     path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
     worked = folder.PreparationWork(Preparation(Config.preset("routed")))(path)
     assert worked.prepared.whole is None and worked.prepared.words is None, "nothing large travels between processes"
-    with pytest.raises(ToolkitError, match="prepared without its structure"):
+    with pytest.raises(ToolkitError, match="prepared without its section tree"):
         folder.PreparationWork(Preparation(Config.preset("routed"), lambda *given: "It supplies planks."))(path)
 
 
@@ -208,9 +208,9 @@ No party may assign it without the consent of the other party.
 
 @pytest.mark.parametrize(("text", "asked"), [(MAIL, False), (NOTE, False), (SHORT, True)])
 def test_what_only_speaks_of_an_agreement_gets_no_question_about_agreements(text, asked):
-    chosen = chosen_playbook(find_playbooks(), Profile(title="Letter Agreement", kind="contract"), text)
+    chosen = choose_playbook(find_playbooks(), Profile(title="Letter Agreement", kind="contract"), text)
     assert (chosen is not None) is asked
-    assert chosen_playbook(find_playbooks(), Profile(title="Privacy Policy", kind="privacy policy"), text) is not None
+    assert choose_playbook(find_playbooks(), Profile(title="Privacy Policy", kind="privacy policy"), text) is not None
 
 
 def test_a_non_disclosure_agreement_is_asked_for_its_law_and_its_assignment():
@@ -241,5 +241,5 @@ def test_a_title_that_many_documents_have_is_told_apart_by_its_file(contracts, m
 
 
 def test_a_share_of_impossible_questions_is_a_share(contracts):
-    with pytest.raises(SourceError, match="--impossible 3.0: a share from 0 to 1 is needed"):
+    with pytest.raises(SourceError, match="--impossible 3.0: not a share; give a number from 0 to 1"):
         read(contracts[0], impossible=3.0)

@@ -1,4 +1,4 @@
-"""A language model's drafts: kept where their quote stands in the document, thrown away and counted where not."""
+"""A language model's drafts: kept if their quote is in the document, else discarded and counted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHERS = [
 
 
 class Model:
-    """A language model that replies as it is told."""
+    """A language model with given replies."""
 
     name = "scripted-llm"
 

@@ -1,4 +1,4 @@
-"""Playbooks: ours are sound, a user's own is checked with a message that says where it is wrong."""
+"""Playbooks: the package's are valid, and the error about a user's own names its fault."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 from exhibit.draft.__main__ import playbook_main
-from exhibit.draft.playbook import SHIPPED, chosen_playbook, find_playbooks, read_playbook
+from exhibit.draft.playbook import SHIPPED, choose_playbook, find_playbooks, read_playbook
 from exhibit.law.profile import Profile
 from exhibit.models.reader import KINDS
 from exhibit.schemas.errors import SourceError
@@ -52,7 +52,7 @@ def test_what_contracts_are_asked_stands_once_in_a_pair_and_what_ndas_are_twice(
     ],
 )
 def test_a_document_is_asked_what_its_kind_is_asked(kind, title, name):
-    chosen = chosen_playbook(find_playbooks(), Profile(title=title, kind=kind))
+    chosen = choose_playbook(find_playbooks(), Profile(title=title, kind=kind))
     assert (chosen.name if chosen else None) == name
 
 

@@ -1,4 +1,4 @@
-"""An expert's hand on drafts: what is shown first, and the bundle that judgments make."""
+"""The review of drafts: their order on the page, and the bundle after the judgments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def page_of(out, tmp_path, *flags):
 
 
 def saved(tmp_path, data, judge, reviewer="Ada"):
-    """What the page saves when a reviewer judges every question."""
+    """Return the file that the page saves when a reviewer judges every question."""
     about = {name: value for name, value in data["about"].items() if name != "drafted"}
     cases = [{"dataset": case["dataset"], "id": case["id"], **judge(case)} for case in data["cases"]]
     path = tmp_path / f"review-{reviewer}.json"

@@ -318,7 +318,7 @@ def test_engines_are_named_by_their_files():
     assert engine_names() == ["local", "ray", "serial"]
     with pytest.raises(ToolkitError, match="no engine 'abacus'; there are local, ray, serial"):
         open_engine("abacus", jobs=1)
-    with pytest.raises(ToolkitError, match="local runs on this machine and takes no address, not 'auto'"):
+    with pytest.raises(ToolkitError, match="local runs on this machine and takes no address; remove 'auto'"):
         open_engine("local:auto")
 
 

@@ -72,7 +72,7 @@ def test_an_item_that_takes_too_much_or_is_nested_too_deep_is_set_aside():
     large = attempt_within(Limits(None, None), fail, MemoryError())
     assert isinstance(large.error, LimitError) and large.value is None
     deep = attempt_within(Limits(None, None), fail, RecursionError("too deep"))
-    assert str(deep.error) == "too deep: nested too deep; set aside"
+    assert str(deep.error) == "too deep: nested too deeply; set aside"
     with pytest.raises(LimitError):
         deep.unwrap()
     with pytest.raises(ZeroDivisionError):
@@ -170,5 +170,5 @@ def test_one_item_pays_for_one_process_and_work_without_limits_for_none():
     assert isinstance(open_engine("local", jobs=2, items=9, limits=None), local.Runner)
     with pytest.raises(ToolkitError, match="no engine 'none'; there are "):
         open_engine("none")
-    with pytest.raises(ToolkitError, match="takes no address, not 'x'"):
+    with pytest.raises(ToolkitError, match="takes no address; remove 'x'"):
         open_engine("local:x")

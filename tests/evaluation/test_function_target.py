@@ -121,7 +121,7 @@ def test_an_async_function_that_never_ends_is_given_up(dataset):
         await asyncio.Event().wait()
 
     [reply] = ask(answer, dataset, timeout=0.1)
-    assert reply.error == "no whole reply within 0.1 s (--timeout)"
+    assert reply.error == "no complete reply within 0.1 s (--timeout)"
 
 
 def test_the_probe_tries_one_question_and_others_where_it_fails(dataset):

@@ -487,7 +487,7 @@ def test_the_settings_about_a_word_are_printed_by_group(capsys):
     assert settings_command(["chunk_size"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("pipeline:\n") or "\n\npipeline:\n" in told
-    assert "characters of a chunk, at most (a whole number, 1 or more; default 500)" in told
+    assert "the most characters of a chunk (a whole number, 1 or more; default 500)" in told
     assert settings_command(["nothing-like-that"]) == 1 and "no setting about" in capsys.readouterr().err
     assert settings_command(["retries", "--json"]) == 0 and "retries" in {
         one["name"] for one in json.loads(capsys.readouterr().out)

@@ -162,7 +162,7 @@ def test_a_line_that_is_down_and_a_reply_too_long(tmp_path, monkeypatch):
     ):
         server.client.page(f"{HOST}/a")
     quiet = Server(tmp_path / "2", a=[httpcore.ReadTimeout("")])
-    with pytest.raises(RegisterUnreachableError, match="cannot be asked: no whole reply within 20 s"):
+    with pytest.raises(RegisterUnreachableError, match="cannot be asked: no complete reply within 20 s"):
         quiet.client.page(f"{HOST}/a")
     monkeypatch.setattr(client_module, "_LARGEST", 10)
     long = Server(tmp_path / "3", a=[said("x" * 11)], b=[said("x" * 10)], c=[said("x" * 11)])

@@ -216,9 +216,9 @@ FAULTS = {
     "an error": ({"error": {"message": f"no such key {SECRET}"}}, "the server reports an error: no such key ***"),
     "bottomless": (b"[" * 100_000, "the reply is not JSON"),
     "cut off": ("cut", "the connection broke (RemoteProtocolError) (asked 3 times)"),
-    "silence": ("hang", "no whole reply within 0.3 s (--timeout)"),
-    "drops": ("drip", "no whole reply within 0.3 s (--timeout)"),
-    "drops of a header": ("drip headers", "no whole reply within 0.3 s (--timeout)"),
+    "silence": ("hang", "no complete reply within 0.3 s (--timeout)"),
+    "drops": ("drip", "no complete reply within 0.3 s (--timeout)"),
+    "drops of a header": ("drip headers", "no complete reply within 0.3 s (--timeout)"),
 }
 
 

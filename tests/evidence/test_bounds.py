@@ -28,13 +28,13 @@ def test_spans_that_overlap_are_one_and_those_that_touch_are_two():
 def test_a_picture_may_have_as_many_pixels_and_pages_as_are_said_and_no_more(monkeypatch):
     monkeypatch.setattr(picture, "_MOST_PIXELS", 6)
     picture.check_size(Path("a.png"), Image.new("L", (3, 2)))
-    with pytest.raises(DocumentError, match="too large a picture"):
+    with pytest.raises(DocumentError, match="the image is too large"):
         picture.check_size(Path("a.png"), Image.new("L", (7, 1)))
     pages = Image.new("L", (1, 1))
     pages.n_frames = picture._MOST_FRAMES  # type: ignore[attr-defined]
     picture.check_size(Path("a.tiff"), pages)
     pages.n_frames += 1  # type: ignore[attr-defined]
-    with pytest.raises(DocumentError, match="too large a picture"):
+    with pytest.raises(DocumentError, match="the image is too large"):
         picture.check_size(Path("a.tiff"), pages)
 
 

@@ -32,7 +32,7 @@ def test_a_converted_sample_is_right_everywhere(converted, tmp_path, capsys):
     assert len(check_gold(bundle)[1]) == 2
     assert main([str(bundle)]) == 1
     out = capsys.readouterr().out
-    assert "holds other words" in out and "not [99]" in out
+    assert "contains other words" in out and "not [99]" in out
 
     (bundle / "corpus" / paged["filename"]).write_bytes(b"no PDF")
     wrong = check_gold(bundle)[1]

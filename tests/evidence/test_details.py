@@ -140,7 +140,7 @@ def test_an_office_program_that_fails_is_told_in_its_own_words(tmp_path):
     program.write_text("#!/bin/sh\necho 'no filter for this' >&2\nexit 3\n", encoding="utf-8")
     program.chmod(0o755)
     (tmp_path / "a.doc").write_bytes(b"x" * 600)
-    with pytest.raises(DocumentError, match=r"a\.doc: LibreOffice cannot convert it \(no filter for this\)"):
+    with pytest.raises(DocumentError, match=r"a\.doc: LibreOffice cannot convert this file \(no filter for this\)"):
         libreoffice.converted_file(tmp_path / "a.doc", "docx", tmp_path, str(program))
 
 

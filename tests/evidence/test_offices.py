@@ -148,7 +148,7 @@ def test_an_archive_at_its_limits(parts, message):
 def test_a_damaged_archive_says_so(tmp_path):
     whole = files.docx(files.paragraph("words"))
     for data, message in (
-        (whole[:-30], "damaged or cut short"),
+        (whole[:-30], "damaged or incomplete"),
         (b"", "empty file"),
         (b"no zip", "it starts with b'no zip'"),
     ):
@@ -166,7 +166,7 @@ def test_a_damaged_archive_says_so(tmp_path):
         (ValueError("x" * 200 + "\nmore"), r"\(x{120}\)"),
         (KeyError(), r"\(KeyError\)"),
         (PermissionError(13, "Permission denied"), "cannot be read: Permission denied"),
-        (OSError("what"), "cannot be read: damaged, or no thing"),
+        (OSError("what"), "cannot be read: damaged, or not a valid thing"),
         (ToolkitError("as it is"), "^as it is$"),
     ],
 )
@@ -196,7 +196,7 @@ def test_a_sheet_of_too_many_cells_is_refused(tmp_path, monkeypatch):
     (tmp_path / "a.xlsx").write_bytes(files.xlsx(["a", "b", None], [None], ["c"]))
     assert excel.page(tmp_path / "a.xlsx").html.count("<td>") == 4 - 1
     (tmp_path / "a.xlsx").write_bytes(files.xlsx(["a", "b", "x"], [None], ["c"]))
-    with pytest.raises(DocumentError, match="has over 4 cells"):
+    with pytest.raises(DocumentError, match="has more than 4 cells"):
         excel.page(tmp_path / "a.xlsx")
 
 
@@ -272,7 +272,7 @@ def test_an_outlook_mail_field_by_field(tmp_path):
 
 def test_a_mail_whose_only_body_is_damaged_rtf_is_refused(tmp_path):
     tree: dict[str, object] = {"__properties_version1.0": bytes(32), "__substg1.0_10090102": b"{rtf"}
-    with pytest.raises(DocumentError, match=r"a\.msg: damaged, or no Outlook mail"):
+    with pytest.raises(DocumentError, match=r"a\.msg: damaged, or not a valid Outlook mail"):
         msg.page(mail(tree, tmp_path))
     assert "<div>x</div>" in msg.page(mail({**tree, "__substg1.0_1000001F": wide("x")}, tmp_path)).html
 

@@ -77,9 +77,9 @@ def test_what_packs_too_well_is_refused_once_it_is_large(pack, monkeypatch):
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest", "encrypted, or an old file under a new ending"),
-        (b"%PDF-1.7", r"no Word, it starts with b'%PDF-1\.7'; is the ending right\?"),
-        (b"PK\x03\x04rest", "damaged or cut short"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest", "encrypted, or an old format with a new extension"),
+        (b"%PDF-1.7", r"not a valid Word: it starts with b'%PDF-1\.7'; is the file name's extension right\?"),
+        (b"PK\x03\x04rest", "damaged or incomplete"),
     ],
 )
 def test_what_is_no_archive_says_what_it_is(pack, head, message):
@@ -89,7 +89,10 @@ def test_what_is_no_archive_says_what_it_is(pack, head, message):
 
 def test_an_empty_file_and_an_encrypted_part(pack, tmp_path):
     (tmp_path / "empty.docx").touch()
-    with pytest.raises(DocumentError, match="empty file; get it again"), open_archive(tmp_path / "empty.docx", "Word"):
+    with (
+        pytest.raises(DocumentError, match="empty file; download or copy it again"),
+        open_archive(tmp_path / "empty.docx", "Word"),
+    ):
         pass
     info = zipfile.ZipInfo("a.xml")
     info.flag_bits = 1
@@ -102,11 +105,11 @@ def test_an_empty_file_and_an_encrypted_part(pack, tmp_path):
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ValueError("odd\nvery"), r"x: damaged, or no Word \(odd\); open it"),
+        (ValueError("odd\nvery"), r"x: damaged, or not a valid Word \(odd\); open it"),
         (ValueError("y" * 130), rf"\({'y' * 120}\); open it"),
         (KeyError(), r"\(KeyError\); open it"),
         (OSError(13, "Permission denied"), "x: cannot be read: Permission denied"),
-        (OSError("unknown picture"), "x: cannot be read: damaged, or no Word"),
+        (OSError("unknown picture"), "x: cannot be read: damaged, or not a valid Word"),
     ],
 )
 def test_whatever_a_parser_raises_is_one_error(error, message, tmp_path):
@@ -248,7 +251,7 @@ def test_boxes_are_drawn_a_point_wider_than_the_words(monkeypatch):
 
 
 def test_spans_are_drawn_on_the_pages_that_they_touch(monkeypatch):
-    with pytest.raises(ToolkitError, match=r"a\.txt: has no pages to draw on; only PDFs do"):
+    with pytest.raises(ToolkitError, match=r"a\.txt: has no pages to draw on; only a PDF has pages"):
         show.draw_spans(Document("a.txt", "rent"), [Span(0, 4)])
     paged = Document("a.pdf", "rent", (Page(1, Span(0, 4), 9, 9),))
     with pytest.raises(ToolkitError, match="has no pages to draw on"):
@@ -305,11 +308,11 @@ def test_gold_is_checked_file_by_file(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("exhibit.storage.validate.folders_among", lambda roots: (roots, ["one was passed over"]))
     assert check.main([str(tmp_path)]) == 1
     told = capsys.readouterr()
-    assert told.out.splitlines()[-1] == f"{tmp_path}: 4 located passages, 3 not where they should be"
+    assert told.out.splitlines()[-1] == f"{tmp_path}: 4 located passages, 3 wrong locations"
     assert len(told.out.splitlines()) == 4 and told.err == "note: one was passed over\n"
     bundle.gold[1:4] = []
     assert check.main([str(tmp_path)]) == 0
-    assert capsys.readouterr().out == f"{tmp_path}: 1 located passages, 0 not where they should be\n"
+    assert capsys.readouterr().out == f"{tmp_path}: 1 located passages, 0 wrong locations\n"
 
     def refuse(root):
         raise ToolkitError("no bundle")

@@ -22,9 +22,9 @@ def test_rich_text_is_read_without_an_office_program(tmp_path, monkeypatch):
     ("data", "why"),
     [
         (b"", "empty file"),
-        (b"The rent is due.", "no .rtf file, it starts with"),
-        (rb"{\rtf1 \u99999999 ?}", "damaged, or no Rich Text"),
-        (rb"{\rtf1 \u" + b"9" * 5000 + b" ?}", "damaged, or no Rich Text"),
+        (b"The rent is due.", "not a valid .rtf file: it starts with"),
+        (rb"{\rtf1 \u99999999 ?}", "damaged, or not a valid Rich Text"),
+        (rb"{\rtf1 \u" + b"9" * 5000 + b" ?}", "damaged, or not a valid Rich Text"),
     ],
 )
 def test_what_is_no_rich_text_says_so(tmp_path, data, why):

@@ -162,7 +162,7 @@ def test_the_engine_is_chosen_by_language_and_by_what_is_there(monkeypatch):
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: f"get tesseract for {language}")
     with pytest.raises(ToolkitError, match="get rapidocr; or get tesseract for cs"):
         choose_ocr("cs-CZ")
-    with pytest.raises(ToolkitError, match="no engine reads it; rapidocr: cs da de"):
+    with pytest.raises(ToolkitError, match="no OCR engine reads it; rapidocr: cs da de"):
         choose_ocr("tlh")
     with pytest.raises(ToolkitError, match="there are rapidocr, tesseract"):
         choose_ocr("en", "magic")
@@ -180,7 +180,7 @@ def test_tesseract_s_table_becomes_lines():
 def test_without_tesseract_the_package_is_named(monkeypatch):
     tesseract._installed.cache_clear()
     monkeypatch.setattr("shutil.which", lambda name: None)
-    assert tesseract.missing("cs") == "Tesseract is not here: apt-get install tesseract-ocr tesseract-ocr-ces"
+    assert tesseract.missing("cs") == "Tesseract is not installed: apt-get install tesseract-ocr tesseract-ocr-ces"
     tesseract._installed.cache_clear()
 
 
@@ -243,7 +243,7 @@ def test_a_pdf_that_cannot_be_written_to_is_a_clear_error(scan, tmp_path, engine
         raise pypdf.errors.PdfReadError("broken")
 
     monkeypatch.setattr("pypdf.PdfWriter", refuse)
-    with pytest.raises(DocumentError, match="its pages cannot be written to"):
+    with pytest.raises(DocumentError, match="a text layer cannot be added to its pages"):
         read_scan(read_document(scan), tmp_path / "read.pdf", engine)
 
 

@@ -64,7 +64,7 @@ def test_a_preset_names_no_server(tmp_path, setting):
     preset = tmp_path / "fast.toml"
     name, _, value = setting.partition(" = ")
     preset.write_text(setting, encoding="utf-8")
-    with pytest.raises(ToolkitError, match=f"a server is for you to name: add --{name}"):
+    with pytest.raises(ToolkitError, match=f"names a server, and only you can allow that: add --{name}"):
         Config.preset(str(preset))
     assert getattr(Config.preset(str(preset), **{name: value.strip("'")}), name) == value.strip("'")
 

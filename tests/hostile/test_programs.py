@@ -87,7 +87,7 @@ def test_what_an_ocr_program_says_in_a_worker_is_told_here(stand_in):
 def test_a_program_that_hangs_over_its_languages_reads_none(stand_in, monkeypatch):
     stand_in("tesseract", HANGS)
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract._LISTING", 1)
-    assert "Tesseract is not here" in tesseract.missing("en")
+    assert "Tesseract is not installed" in tesseract.missing("en")
 
 
 def running(mark: str) -> list[str]:
@@ -114,7 +114,7 @@ def test_what_a_program_started_ends_with_it(stand_in, tmp_path, monkeypatch, na
     else:
         monkeypatch.setattr("exhibit.evidence.readers.libreoffice._SECONDS", 1)
         (tmp_path / "a.doc").write_bytes(rb"{\rtf1 The rent is due.}")
-        with pytest.raises(DocumentError, match="did not end within 1 s"):
+        with pytest.raises(DocumentError, match="did not finish within 1 s"):
             read_document(tmp_path / "a.doc")
     until = time.monotonic() + 10
     while running(mark) and time.monotonic() < until:
@@ -125,8 +125,8 @@ def test_what_a_program_started_ends_with_it(stand_in, tmp_path, monkeypatch, na
 OFFICES = {
     HANGS: "not done after 1 s",
     "exec cat /dev/zero": "needs more than 256 MiB",
-    "exit 0": "LibreOffice cannot convert it",
-    "kill -9 $$": "LibreOffice cannot convert it",
+    "exit 0": "LibreOffice cannot convert this file",
+    "kill -9 $$": "LibreOffice cannot convert this file",
     f'{_MADE}; echo no zip > "$out/document.docx"': "LibreOffice's conversion cannot be read",
     f'{_MADE}; ln -s /etc/hostname "$out/document.docx"': "LibreOffice's conversion cannot be read",
 }  # fmt: skip

@@ -157,7 +157,7 @@ def test_the_repository_of_another_user_is_read_when_the_users_own_configuration
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME", "SUDO_UID"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(SourceError, match="of another user; if you trust it"), open_repository(laws):
+    with pytest.raises(SourceError, match="belongs to another user; if you trust it"), open_repository(laws):
         pass
     assert commit_of(laws, {})["commit"] is None
     (tmp_path / ".gitconfig").write_text(f"[safe]\ndirectory = {laws}\n", encoding="utf-8")

@@ -109,4 +109,4 @@ def test_a_link_in_the_cache_to_a_private_file_shows_nothing(hub, bundle, tmp_pa
 @pytest.mark.parametrize("data", [b"[" * 100_000, b'{"files": ' + b"9" * 5000 + b"}", b"\xff\xfe", b"{}", b"null"])
 def test_a_bundle_json_made_to_hurt_is_one_error(hub, bundle, tmp_path, capsys, data):
     hub.commit(REPO, {INFO: data})
-    assert f"{REPO} is no bundle" in pulled(tmp_path, capsys, expect=1)
+    assert f"{REPO} is not a bundle" in pulled(tmp_path, capsys, expect=1)

@@ -141,7 +141,7 @@ def test_a_bundle_exported_and_converted_back_has_the_same_gold(texts_bundle, tm
     assert len(places(after)) == len(before.questions) == 15
     joined = [number for number, (old, new) in enumerate(zip(places(before), places(after), strict=True)) if old != new]
     assert record(exported)["noted"] == {
-        "snippets of a test at most a character apart are one now": [str(before.questions[n].id) for n in joined]
+        "snippets of a test at most one character apart were merged": [str(before.questions[n].id) for n in joined]
     }
     kept = [number for number in range(15) if number not in joined]
     assert [after.questions[n].contexts for n in kept] == [before.questions[n].contexts for n in kept]
@@ -180,7 +180,11 @@ def test_snippets_are_cut_from_the_text_and_an_interrupted_passage_is_several(sm
             "question without a located passage": ["2"],
             "impossible question": ["3"],
         },
-        "noted": {"has carriage returns: read it without changing newlines, or the spans shift": ['small/one "1".txt']},
+        "noted": {
+            "has carriage returns: read it without converting line ends, or the spans are shifted": [
+                'small/one "1".txt'
+            ]
+        },
     }
 
 
@@ -241,7 +245,7 @@ def test_a_test_with_overlapping_gold_is_exported_whole(overlapping, tmp_path):
         ([0, 37], "The Seller shall pay the fee. The fee"),
         ([45, 52], "in May."),
     ]
-    assert record(exported)["noted"] == {"snippets of a test at most a character apart are one now": ["0"]}
+    assert record(exported)["noted"] == {"snippets of a test at most one character apart were merged": ["0"]}
 
 
 @pytest.mark.data
@@ -489,7 +493,7 @@ def test_squad_gives_a_question_on_two_documents_under_each(small, tmp_path):
         ],
     }
     assert record(out)["left_out"]["question without a located passage"] == ["2"]
-    assert record(out)["noted"] == {"question on several documents, given under each": ["1"]}
+    assert record(out)["noted"] == {"question on several documents, repeated for each": ["1"]}
 
 
 def test_an_impossible_question_without_a_document_is_counted(small, tmp_path):
@@ -570,7 +574,7 @@ def test_an_export_is_replaced_only_by_force_and_nothing_else_is(small, tmp_path
 def test_gold_past_the_end_of_a_text_is_refused_and_nothing_is_written(small, tmp_path, capsys):
     (small / CORPUS / "deep" / "two.txt").write_bytes(b"Law.")
     export(small, "legalbenchrag", tmp_path / "out", expect=1)
-    assert "two.txt: gold at 0-11, past its 4 characters" in capsys.readouterr().err
+    assert "two.txt: gold at 0-11, but the text has only 4 characters" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -585,13 +589,13 @@ def test_texts_that_no_file_could_hold_or_two_would_be_are_refused(small, tmp_pa
     for name in ("b.md", "b.md.txt"):
         (small / CORPUS / name).write_bytes(b"x")
     export(small, "legalbenchrag", tmp_path / "two", expect=1)
-    assert "two documents would both be corpus/small/b.md.txt" in capsys.readouterr().err
+    assert "two documents would have the path corpus/small/b.md.txt" in capsys.readouterr().err
 
 
 def test_formats_that_need_places_say_when_there_are_none(small, tmp_path, capsys):
     (small / GOLD).unlink()
     export(small, "squad", tmp_path / "out", expect=1)
-    assert "this format needs the places of the gold" in capsys.readouterr().err
+    assert "this format needs the locations of the gold" in capsys.readouterr().err
     export(small, "parquet", tmp_path / "out")
     assert pq.read_table(tmp_path / "out" / "gold.parquet").num_rows == 0
 

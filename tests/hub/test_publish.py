@@ -158,11 +158,11 @@ def test_a_tag_is_set_once_and_never_moved(hub, waits, bundle, tmp_path, capsys)
     assert 'load_dataset("me/charters", "gold", split="train", revision="v1")' in capsys.readouterr().out
     assert published(hub, revision="v1") == expected(bundle)
     assert run(bundle, "--tag", "v1") == 0
-    assert "the tag v1 is set on it already" in capsys.readouterr().out
+    assert "the tag v1 is already set on this commit" in capsys.readouterr().out
     assert run(bundle, "--tag", "v1.0") == 0 and published(hub, revision="v1.0") == expected(bundle)
     changed = write(tmp_path / "changed", names=("aurora.txt", "borealis.txt"))
     assert run(changed, "--tag", "v1") == 1
-    assert "the tag v1 is set already" in capsys.readouterr().err and len(ours(hub)) == 1
+    assert "the tag v1 already exists" in capsys.readouterr().err and len(ours(hub)) == 1
 
 
 def test_a_pull_request_is_opened_once(hub, waits, bundle, capsys):
@@ -172,7 +172,7 @@ def test_a_pull_request_is_opened_once(hub, waits, bundle, capsys):
     assert f"{hub.url}/datasets/{REPO}/discussions/1" in out and 'revision="refs/pr/1"' in out
     assert published(hub) == {} and published(hub, revision="refs/pr/1") == expected(bundle)
     assert run(bundle, "--create-pr", "--message", "Charters") == 0
-    assert "a pull request with exactly this is open" in capsys.readouterr().out
+    assert "a pull request with exactly this content is open" in capsys.readouterr().out
     assert len(hub.asked("POST", "/commit/")) == 1
 
 
@@ -190,7 +190,7 @@ def test_without_the_corpus_no_copy_of_a_document_is_sent(hub, waits, tmp_path, 
 def test_a_private_dataset_is_private_and_a_public_one_gets_nothing_private(hub, waits, bundle, capsys):
     assert run(bundle, "--private") == 0 and hub.repo(REPO).private
     assert run(bundle) == 0
-    assert f"{REPO} is private and stays so" in capsys.readouterr().err and hub.repo(REPO).private
+    assert f"{REPO} is private and stays private" in capsys.readouterr().err and hub.repo(REPO).private
     hub.create("me/open")
     for flags in (["--dry-run"], []):
         assert run(bundle, "--private", *flags, repo="me/open") == 1
@@ -222,7 +222,7 @@ def test_a_licence_that_forbids_it_is_refused_with_the_reason(hub, waits, tmp_pa
     assert (f"train.json itself quotes 1 passages ({len(CLAUSE)} characters)" in err) == ("--no-corpus" in flags)
     assert hub.requests == []
     assert run(folder, *flags, "--i-have-the-rights") == 0
-    assert "by the rights you say you have" in capsys.readouterr().out
+    assert "under the rights that you state to have" in capsys.readouterr().out
 
 
 def test_a_card_that_the_hub_refuses_creates_nothing(hub, waits, tmp_path, capsys):
@@ -236,16 +236,16 @@ def test_a_card_that_the_hub_refuses_creates_nothing(hub, waits, tmp_path, capsy
 @pytest.mark.parametrize("repo", ["charters", "me/a/b", "me/no spaces", "me/x--y"])
 def test_an_impossible_name_is_refused(hub, waits, bundle, capsys, repo):
     assert run(bundle, repo=repo) == 1
-    assert "is no repository" in capsys.readouterr().err
+    assert "is not a repository" in capsys.readouterr().err
 
 
 def test_a_tag_of_a_pull_request_is_a_usage_error(hub, waits, bundle, capsys):
     with pytest.raises(SystemExit) as ended:
         run(bundle, "--create-pr", "--tag", "v1")
-    assert ended.value.code == 2 and "tag it after it is merged" in capsys.readouterr().err
+    assert ended.value.code == 2 and "set the tag after the merge" in capsys.readouterr().err
     with pytest.raises(SystemExit) as ended:
         run(bundle, "--create-pr", "--revision", "next")
-    assert ended.value.code == 2 and "--create-pr is for main" in capsys.readouterr().err
+    assert ended.value.code == 2 and "--create-pr works only for main" in capsys.readouterr().err
     assert run(bundle, "--create-pr") == 1
     assert "there is no me/charters to open a pull request on" in capsys.readouterr().err
 
@@ -270,7 +270,7 @@ def test_a_dry_run_needs_no_token(hub, tmp_path, monkeypatch, bundle, capsys):
     connect(hub, tmp_path / "home", monkeypatch)
     assert run(bundle, "--dry-run") == 0
     out = capsys.readouterr().out
-    assert "(new, public)" in out and "it may be there" in out and "dry run: nothing was sent" in out
+    assert "(new, public)" in out and "it may exist" in out and "dry run: nothing was sent" in out
     hub.commit(REPO, {"train.json": (bundle / "train.json").read_bytes()})
     assert run(bundle, "--dry-run") == 0
     assert "unchanged 1 files" in capsys.readouterr().out
@@ -368,7 +368,7 @@ def test_an_upload_that_stays_cut_publishes_nothing_and_is_not_sent_again_when_i
     fault = hub.fault("PUT", f"/upload/{digest}", cut=True, times=None)
     assert run(folder) == 1
     err = capsys.readouterr().err
-    assert "nothing was published: run the same command again, and uploaded files are not sent again" in err
+    assert "nothing was published: run the same command again; uploaded files are not sent twice" in err
     assert published(hub) == {} and ours(hub) == [] and fault.hits > 1
     hub.faults.clear()
     before = len(hub.requests)
@@ -382,7 +382,7 @@ def test_trouble_of_the_hub_passes(hub, waits, bundle, capsys, status):
     hub.fault("POST", "/commit/", status=status, times=2)
     assert run(bundle) == 0
     err = capsys.readouterr().err
-    assert f"the Hub is in trouble ({status}: Planted fault); trying again in 1 s (1 of 4)" in err
+    assert f"the Hub is in trouble ({status}: Planted fault); retrying in 1 s (1 of 4)" in err
     assert published(hub) == expected(bundle) and len(ours(hub)) == 1
 
 
@@ -392,7 +392,7 @@ def test_waits_double_and_a_bug_is_no_trouble_of_the_hub(hub, waits):
     hub.fault("GET", "/api/datasets", status=503, times=9)
     with pytest.raises(HubError) as caught:
         remote.commit_of("main")
-    assert waits == [1.0, 2.0, 4.0, 8.0] and len(said) == 4 and said[-1].endswith("trying again in 8 s (4 of 4)")
+    assert waits == [1.0, 2.0, 4.0, 8.0] and len(said) == 4 and said[-1].endswith("retrying in 8 s (4 of 4)")
     assert caught.value.status == 503 and caught.value.missing is False
     with pytest.raises(ZeroDivisionError):
         remote.ask(lambda: 1 // 0, doing="counting")
@@ -452,7 +452,7 @@ def test_from_python_it_is_published_and_told_where(hub, waits, bundle, capsys):
 def test_trouble_that_does_not_pass_publishes_nothing_and_the_second_try_completes(hub, waits, bundle, capsys):
     hub.fault("POST", "/commit/", status=500, times=None)
     assert run(bundle) == 1
-    assert "run the same command again: it looks first whether the commit arrived" in capsys.readouterr().err
+    assert "run the same command again: it first checks whether the commit arrived" in capsys.readouterr().err
     assert published(hub) == {} and len(hub.asked("POST", "/commit/")) == 5 and sum(waits) == 15
     hub.faults.clear()
     assert run(bundle) == 0 and published(hub) == expected(bundle) and len(ours(hub)) == 1
@@ -461,7 +461,7 @@ def test_trouble_that_does_not_pass_publishes_nothing_and_the_second_try_complet
 def test_the_hub_is_given_the_time_it_asks_for(hub, waits, bundle, capsys):
     hub.fault("POST", "/commit/", status=429, headers={"Retry-After": "17"})
     assert run(bundle) == 0
-    assert 17.0 in waits and "too many requests (429); trying again in 17 s" in capsys.readouterr().err
+    assert 17.0 in waits and "too many requests (429); retrying in 17 s" in capsys.readouterr().err
     assert len(ours(hub)) == 1
 
 
@@ -526,7 +526,7 @@ def test_a_lost_reply_with_no_way_to_ask_is_said_to_be_unclear(hub, waits, bundl
         patched.setattr(publish.Hub, "commit_of", away)
         assert run(bundle) == 1
     err = capsys.readouterr().err
-    assert "it looks first whether the commit arrived" in err and "nothing was published" not in err
+    assert "it first checks whether the commit arrived" in err and "nothing was published" not in err
     assert run(bundle) == 0
     assert "nothing to do" in capsys.readouterr().out and len(ours(hub)) == 1
 
@@ -560,7 +560,7 @@ def test_a_gitignore_in_the_repository_is_no_way_to_half_publish(hub, waits, bun
     told = [{"path": n, "uploadMode": "regular", "shouldIgnore": n == "gold.jsonl"} for n in expected(bundle)]
     hub.fault("POST", "/preupload/", status=200, body=json.dumps({"files": told}).encode())
     assert run(bundle) == 1
-    assert ".gitignore in the repository keeps 1 files out, first gold.jsonl" in capsys.readouterr().err
+    assert ".gitignore in the repository excludes 1 files, such as gold.jsonl" in capsys.readouterr().err
     assert published(hub) == {} and hub.asked("POST", "/commit/") == []
 
 
@@ -609,9 +609,9 @@ def test_names_that_lead_out_of_a_folder_are_refused_and_counted(hub, waits, tmp
     assert refused_by_clients(["a/b", "a..b", "..a", *ways]) == sorted(ways)
     folder = write(tmp_path / "odd", names=("C:x", "C:y", "z.txt"))
     assert run(folder, "--dry-run") == 1
-    assert "corpus/C:x and 1 more: may lead out" in capsys.readouterr().err
+    assert "corpus/C:x and 1 more: the path may lead out" in capsys.readouterr().err
     assert run(write(tmp_path / "one", names=("C:x", "z.txt")), "--dry-run") == 1
-    assert "corpus/C:x: may lead out" in capsys.readouterr().err
+    assert "corpus/C:x: the path may lead out" in capsys.readouterr().err
 
 
 def test_names_that_differ_in_case_alone_are_told(hub, waits, tmp_path, capsys):

@@ -57,8 +57,8 @@ def test_without_out_it_goes_where_evaluations_look_and_json_says_where(hub, bun
     told = capsys.readouterr()
     assert json.loads(told.out) == {"bundle": "datasets_out/charters", "repo": f"hf://{REPO}@v1"}
     assert files_of(tmp_path / "datasets_out" / "charters") == files_of(bundle)
-    assert "1 questions, 2 documents; every checksum is as recorded" in told.err, "what is said is no result"
-    assert "two revisions: v1 and main" in refused(capsys, f"{REPO}@v1", "--revision", "main")
+    assert "1 questions, 2 documents; all checksums match" in told.err, "what is said is no result"
+    assert "two revisions, v1 and main" in refused(capsys, f"{REPO}@v1", "--revision", "main")
 
 
 def test_a_tag_brings_back_what_it_stands_on(hub, bundle, tmp_path):
@@ -90,7 +90,7 @@ def test_odd_names_survive(hub, waits, tmp_path, capsys):
 def test_a_name_that_no_client_downloads_is_refused_before_it_is_sent(hub, waits, tmp_path, capsys, name):
     folder = write(tmp_path / "in", names=(name + ".txt",))
     assert publish.main([str(folder), "--repo-id", "me/odd"]) == 1
-    assert "no client downloads it: rename it" in capsys.readouterr().err
+    assert "clients refuse to download it: rename it" in capsys.readouterr().err
     with pytest.raises(ValueError, match="Invalid filename"):  # as the client says
         _validate_relative_filename(f"corpus/{name}.txt")
 
@@ -178,7 +178,7 @@ def test_a_download_that_is_cut_goes_on(hub, bundle, tmp_path):
 def test_trouble_of_the_hub_passes(hub, bundle, tmp_path, capsys):
     hub.fault("GET", f"/api/datasets/{REPO}/revision", status=503, times=2)
     assert pull.main([REPO, "--out", str(tmp_path / "back")]) == 0
-    assert "trying again" in capsys.readouterr().err and files_of(tmp_path / "back") == files_of(bundle)
+    assert "retrying" in capsys.readouterr().err and files_of(tmp_path / "back") == files_of(bundle)
 
 
 def refused(capsys, *arguments):
@@ -194,22 +194,22 @@ def test_what_is_not_there_is_told(hub, bundle, tmp_path, monkeypatch, capsys):
     connect(hub, tmp_path / "home", monkeypatch)
     assert "if it is private, `hf auth login`" in refused(capsys, "me/secret", "--out", out)
     assert "no revision after the @" in refused(capsys, f"{REPO}@", "--out", out)
-    assert "give one" in refused(capsys, f"{REPO}@v1", "--revision", "v1", "--out", out)
+    assert "give only one" in refused(capsys, f"{REPO}@v1", "--revision", "v1", "--out", out)
     assert not out.exists()
 
 
 def test_another_dataset_is_no_bundle(hub, waits, tmp_path, capsys):
     hub.commit("me/rows", {"data.csv": b"a,b\n1,2\n"})
-    assert "me/rows is no bundle: it has no bundle.json" in refused(capsys, "me/rows", "--out", tmp_path / "back")
+    assert "me/rows is not a bundle: it has no bundle.json" in refused(capsys, "me/rows", "--out", tmp_path / "back")
     hub.commit("me/rows", {"bundle.json": b"{}"})
-    assert "me/rows is no bundle: format: Field required" in refused(capsys, "me/rows", "--out", tmp_path / "back")
+    assert "me/rows is not a bundle: format: Field required" in refused(capsys, "me/rows", "--out", tmp_path / "back")
 
 
 def test_content_that_is_not_as_recorded_is_refused(hub, bundle, tmp_path, capsys):
     hub.commit(REPO, {PLAN: large("another plan"), "gold.jsonl": None, "README.md": b"---\n---\nedited"})
     err = refused(capsys, REPO, "--out", tmp_path / "back")
-    assert "3 files are wrong" in err and f"{PLAN}: the content is not what bundle.json records" in err
-    assert "gold.jsonl: listed in bundle.json, but not there" in err and "was it edited on the Hub?" in err
+    assert "3 files are wrong" in err and f"{PLAN}: the content differs from the sha256 in bundle.json" in err
+    assert "gold.jsonl: listed in bundle.json, but missing" in err and "was it edited on the Hub?" in err
     assert not (tmp_path / "back").exists() and not list(tmp_path.glob("*.partial"))
 
 
@@ -264,7 +264,7 @@ def test_a_branch_that_keeps_moving_is_left_after_three_turns(hub, bundle, tmp_p
         return seen[-1]
 
     monkeypatch.setattr(Hub, "commit_of", moving)
-    assert "the branch keeps moving" in refused(capsys, REPO, "--out", tmp_path / "back")
+    assert "the branch changed during each download" in refused(capsys, REPO, "--out", tmp_path / "back")
     assert len(seen) == 3 and not (tmp_path / "back").exists()
     seen.append(seen[-1])
     assert pull.main([REPO, "--out", str(tmp_path / "back")]) == 1, "two more that move, and one that stays"
@@ -280,7 +280,7 @@ def test_ten_files_that_are_wrong_are_listed(hub, bundle, tmp_path, capsys):
         write_info(info.model_copy(update={"files": {**info.files, **files}}), tmp_path / "told.json")
         hub.commit(REPO, {INFO: (tmp_path / "told.json").read_bytes()})
         err = refused(capsys, REPO, "--out", tmp_path / "back")
-        assert f"{number} files are wrong" in err and err.count("but not there") == 10
+        assert f"{number} files are wrong" in err and err.count("but missing") == 10
 
 
 def test_a_copy_under_another_name_comes_back_as_well(hub, bundle, tmp_path):

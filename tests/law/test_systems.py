@@ -217,7 +217,7 @@ def test_a_user_adds_a_system_by_a_file_in_a_folder(tmp_path, monkeypatch):
 
 def test_a_file_that_is_no_system_says_what_to_look_at(tmp_path):
     (tmp_path / "x.toml").write_text("name = 1", encoding="utf-8")
-    with pytest.raises(ToolkitError, match=r"x\.toml: no legal system.*english\.toml shows"):
+    with pytest.raises(ToolkitError, match=r"x\.toml: not a legal system.*english\.toml for an example"):
         read_system(tmp_path / "x.toml")
 
 

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on this machine for the tests, with every fault that a real one has shown."""
+"""An OpenAI-compatible server on this machine for the tests, with every fault that real servers have shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Fault = int | str | dict[str, Any]
 
 @dataclass
 class OpenAIServer:
-    """A running server: what it was asked, how it replies, and what goes wrong."""
+    """A running server: its requests, its replies, and its faults."""
 
     url: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -35,11 +35,11 @@ class OpenAIServer:
 
     @property
     def prompts(self) -> list[str]:
-        """The user's messages, in order of arrival."""
+        """Return the users' messages, in order of arrival."""
         return [body["messages"][-1]["content"] for body in self.asked]
 
     def fault_for(self, prompt: str) -> Fault | None:
-        """Take the next fault planted for a prompt."""
+        """Remove and return the next fault for a prompt."""
         with self.lock:
             queue = next((faults for part, faults in self.faults.items() if part in prompt and faults), [])
             return queue.pop(0) if queue else None
@@ -54,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_: OpenAIServer
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep the test's output clean."""
+        """Write no log."""
 
     def do_POST(self) -> None:
         server = self.server_
@@ -78,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         return {**chat(self.server_.reply(prompt)), **usage}
 
     def _stream(self, reply: dict[str, Any], *, whole: bool) -> None:
-        """Send a reply word by word, as server-sent events; one that is not whole ends after its first word."""
+        """Send a reply word by word, as server-sent events; an incomplete one ends after its first word."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
@@ -125,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._drip()
 
     def _drip(self) -> None:
-        """Send a little now and then, and never come to an end."""
+        """Send a few bytes now and then, without an end."""
         self.send_response(200)
         self.end_headers()
         while not self.server_.closing.wait(0.02):

@@ -1,4 +1,4 @@
-"""The default embedders by PyTorch: the same vectors, from tokens that come in slabs; and who is sent there."""
+"""The default embedders with PyTorch: the same vectors, from slabs of tokens; and the choice of this module."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_pytorch_is_used_where_it_alone_can_use_the_device(plugin, tmp_path, mon
 
 
 class Many:
-    """An embedder that likes many texts at once, and remembers how many it was given."""
+    """An embedder that prefers many texts at once, and records how many it got."""
 
     name, dimensions = "many", 4
 

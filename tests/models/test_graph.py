@@ -1,4 +1,4 @@
-"""The graph of a small network with weights by chance, against the same network in NumPy: every precision and head."""
+"""The graph of a small network with random weights, compared with NumPy: every precision and head."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 
 from exhibit.models import minilm_graph
-from exhibit.models.minilm_graph import balance, build_graph, read_peaks
+from exhibit.models.minilm_graph import balance, build_graph, has_exact_signed_products, read_peaks
 
 WIDTH, HEADS, LAYERS, INNER, WORDS = 128, 4, 2, 256, 30
 IDS = np.array([[3, 7, 1, 9, 4], [5, 5, 2, 8, 6]])
@@ -62,7 +62,7 @@ def normalised(state: np.ndarray, weights: dict[str, np.ndarray], name: str) -> 
 
 
 def states(weights: dict[str, np.ndarray], types: np.ndarray | None) -> np.ndarray:
-    """The network as its paper has it, without a thought for speed."""
+    """Return the states of the network by its paper, without optimisation."""
     kinds = weights["embeddings.token_type_embeddings.weight"]
     state = (
         weights["embeddings.word_embeddings.weight"][IDS]
@@ -93,8 +93,8 @@ def states(weights: dict[str, np.ndarray], types: np.ndarray | None) -> np.ndarr
     return state
 
 
-def run(weights: dict[str, np.ndarray], precision: str, *, samples=()) -> list[np.ndarray]:
-    model = build_graph(weights, precision=precision, samples=samples)
+def run(weights: dict[str, np.ndarray], precision: str, *, samples=(), signed=False) -> list[np.ndarray]:
+    model = build_graph(weights, precision=precision, samples=samples, signed=signed)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     given = {"ids": IDS, "types": TYPES} if "head.weight" in weights else {"ids": IDS}
     assert [one.name for one in session.get_inputs()] == list(given)
@@ -132,6 +132,24 @@ def test_scores_are_read_from_the_first_token_and_a_mean_and_spans_from_every_to
         inside = TYPES[:, :, None] / (1 + np.exp(-tokens[:, :, :1]))
         quoted = np.concatenate([state[:, 0], (inside * state).sum(1) / inside.sum(1)], axis=-1)
         assert np.abs(more[0] - (quoted @ weights["says.weight"].T + weights["says.bias"])).max() < scale
+
+
+@pytest.mark.parametrize("heads", [(), ("head", "says", "spans")], ids=["embedder", "reader"])
+def test_signed_weights_that_are_exact_here_change_no_bit(heads):
+    weights, samples = made(*heads), [[3, 7, 1, 9, 4], [5, 2]]
+    unsigned = run(weights, "int8", samples=samples)
+    chosen = run(weights, "int8", samples=samples, signed=has_exact_signed_products())
+    assert len(chosen) == len(unsigned) == (3 if heads else 1)
+    assert all(np.array_equal(one, other) for one, other in zip(chosen, unsigned, strict=True))
+
+
+def test_in_integers_a_text_has_the_same_vector_alone_and_beside_another():
+    model = build_graph(made(), precision="int8", samples=[[3, 7, 1, 9, 4], [5, 2]]).SerializeToString()
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    for length in (3, 9, 16):
+        ids = np.random.default_rng(length).integers(0, WORDS, (5, length))
+        alone = np.concatenate([session.run(None, {"ids": ids[[row]]})[0] for row in range(5)])
+        assert np.array_equal(session.run(None, {"ids": ids})[0], alone)
 
 
 def test_which_graphs_have_a_scale_for_each_token():

@@ -1,4 +1,4 @@
-"""Models at their edges: what is quoted of a text, slabs of tokens, replies without words, what an option may be."""
+"""Edge cases of models: quoted texts in errors, slabs of tokens, empty replies, limits of options."""
 
 from __future__ import annotations
 
@@ -107,18 +107,18 @@ def test_a_model_may_be_asked_for_shorter_vectors(argument, model, dimensions):
 @pytest.mark.parametrize("name", ["retries", "backoff", "max_requests", "max_cost", "concurrency", "timeout"])
 def test_an_option_that_is_too_low_is_refused(name, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
-    with pytest.raises(ToolkitError, match=f"openai: {name} too low"):
+    with pytest.raises(ToolkitError, match=f"openai: the value of {name} is too low"):
         openai_llm.open("m", {name: -1, "prices": {"m": (1.0, 1.0)}})
     for zero in {"retries", "backoff", "max_requests", "max_cost"} & {name}:
         openai_llm.open("m", {zero: 0, "prices": {"m": (1.0, 1.0)}}).close()
     for zero in {"concurrency", "timeout"} & {name}:
-        with pytest.raises(ToolkitError, match=f"{zero} too low"):
+        with pytest.raises(ToolkitError, match=f"the value of {zero} is too low"):
             openai_llm.open("m", {zero: 0})
 
 
 def test_a_model_must_be_named_and_its_options_known(monkeypatch):
     monkeypatch.delenv("OPENAI_MODEL", raising=False)
-    with pytest.raises(ToolkitError, match="which model"):
+    with pytest.raises(ToolkitError, match="no model is named"):
         openai_llm.open(None, {})
     with pytest.raises(ToolkitError, match="no option a, b; there are"):
         openai_llm.options_of({"b": 1, "a": 2})

@@ -1,4 +1,4 @@
-"""An LLM behind a server: every fault becomes an error that says so, nothing is asked twice, the key stays secret."""
+"""A language model on a server: every fault becomes an error, nothing is requested twice, the key stays secret."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def server(monkeypatch):
 
 @pytest.fixture
 def waits() -> list[float]:
-    """The pauses that were made, without making them."""
+    """Record the pauses without waiting."""
     return []
 
 
 @pytest.fixture
 def llm(server, waits):
-    """Open a model whose pauses are only noted."""
+    """Open a model whose pauses are only recorded."""
     opened = []
 
     def make(**options: object) -> OpenAI:
@@ -151,7 +151,7 @@ def test_words_are_heard_as_they_come(llm, server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("fault", "message"), [("cut", "broke off after 5 characters"), (500, "HTTP 500"), ("hang", "no reply within")]
+    ("fault", "message"), [("cut", "ended after 5 characters"), (500, "HTTP 500"), ("hang", "no reply within")]
 )
 def test_a_stream_that_fails_is_an_error(llm, server, fault, message):
     server.faults = {"q": [fault]}
@@ -205,7 +205,7 @@ def test_azure_says_what_is_missing(deployment, monkeypatch, missing):
     with pytest.raises(ServiceError, match=f"azure needs {missing}"):
         azure.open("tiny-eu", {})
     monkeypatch.delenv("OPENAI_MODEL", raising=False)
-    with pytest.raises(ToolkitError, match="which deployment"):
+    with pytest.raises(ToolkitError, match="no deployment is named"):
         azure.open(None, {})
 
 
@@ -248,7 +248,7 @@ def test_faults_that_last_become_errors(llm, server, fault, message):
         ({"choices": [7]}, "no choices"),
         ({}, "no choices"),
         (chat(None), "empty reply"),
-        (chat("", finish_reason="length"), "max_tokens was used up"),
+        (chat("", finish_reason="length"), "max_tokens was reached"),
         (chat("  "), "empty reply"),
         (
             {"choices": [{"message": {"content": None, "refusal": "I would rather not"}}]},
@@ -488,7 +488,7 @@ def test_set_up_says_what_is_missing(monkeypatch):
     monkeypatch.delenv("OPENAI_MODEL", raising=False)
     with pytest.raises(ServiceError, match="needs OPENAI_API_KEY"):
         openai.open("tiny", {})
-    with pytest.raises(ToolkitError, match="which model"):
+    with pytest.raises(ToolkitError, match="no model is named"):
         openai.open(None, {})
     monkeypatch.setenv("OPENAI_BASE_URL", "localhost:8000")
     with pytest.raises(ServiceError, match="not an address"):
@@ -509,6 +509,6 @@ def test_how_long_a_reply_may_take_is_told_by_the_environment(monkeypatch, serve
     with pytest.raises(ToolkitError, match="OPENAI_TIMEOUT: '0.5 s' is not a number of seconds"):
         openai.open("tiny", {})
     monkeypatch.setenv("OPENAI_TIMEOUT", "0")
-    with pytest.raises(ToolkitError, match="timeout too low"):
+    with pytest.raises(ToolkitError, match="the value of timeout is too low"):
         openai.open("tiny", {})
     assert openai.open("tiny", {"timeout": 5.0}).name == "openai:tiny", "what a caller says counts for more"

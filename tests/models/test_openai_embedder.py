@@ -1,4 +1,4 @@
-"""Embeddings from a server: in order whatever it does, and a clear word when it does not give them."""
+"""Embeddings from a server: in the right order whatever it does, and a clear error if it fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = "sk-planted-93c1d05e77aa42f1"
 
 
 class _Embeddings(http.server.BaseHTTPRequestHandler):
-    """Speaks the protocol; `faults` go wrong one request at a time, `limit` is the most texts it takes."""
+    """A server of the protocol; `faults` are its next faults, one per request; `limit` is the most texts."""
 
     asked: list[dict] = []
     faults: list[object] = []
@@ -77,7 +77,7 @@ def server(monkeypatch):
 
 
 def lengths(vectors):
-    """What the texts' lengths must have been."""
+    """Return the expected lengths of the texts."""
     return np.rint(vectors[:, 0] / vectors[:, 1]).astype(int).tolist()
 
 
@@ -113,7 +113,7 @@ def test_azure_is_asked_by_deployment(server, monkeypatch):
     [call] = server.asked
     assert call["path"] == "/openai/deployments/legal-eu/embeddings?api-version=2024-10-21"
     assert call["dimensions"] == 8 and call["key"] is None
-    with pytest.raises(ToolkitError, match="which deployment"):
+    with pytest.raises(ToolkitError, match="no deployment is named"):
         azure.open(None)
 
 
@@ -148,15 +148,15 @@ def test_what_passes_is_tried_again(server, fault):
         (403, "check OPENAI_API_KEY"),
         (404, "HTTP 404"),
         (b'{"object": "list"}', "no list 'data'"),
-        (lambda reply: {"data": reply["data"][1:]}, "1 vectors came back for 2 texts"),
-        (lambda reply: {"data": [{**item, "index": 0} for item in reply["data"]]}, "their numbers are wrong"),
+        (lambda reply: {"data": reply["data"][1:]}, "1 vectors in the reply to 2 texts"),
+        (lambda reply: {"data": [{**item, "index": 0} for item in reply["data"]]}, "their indexes are wrong"),
         (lambda reply: {"data": [{"index": 0}, {"index": 1}]}, "item 0 of the reply has no list of numbers"),
         (lambda reply: {"data": [{"index": n, "embedding": [1.0] * (n + 1)} for n in (0, 1)]}, "different lengths"),
         (lambda reply: {"data": [{"index": n, "embedding": [1.0] * 7} for n in (0, 1)]}, "2 x 7 numbers"),
         (lambda reply: {"data": [{"index": n, "embedding": [n, 0, 0, 0]} for n in (0, 1)]}, "zeros for .*'one'"),
         (lambda reply: {"data": [{"index": n, "embedding": [float("nan")] * 4} for n in (0, 1)]}, "no finite .*'one'"),
         (lambda reply: {"data": [{"index": n, "embedding": ["1"] * 4} for n in (0, 1)]}, "no list of numbers"),
-        (lambda reply: {"data": [{"index": [n], "embedding": [1.0] * 4} for n in (0, 1)]}, "their numbers are wrong"),
+        (lambda reply: {"data": [{"index": [n], "embedding": [1.0] * 4} for n in (0, 1)]}, "their indexes are wrong"),
         (lambda reply: {"data": [{"index": n, "embedding": [10**400] * 4} for n in (0, 1)]}, "no table of numbers"),
     ],
 )
@@ -217,5 +217,5 @@ def test_a_text_that_a_server_refuses_is_named(server):
 
 
 def test_a_model_must_be_named():
-    with pytest.raises(ToolkitError, match="which model"):
+    with pytest.raises(ToolkitError, match="no model is named"):
         openai_plugin.open(None)

@@ -1,6 +1,8 @@
-"""What 8-bit integers leave room for: the large channels are seen, and dividing them brings the vectors nearer."""
+"""8-bit quantisation: channels with large values are detected, and dividing them brings the vectors nearer."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,8 +11,8 @@ from onnxruntime import InferenceSession
 
 from exhibit.models import minilm_graph
 from exhibit.models.embedders import minilm
-from exhibit.models.minilm_graph import TEXTS, balance, build_graph, read_peaks
-from exhibit.models.network import OFFICIAL, ready_tokenizer
+from exhibit.models.minilm_graph import TEXTS, balance, build_graph, has_exact_signed_products, read_peaks
+from exhibit.models.network import OFFICIAL, VERSION, Network, ready_tokenizer
 from tests.rag.models import opened
 
 CLAUSES = [
@@ -77,19 +79,70 @@ def test_dividing_them_brings_the_vectors_nearer(weights, samples, peaks, monkey
     assert divided < 0.006 and divided < error()
 
 
-def test_a_product_of_integers_is_exact_on_every_processor(weights, samples):
-    """Times signed weights, a processor without VNNI adds two products in 16 bits, and they overflow."""
-    model = build_graph(weights, precision="int8", samples=samples[:1])
+@pytest.mark.parametrize("signed", [False, has_exact_signed_products()])
+def test_a_product_of_integers_is_exact(weights, samples, signed):
+    model = build_graph(weights, precision="int8", samples=samples[:1], signed=signed)
     constants = {one.name: one for one in model.graph.initializer}
     [product, *others] = [node for node in model.graph.node if node.op_type == "MatMulIntegerToFloat"]
     assert len(others) == 23
-    weight = numpy_helper.to_array(constants[product.input[1]])
+    weight, scale, scales, state_zero, zero = (numpy_helper.to_array(constants[name]) for name in product.input[1:])
+    assert weight.dtype == zero.dtype == (np.int8 if signed else np.uint8)
     states = np.random.default_rng(1).choice([0, 128, 255], (1, 40, len(weight))).astype(np.uint8)
     given = helper.make_tensor_value_info(product.input[0], TensorProto.UINT8, states.shape)
     asked = helper.make_tensor_value_info(product.output[0], TensorProto.FLOAT, None)
     one = helper.make_graph([product], "one", [given], [asked], [constants[name] for name in product.input[1:]])
     graph = helper.make_model(one, opset_imports=model.opset_import, ir_version=10).SerializeToString()
     [[found]] = InferenceSession(graph, providers=["CPUExecutionProvider"]).run(None, {product.input[0]: states})
-    scale, scales = (numpy_helper.to_array(constants[name]) for name in product.input[2:4])
-    exact = (states[0].astype(np.int64) - 128) @ (weight.astype(np.int64) - 128)
+    exact = (states[0].astype(np.int64) - int(state_zero)) @ (weight.astype(np.int64) - int(zero))
     assert np.allclose(found, exact * (scale * scales), rtol=1e-5, atol=1e-4)
+
+
+def multiply_in_16_bits(state: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the product as a processor without dot products computes it: pairs of products stop at 16 bits."""
+    products = state.astype(np.int64)[:, :, None] * weight.astype(np.int64)
+    pairs = np.clip(products[:, ::2] + products[:, 1::2], -(1 << 15), (1 << 15) - 1)
+    return (pairs.sum(axis=1) - 128 * weight.sum(axis=0)).astype(np.float32)
+
+
+def test_a_processor_that_overflows_is_found_out():
+    assert not has_exact_signed_products(multiply_in_16_bits)
+    assert has_exact_signed_products(lambda state, weight: (state.astype(np.float32) - 128) @ weight)
+    one_state_alone = iter([(lambda state, weight: (state.astype(np.float32) - 128) @ weight), multiply_in_16_bits])
+    assert not has_exact_signed_products(lambda state, weight: next(one_state_alone)(state, weight))
+
+
+@pytest.fixture
+def overflowing(monkeypatch):
+    """A processor whose products with signed weights are wrong."""
+    minilm.takes_signed.cache_clear()
+    monkeypatch.setattr(minilm, "has_exact_signed_products", lambda: has_exact_signed_products(multiply_in_16_bits))
+    yield
+    minilm.takes_signed.cache_clear()
+
+
+def test_where_signed_products_overflow_the_weights_are_unsigned_and_the_graph_is_another_file(
+    overflowing, tmp_path, monkeypatch
+):
+    asked = []
+    made = SimpleNamespace(SerializeToString=lambda: b"a graph")
+    monkeypatch.setattr(minilm, "build_graph", lambda *given, **options: asked.append(options["signed"]) or made)
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
+    network = Network("made-up", "made-up-", dict)
+    assert minilm.ready_graph("int8", network) == b"a graph" and asked == [False]
+    assert minilm.graph_path("int8", network).name == f"made-up-int8-unsigned-{VERSION}.onnx"
+    minilm.takes_signed.cache_clear()
+    monkeypatch.setattr(minilm, "has_exact_signed_products", lambda: True)
+    assert minilm.graph_path("int8", network).name == f"made-up-int8-signed-{VERSION}.onnx"
+    assert minilm.ready_graph("int8", network) == b"a graph" and asked == [False, True]
+    assert minilm.graph_path("fp32", network).name == f"made-up-fp32-{VERSION}.onnx"
+    minilm.ready_graph("fp32", network)
+    assert asked == [False, True, False]
+
+
+@pytest.mark.slow  # builds a graph
+def test_the_vectors_of_signed_and_unsigned_weights_are_the_same(weights, samples):
+    graph = build_graph(weights, precision="int8", samples=samples).SerializeToString()
+    session = minilm.open_session(graph, None)
+    chosen = opened(minilm, "int8")
+    for ids in chosen.tokenise(CLAUSES):
+        assert np.array_equal(session.run(None, {"ids": ids})[0], chosen.run(ids))

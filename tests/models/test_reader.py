@@ -1,4 +1,4 @@
-"""The reader: stretches that are the best there are, words of a passage and no others, and how sure it is."""
+"""The reader: the best ranges of tokens, spans inside a passage, and calibrated confidence."""
 
 from __future__ import annotations
 

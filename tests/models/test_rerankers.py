@@ -1,4 +1,4 @@
-"""Rerankers: passages come back in the order of the scores, and a server that fails says so."""
+"""Rerankers: scores in the order of the passages, and a clear error if a server fails."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_words_put_the_passage_first_that_has_them():
 
 
 def test_words_count_as_bm25_has_it():
-    """Of four terms in two passages, two a passage on average: ln(1 + 1.5 / 1.5) × 2 × 2.2 / (2 + 1.2 × 1.375)."""
+    """Four terms in two passages, two per passage on average: ln(1 + 1.5 / 1.5) × 2 × 2.2 / (2 + 1.2 × 1.375)."""
     scores = words.open(None).score("law", ["law law rent", "rent"])
     assert scores == [pytest.approx(math.log(2) * 4.4 / 3.65), 0.0]
     assert words.open(None).score("law", ["", ""]) == [0.0, 0.0]
@@ -90,7 +90,7 @@ def test_rerankers_are_named_by_their_files():
 
 
 class Server:
-    """A rerank server on this machine: scores a document by its length, or replies as it is told."""
+    """A rerank server on this machine that scores a document by its length, or sends a given reply."""
 
     def __init__(self) -> None:
         self.asked: list[dict] = []
@@ -136,7 +136,7 @@ def server() -> Iterator[Server]:
 def test_a_pipelines_reranker_has_the_seconds_that_the_user_gives(server, tmp_path):
     server.away.set()
     reranker = Pipeline(Config(reranker=f"http:{server.url}"), cache=tmp_path, timeout=0.3).reranker
-    with pytest.raises(ServiceError, match=r"no reply \(no whole reply within 0\.3 s"):
+    with pytest.raises(ServiceError, match=r"no reply \(no complete reply within 0\.3 s"):
         reranker.score("Which law?", ["law"])
 
 
@@ -186,7 +186,7 @@ def test_a_server_that_refuses_or_is_gone_says_so_without_the_key(server, monkey
 
 @pytest.mark.parametrize("argument", [None, "", "model", "ftp://host/x", "m@http://user:secret@host/x"])
 def test_an_address_that_is_none_is_refused(argument):
-    with pytest.raises(ToolkitError, match="which server") as error:
+    with pytest.raises(ToolkitError, match="no server is named") as error:
         http.open(argument)
     assert "secret" not in str(error.value)
 
@@ -216,7 +216,7 @@ def test_a_question_moves_towards_the_passage_that_a_model_imagines(monkeypatch)
 
 @pytest.fixture
 def encoders(monkeypatch):
-    """The package with a model that scores a pair by the words that it shares."""
+    """A fake package with a model that scores a pair by its common words."""
     asked: list[tuple[str, str]] = []
 
     class CrossEncoder:
@@ -245,7 +245,7 @@ def test_a_cross_encoder_reads_question_and_passage_together(encoders):
     assert encoders[0] == ("the laws of ruritania ?", TEXTS[0])
     with pytest.raises(ToolkitError, match="missing/model: cannot be loaded: missing/model is not a folder$"):
         module.open("missing/model")
-    with pytest.raises(ToolkitError, match="which model"):
+    with pytest.raises(ToolkitError, match="no model is named"):
         module.open(None)
 
 

@@ -1,4 +1,4 @@
-"""A real model of sentence-transformers: tiny, made here, and run as any of the Hub's would be."""
+"""A real model of sentence-transformers: tiny, made here, and run like any of the Hub's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The estimate of tokens: what each kind of piece counts, as it was fitted."""
+"""The estimate of tokens: the fitted weight of each kind of piece."""
 
 from __future__ import annotations
 

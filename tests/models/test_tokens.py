@@ -1,4 +1,4 @@
-"""Tokens word by word: the same ids as the model's own tokenizer, whatever the text; and batches that lose none."""
+"""Tokens word by word: the same ids as the model's own tokenizer, whatever the text; and complete batches."""
 
 from __future__ import annotations
 

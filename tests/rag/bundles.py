@@ -1,4 +1,4 @@
-"""Small bundles for the tests of the evaluator: contracts as text, questions with gold that is located."""
+"""Small bundles for the tests of the evaluator: contracts as text, and questions with located gold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTIES = {"alder": ("Alder Ltd", "Norway"), "birch": ("Birch Inc.", "Ohio"), "c
 
 
 def contract(party: str, law: str) -> str:
-    """A contract of four clauses."""
+    """Return a contract of four clauses."""
     return (
         f"SUPPLY AGREEMENT\n\nThis Supply Agreement is made between {party} and Dune plc.\n\n"
         "1. Term. The term of this Agreement is five years from the Effective Date.\n\n"
@@ -25,18 +25,18 @@ def contract(party: str, law: str) -> str:
 
 
 def document_of(pages: list[str], name: str = "a.pdf") -> Document:
-    """A document with these words on its pages."""
+    """Return a document with these words on its pages."""
     spans = [Span(start, end) for start, end in pairwise(accumulate(map(len, pages), initial=0))]
     return Document(name, "".join(pages), tuple(Page(n, span, 600.0, 800.0) for n, span in enumerate(spans, 1)))
 
 
 def row(id: int | str, question: str, answer: str, *contexts: Any, **fields: Any) -> dict[str, Any]:
-    """A row of train.json."""
+    """Return a row of train.json."""
     return {"id": id, "question": question, "answer": answer, "contexts": list(contexts), **fields}
 
 
 def write_bundle(folder: Path, *, rows: list[dict[str, Any]] | None = None, gold: bool = True) -> Path:
-    """Write three contracts and three questions on each, one of them impossible; `gold` writes gold.jsonl as well."""
+    """Write three contracts and three questions about each, one of them impossible; `gold` also writes gold.jsonl."""
     (folder / "corpus").mkdir(parents=True)
     found, lines = [], []
     for number, (stem, (party, law)) in enumerate(PARTIES.items()):
@@ -66,12 +66,12 @@ def _gold(id: int, context: int | None, name: str, spans: list[list[int]], claus
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSONL file."""
+    """Return the objects of a JSONL file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 def timeless(value: Any) -> Any:
-    """A result without what the clock decides."""
+    """Return a result without its times."""
     if isinstance(value, dict):
         clock = ("seconds", "latency", "pages_per_second", "started")
         return {key: timeless(held) for key, held in value.items() if key not in clock}
@@ -79,7 +79,7 @@ def timeless(value: Any) -> Any:
 
 
 def contents(folder: Path) -> dict[str, Any]:
-    """Every JSON file of a run but the journal, without times."""
+    """Return every JSON file of a run except the journal, without times."""
     found: dict[str, Any] = {}
     for path in sorted(folder.rglob("*.json*")):
         name = str(path.relative_to(folder))

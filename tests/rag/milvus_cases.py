@@ -1,4 +1,4 @@
-"""What the tests of Milvus share: a corpus, a pipeline on it, and programs that are killed while they write."""
+"""Shared by the tests of Milvus: a corpus, a pipeline on it, and programs that are killed while they write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def opened(folder: Path, argument: str | None = None, *, name: str = "chunk", di
 
 
 def collections(server: str) -> list[str]:
-    """Return what a server holds."""
+    """Return the names of a server's collections."""
     from pymilvus import MilvusClient
 
     client = MilvusClient(server, token=os.environ.get("MILVUS_TOKEN", ""))
@@ -71,7 +71,7 @@ store.save()
 
 
 def run_until(row: int, folder: Path, argument: str) -> None:
-    """Kill a writer when it has written a row and is about to write more."""
+    """Kill a writer after its first row, before it writes more."""
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, folder, argument], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as writer:

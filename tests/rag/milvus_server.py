@@ -1,7 +1,8 @@
-"""A standalone Milvus as a process of its own, which can be killed and started again with the data it had.
+"""A standalone Milvus server in a separate process, which can be killed and restarted with its data.
 
-The server is in the PyPI wheel `milvus` 2.3.5 (the extra `test`), which there is for x86-64 only. It starts in about
-eleven seconds and needs 450 MB of disk. Its ports are free ones, but for 2380 of the etcd inside it: one at a time.
+The server is in the PyPI wheel `milvus` 2.3.5 (the extra `test`), which exists for x86-64 only. It starts in about
+eleven seconds and needs 450 MB of disk. Its ports are free ones, except for 2380 of its etcd: only one server can run
+at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SECONDS = 180.0
 
 
 class MilvusProcess:
-    """A server on loopback that asks for a token."""
+    """A server on loopback that requires a token."""
 
     def __init__(self, folder: Path) -> None:
         if find_spec("milvus") is None:
@@ -47,12 +48,12 @@ class MilvusProcess:
         self._await()
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the server, as a power failure would."""
         self._process.kill()
         self._process.wait()
 
     def start(self) -> None:
-        """Start it again on the same port, with the data that it had."""
+        """Start the server again on the same port, with the same data."""
         program = self._folder / "bin" / "milvus"
         told = {"DEPLOY_MODE": "STANDALONE", "METRICS_PORT": self._health.split(":")[2].split("/")[0]}
         told |= {"MILVUS_RUN_DIR": str(self._folder / "run"), "LD_LIBRARY_PATH": str(program.parent)}

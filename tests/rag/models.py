@@ -1,4 +1,4 @@
-"""Models that are opened once for all tests of a process: a session in full precision takes 90 MB and a while."""
+"""Models that are opened once for all tests of a process: a session in full precision takes 90 MB and some time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def opened(plugin: ModuleType, variant: str) -> Any:
 
 
 def link_models(cache: Path) -> Path:
-    """Put the models that were built on this machine into a cache of a test's own: to build one takes five seconds."""
+    """Link the models of this machine into a test's own cache, since building one takes five seconds."""
     _BUILT.mkdir(parents=True, exist_ok=True)
     cache.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):  # another process that runs the tests was first
@@ -35,7 +35,7 @@ def link_models(cache: Path) -> Path:
 
 
 def copy_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let a folder be the cache of models, with the small graph in it; return the graph's path there."""
+    """Make a folder the cache of models, with the small graph in it; return the graph's path there."""
     opened(minilm, "int8")
     there = minilm.graph_path("int8")
     monkeypatch.setenv("EXHIBIT_CACHE", str(folder))

@@ -1,4 +1,4 @@
-"""MiniLM in numpy, written from its description: what the graphs are held against."""
+"""MiniLM in numpy, written from its description; the graphs are compared with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline answers from the clause in force on the day, says what changed it, and names values that disagree."""
+"""The pipeline answers from the clause in force on the day, names the amendment, and names values that disagree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answerers: citations that were checked, one stronger retry, refusals, and never an error as an answer."""
+"""Answerers: checked citations, one retry with a stronger prompt, refusals, and errors that are never answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def context_of(*texts: str, document: str = "lease.pdf") -> AnswerContext:
 
 
 class Script:
-    """A language model that says what it is told to, and keeps what it was asked."""
+    """A language model with scripted replies, which records its prompts."""
 
     name = "script"
 
@@ -312,7 +312,7 @@ def test_answerers_are_found_by_the_names_of_their_files():
 @pytest.mark.data
 @pytest.mark.slow
 def test_refusals_on_real_contracts_are_mostly_right(data: Path, convert: Callable[..., Path]):
-    """Gold among five passages at random, or six at random where there is none: refusals right in at least 75%."""
+    """With gold among five random passages, or six random ones without gold, at least 75% of the refusals are right."""
     bundle = convert("cuad", "--source", data / "cuad", "--max-documents", "25")
     golds = defaultdict(list)
     for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""The context: numbered, in raw words, within its budget, and quoted so that no document can speak for us."""
+"""The context: numbered, with unchanged text, within its budget, and quoted so that no document can forge a source."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_more_text_never_takes_fewer_tokens(left, right):
 
 @pytest.fixture
 def fake_tiktoken(monkeypatch, tmp_path):
-    """A tiktoken that counts characters and would be caught downloading."""
+    """A tiktoken that counts characters, and fails the test if it downloads."""
 
     class Encoding:
         def encode(self, text: str, *, disallowed_special: tuple[str, ...]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Cuts of a text by hand: at which separator, of a run of them at which, and where an overlap begins."""
+"""Cuts of a text, computed by hand: the separator, its position in a run, and the start of an overlap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def cut(text: str, size: int, *separators: str, keep: str = "start") -> str:
-    """The chunks with a bar between them."""
+    """Return the chunks joined by bars."""
     cuts = find_cuts(text, [Span(0, len(text))], size=size, separators=separators, keep=keep)  # type: ignore[arg-type]
     return "|".join(text[start:end] for start, end in tile(0, cuts))
 

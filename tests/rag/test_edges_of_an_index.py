@@ -1,4 +1,4 @@
-"""An index at its edges: what is changed and not saved, rows of others, tables by hand, and what it says of itself."""
+"""Edge cases of an index: unsaved changes, foreign rows, tables computed by hand, and its error messages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def chunks(*rows: tuple[int, int, int, int]) -> np.ndarray:
 
 @pytest.fixture
 def bare(tmp_path) -> Index:
-    """An index with nothing in it."""
+    """An empty index."""
     return Index(tmp_path / "bare", Config(layers="all"), embedder="größe", dimensions=4)
 
 
@@ -112,7 +112,7 @@ def test_an_index_that_could_not_be_saved_is_none(folder, monkeypatch):
     monkeypatch.setattr(FaissStore, "save", full)
     with pytest.raises(OSError, match="no space"), index.changing():
         index.remove("birch.txt")
-    with pytest.raises(BundleError, match="no index there"):
+    with pytest.raises(BundleError, match="no index here"):
         open_index(folder)
 
 
@@ -120,7 +120,7 @@ def test_an_index_that_could_not_be_saved_is_none(folder, monkeypatch):
 
 
 class Fenced(FaissStore):
-    """A store that keeps what it is told of the greatest key."""
+    """A store that records the greatest key of `fence`."""
 
     last: int | None = None
 
@@ -170,7 +170,7 @@ def test_what_it_says_of_itself_is_for_people_too(bare, tmp_path):
     assert json.loads(text)["counts"] == {
         "documents": 1, "chunks": 2, "document vectors": 0, "section vectors": 0, "chunk vectors": 2
     }  # fmt: skip
-    with pytest.raises(BundleError, match="made without words; build the index again with --lexicon true"):
+    with pytest.raises(BundleError, match="built without words; build the index again with --lexicon true"):
         Index(tmp_path / "w", Config(lexicon=False, routing=False), embedder="x", dimensions=4).lexicon  # noqa: B018
 
 
@@ -204,7 +204,7 @@ def test_an_index_whose_vectors_are_not_as_many_as_it_says_is_refused(folder):
     have = manifest["counts"]["section vectors"]
     manifest["counts"]["section vectors"] += 1
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(BundleError, match=rf"{have} section vectors, the manifest says {have + 1}; build the index"):
+    with pytest.raises(BundleError, match=rf"{have} section vectors, but {have + 1} in the manifest; build the index"):
         open_index(folder)
     manifest["counts"]["section vectors"] = have
     manifest["config"]["gone since"] = 1

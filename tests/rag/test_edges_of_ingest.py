@@ -1,4 +1,4 @@
-"""Documents on their way into an index, and a pipeline at its edges: batches, pages, scans, what is set aside."""
+"""Edge cases of ingestion and of the pipeline: batches, pages, scans, and documents that are set aside."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["memory"]
 
 
 class Batches(Hashing):
-    """An embedder that keeps how many passages it is given at once, and which."""
+    """An embedder that records the size and the texts of its batches."""
 
     def __init__(self, many: int | None = None) -> None:
         super().__init__(32)
@@ -120,7 +120,7 @@ def test_a_store_that_is_away_ends_the_ingest(tmp_path, monkeypatch):
 def test_of_files_that_cannot_be_used_three_are_named_and_the_reason_fits(tmp_path):
     corpus = written(tmp_path / "c", a=" ", b="\n", c="\t", d=" ")
     Image.new("RGB", (30, 20), "white").save(corpus / "0.pdf")
-    with pytest.raises(BundleError, match="nothing to index: ") as caught:
+    with pytest.raises(BundleError, match="no document could be indexed: ") as caught:
         made(tmp_path).index(corpus, tmp_path / "index")
     told = str(caught.value)
     assert "only pictures; --ocr true can read it" in told and told.count("no words in it") == 2
@@ -190,7 +190,7 @@ def test_a_page_of_a_prepared_document_is_the_one_its_first_word_is_on(tmp_path,
 
 def test_a_name_that_is_no_text_is_refused(tmp_path):
     path = tmp_path / "a\udcff.txt"
-    with pytest.raises(DocumentError, match="its name is not UTF-8, so nothing could cite it; rename it"):
+    with pytest.raises(DocumentError, match="its name is not UTF-8, so that no answer could cite it; rename the file"):
         ingest.Preparation(Config())(path)
 
 
@@ -248,7 +248,7 @@ WORDS = "The tenant shall keep the premises in repair."
 
 @pytest.fixture
 def ocr(monkeypatch, tmp_path) -> list[str]:
-    """An engine that reads the same words on every picture, or those that a test puts here."""
+    """An OCR engine that reads the same words on every picture, or those that a test sets."""
     words = [WORDS]
     lines = [lambda word: TextLine(10, 10, 90, 30, word, 0.8)]
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "deep" / "cache"))
@@ -391,7 +391,7 @@ def test_an_index_that_became_whole_while_it_was_opened_is_opened(tmp_path, monk
     (folder / "manifest.json").unlink()
     with pytest.raises(BundleError, match="not an index of this version"):
         open_for_questions(folder)
-    with pytest.raises(BundleError, match="no index there"):
+    with pytest.raises(BundleError, match="no index here"):
         made(tmp_path).open(folder)
 
     def finish(path):

@@ -1,4 +1,4 @@
-"""Parts of a pipeline at their edges: addresses of stores, kinds of indexes, settings, quotations and places."""
+"""Edge cases of a pipeline's parts: addresses of stores, index types, settings, quotations and places."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_default_is_as_it_is_told(golden):
 
 
 def test_settings_are_told_apart_by_when_they_decide():
-    with pytest.raises(ToolkitError, match="chunk_size: decided when the index was built"):
+    with pytest.raises(ToolkitError, match="chunk_size: set when the index was built"):
         Config().with_search(chunk_size=400)
     with pytest.raises(ToolkitError, match="no preset 'ruoted'; did you mean routed\\? there are "):
         Config.preset("ruoted")
@@ -62,13 +62,15 @@ def test_settings_are_told_apart_by_when_they_decide():
 
 def test_an_index_does_not_decide_where_questions_are_sent(tmp_path):
     remote = Config.parse({"embedder": "openai:m"})
-    with pytest.raises(ToolkitError, match="x: made with embedder = 'openai:m', .* add --embedder openai:m$"):
+    with pytest.raises(
+        ToolkitError, match="x: the index was built with embedder = 'openai:m', .* add --embedder openai:m$"
+    ):
         remote.with_own({}, where="x")
     assert remote.with_own({"embedder": "openai:m"}, where="x").embedder == "openai:m"
     with pytest.raises(ToolkitError, match="add --llm openai:m, or --llm none"):
         Config.parse({"llm": "openai:m"}).with_own({}, where="x")
     (tmp_path / "p.toml").write_text('store = "milvus:http://far:1"\n', encoding="utf-8")
-    with pytest.raises(ToolkitError, match="a server is for you to name"):
+    with pytest.raises(ToolkitError, match="names a server, and only you can allow that"):
         Config.preset(str(tmp_path / "p.toml"))
     assert Config.preset(str(tmp_path / "p.toml"), store="milvus:http://far:1").store == "milvus:http://far:1"
 
@@ -356,7 +358,7 @@ def test_a_setting_is_refused_beyond_its_bounds(name, sound, wrong):
 def test_layers_are_searched_where_they_are_there():
     for name in ("layer_documents", "layer_sections", "weight_summary", "weight_gist"):
         assert Config.parse({name: 1, "layers": "all"}).single(name) == 1
-        with pytest.raises(ToolkitError, match="a search of layers needs an index that has them"):
+        with pytest.raises(ToolkitError, match="layer_documents and layer_sections need an index with all layers"):
             Config.parse({name: 1})
     with pytest.raises(ToolkitError, match="routing needs an index with a lexicon"):
         Config.parse({"lexicon": False, "routing": False, "method": "bm25"})

@@ -1,4 +1,4 @@
-"""Passages by hand: sentences of fifty characters, chunks of a few of them, and what is formed of those."""
+"""Passages computed by hand, from sentences of fifty characters and chunks of a few sentences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXT = "".join(letter * 48 + ". " for letter in LETTERS)  # letter n stands from
 
 
 def extents(*chunks: tuple[int, int], scores: dict[int, float] | None = None, **options) -> Extents:
-    """Chunks by their first and last letter, in one document unless they begin it anew."""
+    """Return extents over chunks, given by their first and last letter, in one document unless a new one begins."""
     rows, number = [], 0
     for row, (first, last) in enumerate(chunks):
         number += bool(row and first == 0)
@@ -39,7 +39,7 @@ def extents(*chunks: tuple[int, int], scores: dict[int, float] | None = None, **
 
 
 def formed(made: Extents, *ranked: tuple[int, float], depth: int = 9, likes: str = "") -> list[str]:
-    """Each passage as the letters it holds, after the row it was grown from."""
+    """Return each passage as its letters, after the row that it was formed around."""
     found = made.form(ranked, depth=depth, weigh=lambda text: sum(letter in text for letter in likes))
     return [f"{row}:{''.join(letter for letter in LETTERS if letter in TEXT[slice(*span)])}" for row, span, _ in found]
 
@@ -136,7 +136,7 @@ def test_passages_fit_a_budget_and_the_first_always_does():
 
 
 class Store:
-    """A store that returns the keys it is asked within, best last, and one that is not there."""
+    """A store that returns the keys of `within`, best last, and one unknown key."""
 
     def search(self, vectors, k, *, within):
         keys = np.array([[*sorted(within, reverse=True), -1]])

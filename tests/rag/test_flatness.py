@@ -1,4 +1,4 @@
-"""Memory while an index is written: the same however many chunks there are, as far as it can be on disk."""
+"""Memory while an index is written: it does not depend on the number of chunks, except for their keys."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ MOST_A_DOCUMENT = 280
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    """Have what is held at once small against what there is, as it is in a large index."""
+    """Make the limits of memory small compared with the data, as they are in a large index."""
     monkeypatch.setattr(postings, "_PENDING", 1 << 8)
     monkeypatch.setattr(postings, "_SEPARATE", 8)
     monkeypatch.setattr(bm25, "_TOGETHER", 8)
 
 
 def peak(work: Callable[[], object]) -> int:
-    """Return the bytes that some work takes beyond what was held before it."""
+    """Return the bytes that a function allocates at its peak."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -52,7 +52,7 @@ def peak(work: Callable[[], object]) -> int:
 
 
 def words_of(folder: Path, chunks: int) -> Words:
-    """Return words that wait to be saved: one of ten thousand in each chunk."""
+    """Return words that are not saved yet: one of ten thousand in each chunk."""
     words = Words(Database(folder / f"{chunks}.sqlite"))
     for start in range(0, chunks, 500):
         rows = np.arange(start, start + 500)
@@ -95,7 +95,7 @@ between Alder Holdings Ltd and Bramble Estates LLP.
 
 
 class Copies:
-    """An engine that prepares one document, gives copies of it under other names, and tells when all were taken."""
+    """An engine that prepares one document, yields copies under other names, and reports when all are consumed."""
 
     def __init__(self, read: Callable[[], object]) -> None:
         self.read = read
@@ -111,11 +111,11 @@ class Copies:
 
 
 class EnoughError(Exception):
-    """The documents were read: the vectors need not be made."""
+    """Raised when all documents were read, since the vectors are not needed."""
 
 
 class Embedder(hashing.Hashing):
-    """One that tells when it is asked."""
+    """An embedder that reports its first call."""
 
     def __init__(self, asked: Callable[[], object]) -> None:
         super().__init__(8)
@@ -133,7 +133,7 @@ def nothing() -> None:
 def ingest_copies(
     folder: Path, count: int, *, read: Callable[[], object] = nothing, asked: Callable[[], object] = nothing
 ) -> None:
-    """Ingest so many copies of a lease."""
+    """Ingest this number of copies of a lease."""
     folder.mkdir()
     lease = folder / "lease.txt"
     lease.write_text(LEASE, encoding="utf-8")
@@ -148,7 +148,7 @@ def ingest_copies(
 
 
 def held_when_read(folder: Path, count: int) -> int:
-    """Return the bytes that an ingest holds when all documents have been read."""
+    """Return the bytes that an ingestion holds when all documents have been read."""
     held: list[int] = []
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""Hidden words of a PDF are in no chunk, unless the setting asks for them; a scan's text layer is indexed."""
+"""Hidden words of a PDF are in no chunk, unless a setting includes them; a scan's text layer is indexed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking into an index from the command line."""
+"""The command that inspects an index."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_export_is_what_the_cpr_converter_reads(index, tmp_path, capsys):
 
 def test_no_index_is_a_clear_error(tmp_path, capsys):
     assert main([str(tmp_path), "list"]) == 1
-    assert "no index there" in capsys.readouterr().err
+    assert "no index here" in capsys.readouterr().err
 
 
 def test_a_table_shows_the_beginning_of_what_is_long(index, capsys):

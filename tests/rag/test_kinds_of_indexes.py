@@ -1,4 +1,4 @@
-"""Kinds of indexes as FAISS has them: what they are built with, when they are built anew, rows that wait on disk."""
+"""FAISS's index types: their parameters, when they are rebuilt, and rows in a raw file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that are searched from the top, baselines by words alone, and a model of its own for summaries."""
+"""Layers that are searched from the top, baselines by words alone, and a separate model for summaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models of our own: what is merged is what was trained, and what comes with the package is small and sealed."""
+"""The project's own models: the merged weights are the trained ones, and the packaged files are small and checked."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_its_vectors_are_kept_apart_from_all_others():
 
 
 def graph_of(weights, *, precision, samples):
-    """Return a graph that takes no time to build, of the weights that it is given."""
+    """Return a graph that takes no time to build, with the given weights."""
     assert precision == "int8" and len(samples) > 4
     content = b"".join(hashlib.sha256(weights[name].tobytes()).digest() for name in sorted(weights))
     return SimpleNamespace(SerializeToString=lambda: content)
 
 
 class Session:
-    """One that runs such a graph."""
+    """A session that runs such a graph."""
 
     def run(self, _, given):
         return [np.ones((len(given["ids"]), 384), np.float32)]

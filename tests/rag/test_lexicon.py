@@ -1,4 +1,4 @@
-"""The tables of words entry by entry: what is kept in how many bytes, cut where, merged, forgotten and found."""
+"""The lexicon's tables, entry by entry: bytes of an entry, blocks, merging, removal and lookup."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_database_of_other_tables_or_of_nonsense_is_refused(tmp_path):
     path.unlink()
     with closing(sqlite3.connect(path)) as strange:
         strange.execute("CREATE VIEW postings AS SELECT 1 AS place, 2 AS terms, 3 AS owners, 4 AS counts")
-    with pytest.raises(BundleError, match="other tables than an index has"):
+    with pytest.raises(BundleError, match="its tables are not those of an index"):
         postings(database=Database(path)).find("oak")
 
 
@@ -171,7 +171,7 @@ def test_empty_chunks_and_chunks_that_went_leave_the_others_as_they_were():
         [1, 0], [0, 0], [0, 0], [1, 1], [0, 1],
     ]  # fmt: skip
     words.add([2], ["again"])
-    with pytest.raises(BundleError, match="keys that do not grow"):
+    with pytest.raises(BundleError, match="its keys do not increase"):
         words.search(["oak"], 1)
 
 

@@ -1,4 +1,4 @@
-"""How likely each document is meant, worked out by hand: every kind of evidence, in natural logarithms."""
+"""The probability that each document is meant, computed by hand in natural logarithms, for every kind of evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS = "the parties agree that the rent is due. "
 
 
 def documents(*told: tuple[str, str, tuple[str, ...], str, str]) -> DocumentNames:
-    """Documents by file, title, parties, kind and text; filled up to eight with others."""
+    """Return documents by file, title, parties, kind and text, with others up to eight."""
     made = DocumentNames()
     for number, (filename, title, parties, kind, text) in enumerate(told):
         made.add(number, filename=filename, profile=Profile(title, kind, parties), text=text)
@@ -25,7 +25,7 @@ def documents(*told: tuple[str, str, tuple[str, ...], str, str]) -> DocumentName
 
 
 def rarity(holders: float) -> float:
-    """Of eight documents."""
+    """Return the rarity of a word among eight documents."""
     return max(0.0, log(9 / (holders + 0.5)))
 
 

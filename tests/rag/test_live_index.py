@@ -1,4 +1,4 @@
-"""An index that is asked while it is being built: before its first vector, halfway, killed, and whole."""
+"""An index that is searched while it is built: before its first vector, halfway, after a kill, and complete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAWS = {"alder": "Norway", "birch": "Ohio", "cedar": "Chile", "dogwood": "Kenya"
 
 
 class Telling(Hashing):
-    """An embedder that lets somebody ask before each batch."""
+    """An embedder that calls a function before each batch."""
 
     def __init__(self, ask):
         super().__init__(256)
@@ -60,7 +60,7 @@ def corpus(tmp_path, monkeypatch):
 
 
 def build(corpus, out, ask=lambda: None, **settings):
-    """Build an index of which somebody asks before each batch of vectors."""
+    """Build an index, with a function that is called before each batch of vectors."""
     config = Config.preset(settings.pop("preset", "routed"), embedder="hashing", chunk_size=80, **settings)
     pipeline = Pipeline(config, cache=out.with_name(f"cache of {out.name}"), jobs=1, embedder=Telling(ask))
     pipeline.index(corpus, out)
@@ -68,7 +68,7 @@ def build(corpus, out, ask=lambda: None, **settings):
 
 
 def notes(told):
-    """Return the lines that a user is to read; how far the builder is may stand beside them."""
+    """Return the lines for the user, without the lines of progress."""
     return [line for line in told.splitlines() if line.startswith("note: ")]
 
 
@@ -91,7 +91,7 @@ def test_it_is_asked_before_the_first_vector_halfway_and_when_it_is_whole(corpus
     assert list(told) == list(range(0, total, 4)) and total > 8
     for have, (best, [note], _) in told.items():
         assert "law of Ohio" in best  # by its words alone at first
-        assert f"still being built, or stopped: {have} of {total} chunks have vectors" in note
+        assert f"its build was stopped): {have} of {total} chunks have vectors" in note
     assert main(["search", str(out), QUESTION]) == 0
     assert not notes(capsys.readouterr().err) and unfinished_folder(out) is None and not (out / RECORD).exists()
 
@@ -205,7 +205,7 @@ def test_an_old_index_is_asked_until_the_new_one_is_whole_and_others_see_no_unfi
     out = tmp_path / "index"
 
     def ask():
-        with pytest.raises(BundleError, match="no index there"):
+        with pytest.raises(BundleError, match="no index here"):
             open_index(out)  # an evaluation, say, must not run on half of one
 
     build(corpus, out, ask)
@@ -222,7 +222,7 @@ def test_an_old_index_is_asked_until_the_new_one_is_whole_and_others_see_no_unfi
 
 def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, capsys):
     assert main(["search", str(tmp_path / "nowhere"), "x"]) == 1
-    assert "no index there" in capsys.readouterr().err
+    assert "no index here" in capsys.readouterr().err
     out, told = tmp_path / "index", []
 
     def ask():

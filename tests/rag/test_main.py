@@ -1,4 +1,4 @@
-"""The pipeline's own commands, and the example in its documentation."""
+"""The pipeline's commands, and the example in its documentation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory, samples):
-    """An index that is only read."""
+    """An index that the tests only read."""
     folder = tmp_path_factory.mktemp("main")
     source = samples / "cuad" / "CUAD_v1" / "full_contract_txt"
     flags = [
@@ -120,7 +120,7 @@ def test_what_the_index_decides_cannot_be_changed_by_a_search(index, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["search", index, "x", "--splitter", "naive"])
     assert ended.value.code == 2 and "--splitter" in capsys.readouterr().err
-    with pytest.raises(ToolkitError, match="splitter: decided when the index was built"):
+    with pytest.raises(ToolkitError, match="splitter: set when the index was built"):
         Config().with_search(splitter="naive")
 
 

@@ -1,4 +1,4 @@
-"""A real Milvus server: it finds what FAISS finds, and nothing is lost or doubled when either side is killed."""
+"""A real Milvus server finds the same as FAISS, and no row is lost or doubled when either side is killed."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def process(tmp_path_factory) -> Iterator[MilvusProcess]:
 
 @pytest.fixture
 def server(process, monkeypatch) -> str:
-    """The server's address; the token for it is in the environment, as a user has it there."""
+    """The server's address; its token is in the environment, as for a user."""
     monkeypatch.setenv("MILVUS_URI", process.uri)
     monkeypatch.setenv("MILVUS_TOKEN", ROOT_TOKEN)
     return process.uri
 
 
 def ran(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run a program in a process of its own."""
+    """Run a program in a separate process."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
@@ -137,7 +137,7 @@ def test_a_server_needs_no_milvus_lite(tmp_path, server):
     )
     done = ran(code, tmp_path, server)
     assert done.stdout.splitlines()[0] == "[[7]]", done.stderr
-    assert "milvus-lite is not installed" in done.stdout and "a server" in done.stdout
+    assert "need milvus-lite, which is not installed" in done.stdout and "a server" in done.stdout
 
 
 def test_an_index_is_asked_while_its_vectors_go_to_the_server(tmp_path, corpus, server, monkeypatch):
@@ -201,7 +201,7 @@ def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server):
 
 
 def check_whole(store) -> None:
-    """Write what the writer writes; everything is there then, once."""
+    """Run the writer to its end, and check that every row exists once."""
     vectors = mixture(6000, 32, 1)
     store.add(range(6000), vectors)
     store.save()
@@ -258,7 +258,7 @@ def test_a_server_that_is_gone_is_told_and_the_next_run_goes_on(tmp_path, corpus
     expected = [(hit.chunk, round(hit.score, 5)) for hit in made.search(asked)[0].ranked]
     process.kill()
     monkeypatch.setitem(connection, "PATIENCE", 0.0)
-    with pytest.raises(ServiceError, match="run it again: what is stored already is not stored twice"):
+    with pytest.raises(ServiceError, match="run the command again: rows that are already stored"):
         made.search(asked)
     (corpus / "cedar.txt").write_text(CONTRACT.format(party="Cedar SA", law="Chile"), encoding="utf-8")
     with pytest.raises(ServiceError):
@@ -297,7 +297,7 @@ def test_of_two_writers_to_one_index_the_second_is_refused(tmp_path, corpus, ser
     first.add(corpus / "cedar.txt")
     ranked = second.search(["notice to be given by Cedar"])[0].ranked
     assert {hit.chunk.document for hit in ranked} == {"alder.txt", "birch.txt"}, "what it opened is what it searches"
-    with pytest.raises(BundleError, match="changed by another process since it was opened; open it again"):
+    with pytest.raises(BundleError, match="another process has changed it since it was opened; open it again"):
         second.add(corpus / "elm.txt")
     index = open_index(tmp_path / "index")
     assert index.store("chunk").keys().tolist() == index.keys("chunk").tolist() and "cedar.txt" in index

@@ -1,4 +1,4 @@
-"""Names word by word, and questions in many wordings taken apart, each part by hand."""
+"""Names word by word, and questions in many wordings, parsed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OCR in the pipeline: what was read stays in the cache, with the words in a PDF of its own."""
+"""OCR in the pipeline: its result stays in the cache, as a PDF with the recognised words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOW = Ocr("tesseract", "en")
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[int, int]]:
-    """The sizes of the pictures that an engine was given, which finds the same words on each."""
+    """The sizes of the pictures that an engine got; it finds the same words on each."""
     sizes: list[tuple[int, int]] = []
 
     def read(picture):

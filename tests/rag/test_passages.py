@@ -1,4 +1,4 @@
-"""Passages: what answers comes first, spans keep to the limit and apart, and each kind of evidence can decide."""
+"""Passages: the best answer is first, spans keep the limit without overlap, and each kind of evidence can decide."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LAWS = "Which law governs?"
 
 
 def library(*texts: str, size: int = 200, overlap: int = 0) -> Library:
-    """Return a library of texts that are split like an index's, with vectors by the hashing EMBEDDER."""
+    """Return a library of texts that are split like those of an index, with vectors of the hashing EMBEDDER."""
     store, words, paths = FaissStore(NOWHERE, EMBEDDER.dimensions), Words(), Words()
     rows = []
     for number, text in enumerate(texts):
@@ -66,7 +66,7 @@ def read(shelf: Library, found) -> list[str]:
 
 
 class Likes:
-    """A reranker that likes a word."""
+    """A reranker that scores by one word."""
 
     name = "likes"
 
@@ -253,7 +253,7 @@ def test_standard_scores_are_by_group_and_flat_groups_are_nothing():
 
 
 def hall_of_mirrors(count: int = 40) -> Library:
-    """Return a document: the later a chunk, the farther from the question (1, 0, 0); the last is like the first."""
+    """Return a document whose later chunks are farther from the question (1, 0, 0); the last is like the first."""
     text = "".join(f"The clause of number {number:3} is a sentence of its own. " for number in range(count))
     size = len(text) // count
     table = np.array([[n, 0, n * size, (n + 1) * size, 1, n] for n in range(count)], np.int64)
@@ -307,7 +307,7 @@ def test_a_store_that_finds_less_than_all_still_ranks():
 
 
 def formed(*pieces: str, weights: dict[str, float]) -> list[str]:
-    """Return the passages of one chunk whose sentences weigh so much."""
+    """Return the passages of one chunk, given the weights of its sentences."""
     text = " ".join(pieces)
     extents = Extents(np.array([[0, 0, 0, len(text), 1, 0]]), lambda _: text, {0: 1.0})
     weigh = lambda said: max(value for word, value in weights.items() if word in said)  # noqa: E731

@@ -1,4 +1,4 @@
-"""The whole pipeline on our own samples: indexed, searched, answered, changed, damaged, stopped and gone on with."""
+"""The whole pipeline on the samples: indexed, searched, answered, changed, damaged, stopped and continued."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Counting(Hashing):
-    """An embedder that counts what it is asked."""
+    """An embedder that counts its texts."""
 
     def __init__(self) -> None:
         super().__init__(64)
@@ -220,7 +220,7 @@ def test_of_two_that_change_one_index_the_second_is_refused(tmp_path, corpus, ma
     second.open(tmp_path / "index")
     first.remove("alder.txt")
     for change in (lambda: second.remove("birch.txt"), lambda: second.add(corpus / "alder.txt")):
-        with pytest.raises(BundleError, match="changed by another process since it was opened; open it again"):
+        with pytest.raises(BundleError, match="another process has changed it since it was opened; open it again"):
             change()
     with (
         lock_folder(tmp_path / "index", busy="busy"),
@@ -240,11 +240,11 @@ def test_a_damaged_index_is_refused_with_what_to_do(ready, make, tmp_path, name)
 
 
 def test_an_index_made_otherwise_is_refused(ready, make, tmp_path):
-    with pytest.raises(BundleError, match=r"made with other settings \(chunk_size\); build it again"):
+    with pytest.raises(BundleError, match=r"built with other settings \(chunk_size\); build the index again"):
         make("sac-multilayer", chunk_size=300).open(tmp_path / "index")
-    with pytest.raises(BundleError, match="embedded by hashing-256, not hashing-64"):
+    with pytest.raises(BundleError, match="vectors of the embedder hashing-256, not of hashing-64"):
         make("sac-multilayer", chunk_size=120, embedder=Hashing(64)).open(tmp_path / "index")
-    with pytest.raises(BundleError, match="no index there"):
+    with pytest.raises(BundleError, match="no index here"):
         make().open(tmp_path / "nowhere")
     # settings that only matter when a question comes do not matter here
     make("sac-multilayer", chunk_size=120, k=3, threshold=None).open(tmp_path / "index")
@@ -259,12 +259,12 @@ def test_an_index_is_not_overwritten_without_force(ready, make, corpus, tmp_path
 def test_odd_corpora(make, tmp_path):
     pipeline = make()
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BundleError, match="no file in it"):
+    with pytest.raises(BundleError, match="the folder has no files"):
         pipeline.index(tmp_path / "empty", tmp_path / "i1")
     with pytest.raises(BundleError, match="no such file or folder"):
         pipeline.index(tmp_path / "nowhere", tmp_path / "i2")
     (tmp_path / "blank.txt").write_text("   \n")
-    with pytest.raises(BundleError, match="nothing to index: .*no words in it"):
+    with pytest.raises(BundleError, match="no document could be indexed: .*no words in it"):
         pipeline.index(tmp_path / "blank.txt", tmp_path / "i3")
     (tmp_path / "one.txt").write_text("The only clause.")
     report = pipeline.index([tmp_path / "blank.txt", tmp_path / "one.txt"], tmp_path / "i4")
@@ -291,7 +291,7 @@ def test_a_large_text_and_many_small_ones(make, tmp_path):
 
 
 class Stopping(Counting):
-    """An embedder whose process is stopped after a while."""
+    """An embedder whose process is stopped after some texts."""
 
     def __init__(self, after: int) -> None:
         super().__init__()
@@ -341,7 +341,7 @@ def test_a_text_of_fifty_megabytes(make, tmp_path):
 
 
 class Broken(Hashing):
-    """An embedder that gives what is no number."""
+    """An embedder that returns vectors of NaN."""
 
     def embed(self, texts, *, role):
         return np.full((len(texts), self.dimensions), np.nan, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""A question is taken apart into what names a document and what asks, in any wording, and nothing is lost."""
+"""A question is parsed into the words that name a document and the words that ask, and no word is lost."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_a_sentence_that_only_says_which_document_is_no_part_of_what_is_asked(qu
 
 
 def kenway(text: str) -> bool:
-    """A collection that has one document, and it is Kenway's."""
+    """A collection with one document, Kenway's."""
     return "kenway" in text.lower()
 
 

@@ -1,4 +1,4 @@
-"""From scores to passages, each step by hand: order, ties, pools, groups, second looks, and who is asked how deep."""
+"""From scores to passages, each step by hand: order, ties, candidates, groups, rerankers, and depth."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def test_nothing_and_rows_that_do_not_fit():
     assert scores.tolist() == [[-np.inf] * 3] * 2 and keys.tolist() == [[-1] * 3] * 2
     vectors = np.ones((2, 3), np.float32)
     assert check_rows("here", np.array([1, 2]), vectors, 3) == ""
-    assert check_rows("here", np.array([1]), vectors, 3) == "here: (2, 3) vectors for 1 keys of 3 numbers"
-    assert check_rows("here", np.array([1, 2]), vectors, 4).endswith("of 4 numbers")
+    assert check_rows("here", np.array([1]), vectors, 3) == "here: vectors of shape (2, 3), expected (1, 3)"
+    assert check_rows("here", np.array([1, 2]), vectors, 4).endswith("expected (2, 4)")
     vectors[1, 1] = np.nan
-    assert "a vector is not finite" in check_rows("here", np.array([1, 2]), vectors, 3)
+    assert "a vector contains NaN or infinity" in check_rows("here", np.array([1, 2]), vectors, 3)
 
 
 # ---------------------------------------------------------------- a second look
@@ -94,7 +94,7 @@ def test_scores_are_joined_in_standard_deviations():
 
 
 class Longest:
-    """A reranker that likes long texts."""
+    """A reranker that prefers long texts."""
 
     name = "longest"
 
@@ -292,7 +292,7 @@ def test_pieces_are_remembered_for_one_table_and_limit():
 
 
 class Scores:
-    """A store whose similarities are told by key; it finds them best first, as a store does."""
+    """A store with a given similarity for each key; it returns the best first."""
 
     def __init__(self, **scores: float) -> None:
         self.scores = {int(key[1:]): score for key, score in scores.items()}
@@ -322,7 +322,7 @@ def test_what_a_store_does_not_find_is_as_far_as_the_farthest():
 def shelf(
     texts: list[str], store, *, sections: list[int] | None = None, owners: list[int] | None = None, first: int = 10
 ) -> Library:
-    """A chunk a text, under keys from ten on, all in one document unless told otherwise."""
+    """Return a library with one chunk per text, with keys from ten, in one document unless told otherwise."""
     rows, words, start = [], Words(), 0
     owners = owners or [0] * len(texts)
     for at, text in enumerate(texts):
@@ -429,7 +429,7 @@ def test_a_text_weighs_the_words_that_were_asked_each_once(monkeypatch):
 
 
 def long(word: str) -> str:
-    """A sentence of sixty characters that begins with a word."""
+    """Return a sentence of sixty characters that begins with a word."""
     return f"{word} {'x' * (57 - len(word))}. "
 
 

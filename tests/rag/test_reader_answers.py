@@ -1,4 +1,4 @@
-"""Answers by the reader: exact words with their places, several passages as one, one decision, and no more reading."""
+"""Answers by the reader: exact words with their citations, joined passages, refusals, and an early stop."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def context_of(
 
 
 class Scripted:
-    """A reader that finds a word wherever it stands, and keeps what it was given."""
+    """A reader that finds a given word, and records its input."""
 
     def __init__(self, word: str, scores: Sequence[float]) -> None:
         self.word, self.scores, self.read_texts = word, list(scores), list[str]()
@@ -70,7 +70,7 @@ def test_the_words_that_are_read_are_the_answer_and_cite_their_source() -> None:
 
 
 class Short(Scripted):
-    """A reader that finds a short answer in its words as well, and is as sure of a yes as it is told."""
+    """A reader that also returns a short answer, with given log-odds of a yes."""
 
     def __init__(self, word: str, short: str, yes: float = 0.0) -> None:
         super().__init__(word, [0.8])
@@ -264,7 +264,7 @@ def test_two_documents_are_meant_only_where_two_are_named(question: str, read: i
 
 
 class Marks:
-    """A reader that marks the same number of characters at the beginning of each passage, with a score of its own."""
+    """A reader that marks the same number of characters at the start of each passage, with a given score."""
 
     def __init__(self, *scores: float, ends: Sequence[int] = (8,), sure: float = 0.5) -> None:
         self.scores, self.ends, self.sure, self.read_texts = list(scores), ends, sure, list[str]()

@@ -1,4 +1,4 @@
-"""Names of documents in questions, wording by wording: how far a name reaches, and what is asked beside it."""
+"""Names of documents in questions, wording by wording: the extent of a name, and the remaining question."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 from exhibit.evidence import Span
-from exhibit.rag.questions import find_references, understand, written_as_name
+from exhibit.rag.questions import find_references, is_written_as_name, understand
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_names_among_the_words_that_ask(question, names, kind, quoted):
 
 
 def test_a_word_is_written_as_a_name_unless_questions_begin_with_it():
-    assert written_as_name("the Oak") and written_as_name("oak's") and written_as_name("A&B")
-    assert not written_as_name("Which, What? The.") and not written_as_name("oak") and not written_as_name("")
+    assert is_written_as_name("the Oak") and is_written_as_name("oak's") and is_written_as_name("A&B")
+    assert not is_written_as_name("Which, What? The.") and not is_written_as_name("oak") and not is_written_as_name("")
 
 
 def test_only_the_sentence_that_a_name_stands_in_may_be_its_frame():

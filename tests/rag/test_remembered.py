@@ -1,4 +1,4 @@
-"""What retrieval remembers between questions is forgotten when the collection changes."""
+"""The caches of retrieval are cleared when the collection changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default recipe through the whole pipeline: documents by name, passages by evidence, stages to switch."""
+"""The default preset through the whole pipeline: documents by name, passages by evidence, and optional stages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUESTION = "Consider the Supply Agreement of {name} Ltd; which law governs it?"
 
 @pytest.fixture
 def corpus(tmp_path) -> Path:
-    """Four agreements that differ in a name and a law; one names nobody but in its file's name."""
+    """Four agreements that differ in a name and a law; one is named in its file name only."""
     folder = tmp_path / "corpus"
     folder.mkdir()
     for name, law in LAWS.items():
@@ -148,7 +148,7 @@ def test_an_index_without_words_or_with_damaged_ones_is_refused(make, corpus, tm
         Config.preset("rcts", routing=True)
     plain = Pipeline(Config.preset("rcts"), cache=tmp_path / "cache", jobs=1, embedder=Hashing(256))
     plain.index(corpus, tmp_path / "plain")
-    with pytest.raises(BundleError, match="made with other settings"):
+    with pytest.raises(BundleError, match="built with other settings"):
         pipeline.open(tmp_path / "plain")
 
 
@@ -253,3 +253,37 @@ def test_words_are_cited_by_the_section_they_stand_in_not_by_the_one_their_passa
                 assert hit.chunk.place(at) == (f"{number}. {name}", None)
     [answered] = pipeline.answer(["How much is the deposit?"])
     assert "1,800. [1]" in answered.answer.text and answered.answer.text.endswith("[1] lease.txt, 2. Deposit")
+
+
+LEASES = {
+    "harbour-reseller-agreement.txt": "RESELLER AGREEMENT\n\nHarbour Ltd appoints Quay Inc as its reseller.\n\n"
+    "1. Territory. Quay Inc sells in Norway.\n\n2. Payment. Invoices are paid within thirty days.\n",
+    "marble-supply.txt": "SUPPLY AGREEMENT\n\nStone Ltd supplies Tile Inc, the Reseller, with slabs.\n\n"
+    "1. Slabs. The Reseller stores marble slabs upright, in a heated hall.\n\n2. Payment. Cash on delivery.\n",
+    "office-lease.txt": "LEASE\n\nRoof Ltd lets an office to Desk Inc.\n\n1. Rent. Desk Inc pays £900 a month.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "document"),
+    [
+        ("How must the Reseller store marble slabs?", "marble-supply.txt"),  # a title of another document has the word
+        ("Under the Reseller Agreement of Harbour Ltd, when are invoices paid?", "harbour-reseller-agreement.txt"),
+        (
+            "Under the Reseller Agreement of Harbour Ltd, where are marble slabs stored?",
+            "harbour-reseller-agreement.txt",
+        ),
+    ],
+)
+def test_the_words_of_documents_help_to_choose_them_but_a_name_that_stands_apart_decides(tmp_path, question, document):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for name, text in LEASES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    pipeline = Pipeline(Config.preset("routed"), cache=tmp_path / "cache", jobs=1, embedder=Hashing(256))
+    pipeline.index(folder, tmp_path / "index")
+    [found] = pipeline.search([question])
+    assert found.ranked[0].chunk.document == document
+    shown = found.trace["documents"]["likeliest"]
+    assert next(iter(shown)) == document
+    assert any("words" in why for why in shown.values())

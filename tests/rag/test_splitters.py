@@ -1,4 +1,4 @@
-"""Chunks tile the text, keep to the size, and are those that splitting at every separator and joining would give."""
+"""Chunks tile the text, keep the size, and equal the result of splitting at every separator and joining."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLAUSE = (
 
 
 def by_the_book(text: str, size: int, separators: tuple[str, ...], keep: str) -> list[str]:
-    """Split at every occurrence of the first separator, join neighbours while they fit, go on with what is too long."""
+    """Split at every occurrence of the first separator, join neighbours while they fit, split longer pieces again."""
     if len(text) <= size:
         return [text] if text else []
     if not separators or not separators[0]:

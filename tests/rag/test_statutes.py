@@ -1,4 +1,4 @@
-"""Questions on laws: the version of the day that they name, the paragraph first, and nothing where there was none."""
+"""Questions about laws: the version of the named day, the paragraph first, and nothing before the law existed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws of a store: what is nearest is found, filtered or not; what was removed is not; and it is there tomorrow.
+"""The properties of a store: it finds the nearest rows, filtered or not; no removed ones; and the same after opening.
 
 Those of Milvus are in test_milvus.py, and are the same.
 """
@@ -48,7 +48,7 @@ def cloud() -> np.ndarray:
 
 @pytest.fixture(params=KINDS)
 def built(request, tmp_path, cloud) -> FaissStore:
-    """A store of each kind with 3,000 rows, saved, so that it is of its kind."""
+    """A saved store of each index type with 3,000 rows."""
     store = open(tmp_path, request.param, name="chunk", dimensions=32)
     store.add(range(3000), cloud)
     store.save()
@@ -110,9 +110,9 @@ def test_nothing_in_nothing_out(store):
 def test_what_is_no_vector_is_refused(store):
     broken = unit(2, 6)
     broken[1, 3] = np.nan
-    with pytest.raises(BundleError, match="not finite"):
+    with pytest.raises(BundleError, match="NaN or infinity"):
         store.add([1, 2], broken)
-    with pytest.raises(BundleError, match="vectors for 3 keys"):
+    with pytest.raises(BundleError, match=r"expected \(3, "):
         store.add([1, 2, 3], unit(2, 6))
     assert len(store) == 0
 
@@ -213,8 +213,8 @@ def test_a_single_query_is_shared_out_by_rows_and_finds_the_same(tmp_path, cloud
     monkeypatch.setattr(module.kinds, "_PART", 700)
     monkeypatch.setattr(module.kinds.os, "cpu_count", lambda: 8)
     threads = []
-    searched = module.kinds._selected
-    monkeypatch.setattr(module.kinds, "_selected", lambda *given: threads.append(1) or searched(*given))
+    searched = module.kinds._search_selected
+    monkeypatch.setattr(module.kinds, "_search_selected", lambda *given: threads.append(1) or searched(*given))
     singly = [store.search(query[None], 300)[1][0] for query in queries]
     assert len(threads) == 4 * len(queries)
     assert recall(np.array(singly), together) > 0.999  # rounding may swap two at the edge
@@ -254,7 +254,7 @@ def test_an_index_type_that_is_not_there_is_refused(tmp_path):
     for argument, words in (
         ("lsh", "there are flat, fp16, pq"),
         ("pq,M=3", "pq takes refine=NUMBER"),
-        ("pq,refine=many", "'refine=many' is not understood"),
+        ("pq,refine=many", "'refine=many' is no option"),
         ("flat,x=1", "flat takes no options"),
     ):
         with pytest.raises(ToolkitError, match=words):
@@ -274,7 +274,7 @@ def test_save_and_open(store, tmp_path):
     store.save()
     again = open(tmp_path, None, name="chunk", dimensions=8)
     assert len(again) == 2 and again.search(unit(2, 4)[1:], 1)[1][0][0] == 20
-    with pytest.raises(BundleError, match="made for 8 numbers a vector, not 9"):
+    with pytest.raises(BundleError, match="built for vectors of 8 numbers, not 9"):
         open(tmp_path, None, name="chunk", dimensions=9)
 
 
@@ -377,7 +377,7 @@ def test_a_store_knows_its_rows_whatever_was_removed(tmp_path, cloud, kind):
     assert len(again) == 100
     again.save()
     assert len(again) == 100 and set(again.search(cloud[:1], 200)[1][0].tolist()) == {-1, *range(6, 106)}
-    with pytest.raises(BundleError, match="made for 32 numbers a vector, not 31"):
+    with pytest.raises(BundleError, match="built for vectors of 32 numbers, not 31"):
         open(tmp_path, kind, name="chunk", dimensions=31)
 
 

@@ -1,4 +1,4 @@
-"""Summaries: one line, never over the limit, asked once, and in the text's own words where a model fails."""
+"""Summaries: one line, never over the limit, requested once, and from the text's own words if a model fails."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(text: str, name: str = "a.txt") -> tuple[Document, Section, Profile]:
 
 
 class Scripted:
-    """A model that answers from a function of prompt and turn, and counts what it is asked."""
+    """A model whose replies are a function of prompt and turn, and which counts its requests."""
 
     def __init__(self, reply: Callable[[Prompt], Completion], name: str = "scripted-1") -> None:
         self.name = name
@@ -215,7 +215,7 @@ def test_what_is_opened_may_say_twenty_characters_more_than_it_is_set_to(length)
     ("config", "message"),
     [
         (Config(summaries="nobody"), "extractive, llm"),
-        (Config(summaries="llm"), "need one: set llm"),
+        (Config(summaries="llm"), "needs a language model: set llm"),
     ],
 )
 def test_what_cannot_be_opened_says_why(config, message):

@@ -1,4 +1,4 @@
-"""An index from elsewhere is data: it names no server, leads to no file, is what was sealed; nothing stale is in it."""
+"""An index from another person is data: it names no server, links to no file, and matches its checksums."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def index(tmp_path, corpus) -> Path:
 
 
 def change_config(index: Path, **settings) -> None:
-    """Do what somebody does who sends an index: write any manifest, with checksums that fit."""
+    """Change an index as an attacker would: write any manifest, with matching checksums."""
     manifest = json.loads((index / "manifest.json").read_text(encoding="utf-8"))
     manifest["config"] |= settings
     manifest["config_hash"] = Config.parse(manifest["config"]).ingest_hash
@@ -97,7 +97,7 @@ def test_what_the_user_names_again_is_used_and_none_is_a_choice(index, server, c
     change_config(index, reranker="none")
     assert main(["search", str(index), "Who pays?", "--embedder", "hashing"]) == 0
     assert main(["search", str(index), "Who pays?", "--embedder", "minilm"]) == 1
-    assert "decided when the index was built" in capsys.readouterr().err
+    assert "set when the index was built" in capsys.readouterr().err
     # a config is the user's own
     assert open_index(index, Config.preset("routed", embedder="hashing", reranker=f"http:{uri}/rerank"))
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 class Counting:
-    """An embedder that notes what it is asked; a text's vector is drawn from its hash."""
+    """An embedder that records its texts; a text's vector is drawn from its hash."""
 
     dimensions = 5
 

@@ -1,4 +1,4 @@
-"""The words of chunks: BM25 as its formula has it, and nothing left of what went."""
+"""The words of chunks: BM25 by its formula, and no trace of removed chunks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def made(texts: list[str], first: int = 0) -> Words:
 
 
 def by_the_book(asked: list[str], texts: list[str]) -> list[float]:
-    """BM25 as in the textbook, one text at a time."""
+    """Return BM25 by the textbook's formula, one text at a time."""
     bags = [search_terms(text) for text in texts]
     mean = sum(map(len, bags)) / max(1, len(bags)) or 1.0
     scores = []
@@ -134,7 +134,7 @@ def test_what_is_put_aside_on_disk_gives_the_same(tmp_path, monkeypatch, pending
 def test_words_of_no_text_are_damage():
     words = made(["oak", "elm"], first=4)
     words._postings.add(*(np.array([value]) for value in (postings.digest("oak"), 9, 1)))
-    with pytest.raises(BundleError, match="words of no text"):
+    with pytest.raises(BundleError, match="words of an unknown text"):
         words.search(["oak"], 3)
 
 

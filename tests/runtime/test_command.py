@@ -136,7 +136,7 @@ def test_a_reader_that_goes_away_ends_a_command_without_a_word():
         ),
         (
             'LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 "$PYTHON" -c "$PROGRAM"',
-            "error: P\\xe4: a name that ascii, this system's encoding of names, lacks; set PYTHONUTF8=1",
+            "error: P\\xe4: ascii, this system's encoding of file names, cannot express this name; set PYTHONUTF8=1",
         ),
     ],
     ids=["little memory", "a file system in ASCII"],

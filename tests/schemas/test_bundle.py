@@ -76,7 +76,7 @@ def test_two_files_with_one_basename(tmp_path):
     (tmp_path / "corpus" / "a.pdf").touch()
     (tmp_path / "corpus" / "sub" / "a.pdf").touch()
     (tmp_path / "train.json").write_text("[]")
-    with pytest.raises(BundleError, match="two files named 'a.pdf'"):
+    with pytest.raises(BundleError, match="two files have the same name 'a.pdf'"):
         open_bundle(tmp_path)
 
 

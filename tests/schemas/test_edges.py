@@ -38,7 +38,7 @@ def test_a_bad_line_of_gold_is_named_by_its_number_and_first_fault(tmp_path):
     with pytest.raises(BundleError, match=r"gold\.jsonl: line 3: id: Input should be greater than or equal to 0"):
         next(lines)
     path.write_text(json.dumps({**GOLD, "spans": []}), encoding="utf-8")
-    with pytest.raises(BundleError, match=r"line 1: all of it: Value error, has spans exactly when"):
+    with pytest.raises(BundleError, match=r"line 1: all of it: Value error, must have spans if"):
         next(read_gold(path))
 
 
@@ -127,7 +127,10 @@ def test_quiet_leaves_out_notes_and_never_errors_and_verbose_says_where(capsys):
 
 @pytest.mark.parametrize(
     ("number", "message"),
-    [(errno.ENOSPC, "/x: No space left on device; make room"), (errno.EROFS, "/x: Read-only file system; make room")],
+    [
+        (errno.ENOSPC, "/x: No space left on device; free some space"),
+        (errno.EROFS, "/x: Read-only file system; free some space"),
+    ],
 )
 def test_trouble_with_files_is_an_error_in_words_and_says_what_to_do(capsys, number, message):
     @guarded()
@@ -138,7 +141,7 @@ def test_trouble_with_files_is_an_error_in_words_and_says_what_to_do(capsys, num
     assert message in capsys.readouterr().err
     assert main(OSError(errno.EIO, "odd")) == 1
     assert capsys.readouterr().err.startswith("error: the disk: odd; is the path right")
-    assert disk_trouble(OSError(errno.ENOSPC, "full")) == "the disk: full; make room, or choose another place"
+    assert disk_trouble(OSError(errno.ENOSPC, "full")) == "the disk: full; free some space, or choose another folder"
 
 
 def test_words_of_an_error_can_be_printed_anywhere():

@@ -124,8 +124,8 @@ def test_where_a_file_cannot_be_read(tmp_path):
     ("text", "message"),
     [
         ("[1,\n2", "not JSON: Expecting ',' delimiter at line 2"),
-        ("[" * 100_000, "JSON that is nested too deep"),
-        ("1" * 5000, "JSON with a number that is too long"),
+        ("[" * 100_000, "the JSON is nested too deeply"),
+        ("1" * 5000, "the JSON has a number that is too long"),
     ],
 )
 def test_what_is_no_json_is_one_error(text, message):
@@ -150,9 +150,9 @@ def test_a_fault_of_bundle_json_is_the_first_one(tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"how": "absent"}, "has spans exactly when how is not 'absent'"),
-        ({"spans": []}, "has spans exactly when how is not 'absent'"),
-        ({"filename": None}, "a context has a filename"),
+        ({"how": "absent"}, "must have spans if `how` is not 'absent', and no spans if it is"),
+        ({"spans": []}, "must have spans if `how` is not 'absent', and no spans if it is"),
+        ({"filename": None}, "must have a filename if it has a context"),
         ({"filename": ".."}, "must be a plain file name"),
         ({"filename": "a/b"}, "must be a plain file name"),
         ({"filename": "a\0b"}, "must be a plain file name"),
@@ -184,7 +184,7 @@ def test_gold_that_is_nowhere_and_gold_of_no_context():
 
 def test_an_impossible_question_has_no_passage():
     assert row(is_impossible=True, contexts=[{"filename": "a.pdf"}]).contexts == [Context(filename="a.pdf")]
-    with pytest.raises(ValidationError, match="is_impossible is true, yet a context has text"):
+    with pytest.raises(ValidationError, match="is_impossible is true, but a context has text"):
         row(is_impossible=True)
 
 
@@ -217,13 +217,14 @@ def test_a_sound_bundle_has_no_fault_and_a_missing_one_one(bundle, tmp_path):
 def test_files_that_are_missing_or_changed(bundle):
     (bundle / "README.md").unlink()
     assert faults(bundle) == [
-        "bundle.json: files: README.md: listed, but there is no such file", "README.md: missing: the dataset card",
+        "bundle.json: files: README.md: recorded, but there is no such file",
+        "README.md: missing; every bundle needs a dataset card",
     ]  # fmt: skip
     (bundle / "README.md").write_text("cards", encoding="utf-8")
     assert faults(bundle) == ["bundle.json: files: README.md: 5 bytes, but 4 are recorded"]
     (bundle / "README.md").write_text("cord", encoding="utf-8")
     assert faults(bundle) == [
-        "bundle.json: files: README.md: the content is not what was recorded (sha256 differs)",
+        "bundle.json: files: README.md: the content differs from the recorded sha256",
     ]  # fmt: skip
     (bundle / "README.md").write_text("card", encoding="utf-8")
     (bundle / "more.txt").touch()
@@ -241,7 +242,7 @@ def test_files_that_are_in_a_store_already_are_taken_for_what_they_are_said_to_b
     assert faults(bundle, elsewhere=there) == []
     other = {**there, "README.md": made.files["train.json"]}
     assert faults(bundle, elsewhere=other) == [
-        "bundle.json: files: README.md: the content is not what was recorded (size or sha256 differs)"
+        "bundle.json: files: README.md: the content differs from the recorded size or sha256"
     ]
     (bundle / "corpus" / "sub" / "a.pdf").write_bytes(b"rent")
     assert "corpus/sub/a.pdf: same basename as corpus/a.pdf" in faults(bundle, elsewhere=there)
@@ -256,7 +257,8 @@ def test_the_corpus_has_each_name_once_and_no_link_that_leaves_it(bundle, tmp_pa
     (bundle / "corpus" / "c.pdf").symlink_to(bundle / "corpus" / "a.pdf")
     told(bundle)
     assert faults(bundle) == [
-        "corpus/b.pdf: a link that leaves the bundle", "bundle.json: files: corpus/b.pdf: leads out of the bundle",
+        "corpus/b.pdf: a link that leads out of the bundle",
+        "bundle.json: files: corpus/b.pdf: a link that leads out of the bundle",
     ]  # fmt: skip
     (bundle / "corpus" / "b.pdf").unlink()
     (bundle / "corpus" / "sub" / "a.pdf").write_bytes(b"x")
@@ -310,8 +312,8 @@ def test_gold_that_is_located_where_there_is_nothing_to_locate(bundle):
         bundle, counts={"documents": 1, "questions": 2, "answerable": 1, "impossible": 1, "contexts": 1, "located": {}}
     )
     assert faults(bundle) == [
-        "gold.jsonl: line 1: spans: located, though the context has no text",
-        "gold.jsonl: line 2: spans: located, though the row has no context",
+        "gold.jsonl: line 1: spans: has a location, but the context has no text",
+        "gold.jsonl: line 2: spans: has a location, but the row has no context",
     ]
 
 
@@ -322,7 +324,7 @@ def test_files_that_cannot_be_understood(bundle):
     assert faults(bundle) == [
         "train.json: row 0: id: Input should be greater than or equal to 0",
         "train.json: row 0: more: Extra inputs are not permitted",
-        "gold.jsonl: line 1: has spans exactly when how is not 'absent'",
+        "gold.jsonl: line 1: must have spans if `how` is not 'absent', and no spans if it is",
         "gold.jsonl: line 2: id: Input should be greater than or equal to 0",
         "bundle.json: name: Input should be a valid string",
     ]

@@ -76,7 +76,7 @@ def test_a_damaged_file_of_a_run_is_named(sound_run, tmp_path, capsys, file, key
     # a busy machine may say how far it is before
     err = "\n".join(line for line in capsys.readouterr().err.splitlines() if "documents" not in line)
     assert code == 1 and err.startswith(f"error: {run / file}: ") and len(err.splitlines()) == 1
-    assert "not as evaluate_rag.py writes it" in err
+    assert "not in the format that evaluate_rag.py writes" in err
 
 
 def test_a_run_that_is_damaged_does_not_validate(sound_run, tmp_path, capsys):
@@ -85,21 +85,24 @@ def test_a_run_that_is_damaged_does_not_validate(sound_run, tmp_path, capsys):
     changed(run / "supply" / "summary.json", "answer_f1", "mean", value="high")
     assert validate([str(run)]) == 1
     out = capsys.readouterr().out
-    assert "supply/summary.json: not as evaluate_rag.py writes it: answer_f1.mean" in out
-    assert f"supply/{RESULTS}: line 1: not as evaluate_rag.py writes it: verdict" in out and "2 broken promises" in out
+    assert "supply/summary.json: not in the format that evaluate_rag.py writes: answer_f1.mean" in out
+    assert (
+        f"supply/{RESULTS}: line 1: not in the format that evaluate_rag.py writes: verdict" in out
+        and "2 problems" in out
+    )
 
 
 def test_json_that_is_nested_too_deep_is_named(sound_run, tmp_path):
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
     (run / CONFIG).write_text("[" * 100_000, encoding="ascii")
-    with pytest.raises(BundleError, match=r"config.json: JSON that is nested too deep"):
+    with pytest.raises(BundleError, match=r"config.json: the JSON is nested too deeply"):
         _ = RunFolder(run).config
 
 
 def test_a_run_of_another_version_is_refused_with_its_version(sound_run, tmp_path):
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
     changed(run / CONFIG, "format", value="exhibit-run/9")
-    with pytest.raises(BundleError, match="a run of the format exhibit-run/9, which this version does not read"):
+    with pytest.raises(BundleError, match="has the format exhibit-run/9, which this version cannot read"):
         _ = RunFolder(run).config
 
 

@@ -123,8 +123,8 @@ def test_a_changed_a_missing_and_an_unlisted_file(bundle):
     (bundle / "README.md").unlink()
     (bundle / "corpus" / "extra.txt").write_text("x")
     found = messages(bundle)
-    assert any("sha256 differs" in message for message in found)
-    assert any("files: README.md: listed, but there is no such file" in message for message in found)
+    assert any("differs from the recorded sha256" in message for message in found)
+    assert any("files: README.md: recorded, but there is no such file" in message for message in found)
     assert any("files: corpus/extra.txt: in the bundle, but not recorded" in message for message in found)
 
 
@@ -157,7 +157,7 @@ def test_no_path_leaves_the_bundle(bundle, path):
 def test_no_link_leaves_the_bundle(bundle, tmp_path):
     (tmp_path / "secret").write_text("x")
     (bundle / "corpus" / "link.pdf").symlink_to(tmp_path / "secret")
-    assert any("corpus/link.pdf: a link that leaves the bundle" in message for message in messages(bundle))
+    assert any("corpus/link.pdf: a link that leads out of the bundle" in message for message in messages(bundle))
 
 
 @pytest.mark.parametrize("name", ["train.json", "gold.jsonl", "bundle.json"])
@@ -176,7 +176,7 @@ def test_the_command_prints_all_and_exits_1(bundle, tmp_path, capsys):
     edit_json(bundle / "train.json", lambda rows: rows[0].update(id="x"))
     assert main([str(bundle), str(tmp_path / "nowhere")]) == 1
     out = capsys.readouterr().out
-    assert "row 0: id" in out and "broken promises" in out and "no such folder" in out
+    assert "row 0: id" in out and "problems" in out and "no such folder" in out
 
 
 def test_minimal_asks_only_what_the_evaluator_needs(tmp_path, capsys):
@@ -209,9 +209,9 @@ def test_what_a_shell_finds_beside_bundles_is_passed_over(bundle, capsys):
     note.write_text("bundles go here", encoding="utf-8")
     assert main([str(note), str(bundle)]) == 0
     out, err = capsys.readouterr()
-    assert f"{bundle}: sound" in out and f"note: {note}: not a bundle's folder; passed over" in err
+    assert f"{bundle}: sound" in out and f"note: {note}: is not a bundle's folder; skipped" in err
     assert check_main([str(bundle), str(note)]) == 0
-    assert f"note: {note}: not a bundle's folder; passed over" in capsys.readouterr().err
+    assert f"note: {note}: is not a bundle's folder; skipped" in capsys.readouterr().err
     assert main([str(note)]) == 1  # by itself it was meant
 
 
@@ -226,7 +226,7 @@ def test_gold_that_is_located_needs_the_context_s_words(bundle):
     rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
     del next(row for row in rows if row["id"] == line["id"])["contexts"][line["context"]]["text"]
     (bundle / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-    told = [message for message in messages(bundle) if "located, though the context has no text" in message]
+    told = [message for message in messages(bundle) if "has a location, but the context has no text" in message]
     assert len(told) == 1 and told[0].startswith(f"gold.jsonl: line {number + 1}: spans")
 
 
@@ -250,7 +250,7 @@ def test_files_that_are_in_a_store_already_count_as_there(bundle):
     assert check_files(bundle, elsewhere={gone: entries[gone]}) == []
     (bundle / "README.md").unlink()
     assert [str(problem) for problem in check_files(bundle, elsewhere={gone: entries[gone]})][-1] == (
-        "README.md: missing: the dataset card"
+        "README.md: missing; every bundle needs a dataset card"
     )
     there = {gone: entries[gone], "README.md": entries[gone]}
     assert not any("dataset card" in str(problem) for problem in check_files(bundle, elsewhere=there))
@@ -269,5 +269,5 @@ def test_a_minimal_bundle_is_valid_and_what_it_lacks_is_named(tmp_path, capsys):
     assert main(["--minimal", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert told.out == f"{tmp_path}: sound\n"
-    for lack in ("no bundle.json", "no gold.jsonl", "no context has words: documents and answers alone are judged"):
+    for lack in ("no bundle.json", "no gold.jsonl", "no context has a text: only documents and answers are scored"):
         assert lack in told.err

@@ -103,7 +103,7 @@ def test_the_old_bundle_is_back_where_the_new_one_cannot_take_its_place(tmp_path
 
     monkeypatch.setattr(Path, "replace", failing)
     with (
-        pytest.raises(BundleError, match="the disk fails; nothing there was changed"),
+        pytest.raises(BundleError, match="the disk fails; the existing files are unchanged"),
         replace_folder(old, force=True) as folder,
     ):
         bundle(folder, "new")
@@ -237,7 +237,7 @@ def test_what_is_removed_below_a_folder_is_reached_through_no_link(tmp_path):
 def test_two_runs_at_once_are_refused(tmp_path):
     with replace_folder(tmp_path / "out", force=False) as folder:
         with (
-            pytest.raises(BundleError, match="another run is writing it now"),
+            pytest.raises(BundleError, match="another run is writing to this folder now"),
             replace_folder(tmp_path / "out", force=False),
         ):
             pass
@@ -260,7 +260,7 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path, convert, samp
 
     monkeypatch.setattr(build, "write_gold", full)
     convert("cuad", "--source", samples / "cuad", "--force", out="out", expect=1)
-    assert "No space left on device; nothing there was changed" in capsys.readouterr().err
+    assert "No space left on device; the existing files are unchanged" in capsys.readouterr().err
     monkeypatch.undo()
     monkeypatch.setattr(shutil, "copyfile", full)
     convert("cuad", "--source", samples / "cuad", "--force", "--engine", "serial", out="out", expect=1)

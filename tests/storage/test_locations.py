@@ -146,7 +146,9 @@ def test_what_is_kept_is_bounded_and_goes_with_the_block(memory, passing, downlo
 def test_a_changed_document_is_not_read(memory, passing):
     file = put(memory / "lease.txt", b"The rent is doubled.")
     recorded = Remote(file.url, hashlib.sha256(b"The rent is due.").hexdigest(), 16)
-    with pytest.raises(DocumentError, match=r"^memory://bucket/folder/lease.txt: the content is not what bundle.json"):
+    with pytest.raises(
+        DocumentError, match=r"^memory://bucket/folder/lease.txt: the content differs from the sha256 in bundle.json"
+    ):
         read_document(recorded)
     assert sha256_of(recorded) == recorded.sha256 and list(passing.iterdir()) == []
 
@@ -171,7 +173,7 @@ class NoCredentialsError(Exception):
 @pytest.mark.parametrize(
     ("raised", "told"),
     [
-        (FileNotFoundError("x"), "not there; is the bucket's name right?"),
+        (FileNotFoundError("x"), "not found; is the bucket's name right?"),
         (PermissionError("Forbidden"), "access denied (Forbidden); do these credentials allow it? Else set AWS_"),
         (NoCredentialsError("Unable to locate"), "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         (ConnectionResetError("reset by peer"), "reset by peer; check the address and the network, then run the same"),

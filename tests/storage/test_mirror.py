@@ -60,13 +60,13 @@ def test_a_changed_bundle_has_another_mirror(bundle, tmp_path):
 
 def test_a_folder_without_bundle_json_is_refused(memory):
     put(memory / "half/corpus/aurora.txt")
-    with pytest.raises(BundleError, match=r"half: no bundle.json there, which is written last"):
+    with pytest.raises(BundleError, match=r"half: no bundle.json there; it is written last"):
         mirror_bundle(memory / "half")
 
 
 def test_questions_that_are_not_the_recorded_ones_are_refused(bundle, tmp_path):
     put(bundle / "train.json", b"[]")
-    with pytest.raises(BundleError, match=r"train.json: the content is not what bundle.json records"):
+    with pytest.raises(BundleError, match=r"train.json: the content differs from the sha256 in bundle.json"):
         mirror_bundle(bundle)
     assert list((tmp_path / "cache" / "bundles").iterdir()) == [], "nothing half-done is left"
 
@@ -76,8 +76,8 @@ def test_a_remote_bundle_is_checked_to_the_last_byte(bundle, capsys):
     put(bundle / "corpus/aurora.txt", b"something else")
     put(bundle / "corpus/stray.txt")
     assert [str(problem) for problem in validate(bundle)] == [
-        "bundle.json: files: corpus/aurora.txt: the content is not what was recorded (size or sha256 differs)",
+        "bundle.json: files: corpus/aurora.txt: the content differs from the recorded size or sha256",
         "bundle.json: files: corpus/stray.txt: in the bundle, but not recorded",
     ]
-    assert main([str(bundle)]) == 1 and f"{bundle}: 2 broken promises" in capsys.readouterr().out
+    assert main([str(bundle)]) == 1 and f"{bundle}: 2 problems" in capsys.readouterr().out
     assert main(["memory://bucket/none"]) == 1 and "no bundle.json there" in capsys.readouterr().err

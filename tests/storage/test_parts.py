@@ -29,7 +29,7 @@ def lacks(folder: Path) -> list[str]:
 def test_what_a_bundle_lacks_is_told_part_by_part(tmp_path):
     always = ["no bundle.json", "no gold.jsonl"]
     assert lacks(minimal(tmp_path / "a", [])) == [*always, "no question names a passage or a document"]
-    assert lacks(minimal(tmp_path / "b", [], [{"filename": "a.txt"}])) == [*always, "no context has words"]
+    assert lacks(minimal(tmp_path / "b", [], [{"filename": "a.txt"}])) == [*always, "no context has a text"]
     assert lacks(minimal(tmp_path / "c", [{"filename": "a.txt"}], [{"filename": "a.txt", "text": "Rent"}])) == always
     assert lacks(write_bundle(tmp_path / "d")) == ["no bundle.json"]
 

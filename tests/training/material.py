@@ -18,7 +18,7 @@ REFUSAL = "Not found in provided documents"
 
 
 def contract(name: str, law: str) -> str:
-    """A contract of five clauses, each long enough for passages of its own."""
+    """Return a contract of five clauses, each long enough for its own passages."""
     order = np.random.default_rng(NAMES.index(name)).permutation(WARES * 5)
     filler = f"{name.title()} Ltd keeps records of " + " and ".join(order.tolist()) + "."
     return (
@@ -38,7 +38,7 @@ QUOTES = {
 
 
 def write_contracts(folder: Path, *, name: str = "cuad", names: tuple[str, ...] = NAMES) -> Path:
-    """Write a bundle with three questions on each contract, the last of them impossible."""
+    """Write a bundle with three questions about each contract, the last of them impossible."""
     rows: list[dict[str, Any]] = []
     gold: list[dict[str, Any]] = []
     texts = {f"{stem}.txt": contract(stem, LAWS[NAMES.index(stem)]) for stem in names}
@@ -55,7 +55,7 @@ def write_contracts(folder: Path, *, name: str = "cuad", names: tuple[str, ...] 
 
 
 def write_library(folder: Path) -> Path:
-    """Write a bundle of clauses with two queries, each clause graded for both."""
+    """Write a bundle of clauses with two queries; each clause is graded for both."""
     clauses = {
         "cap.txt": "In no event shall the liability of a party exceed the fees paid in the year before the claim.",
         "indirect.txt": "Neither party is liable for indirect, incidental or consequential damages of any kind.",
@@ -76,7 +76,7 @@ def write_library(folder: Path) -> Path:
 
 
 def tiny_weights(*, width: int = 32, layers: int = 2, seed: int = 3) -> dict[str, np.ndarray[Any, Any]]:
-    """A network of the same make as MiniLM, a thousandth of its size."""
+    """Return the weights of a network with MiniLM's architecture, a thousandth of its size."""
     random = np.random.default_rng(seed)
 
     def some(*shape: int) -> np.ndarray[Any, Any]:

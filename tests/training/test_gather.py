@@ -1,4 +1,4 @@
-"""Bundles to packs: what is left out, what answers what, and that a pack reads as it was written."""
+"""From bundles to packs: excluded documents, answers of questions, and reading of a written pack."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_library_gives_grades_by_clause(tmp_path: Path) -> None:
 
 def test_what_is_measured_on_is_never_gathered_for_training(tmp_path: Path) -> None:
     root = write_contracts(tmp_path / "mini", name="legalbenchrag")
-    with pytest.raises(ToolkitError, match="never trained on"):
+    with pytest.raises(ToolkitError, match="is never trained on; remove it"):
         gather([root], excluded=Excluded())
     pack = gather([root], excluded=Excluded(), measure=True)
     assert pack.purpose == "measuring"

@@ -1,4 +1,4 @@
-"""Our own documents to train on: every passage is in its document, every document has questions without an answer."""
+"""The lessons: every passage is in its document, and every document has questions without an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUAD's own measures: by hand, on three questions."""
+"""CUAD's own metrics, computed by hand on three questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small adapter and a small reranker, trained on the processor: they learn, twice the same, and nothing forbidden."""
+"""A small adapter and a small reranker, trained on the CPU: they learn, deterministically, and not on excluded data."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from training.adapter import Batch, contrast, train_adapter
 from training.exclusion import Excluded
 from training.gather import gather
 from training.ground import Ground
-from training.library import kept_queries
-from training.network import CLS, SEP, Encoder, Judge, Reader, Texts, lowrank, merge
+from training.library import hold_out_queries
+from training.network import CLS, SEP, Encoder, Judge, Reader, Texts, lowrank, merge, start_from
 from training.pack import Pack, is_called, save_pack
 from training.reranker import train_reranker
 from training.sampling import Examples
@@ -41,7 +41,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Pack:
 
 @pytest.fixture
 def common(tmp_path: Path, pack: Pack) -> list[str]:
-    """Return what every command is given: the pack and the network's own weights, on the processor."""
+    """Return the flags of every command: the pack and the network's own weights, on the CPU."""
     save_pack(pack, tmp_path / "pack.npz")
     write_tensors(tiny_weights(), tmp_path / "base.safetensors", about={})
     return ["--pack", str(tmp_path / "pack.npz"), "--base", str(tmp_path / "base.safetensors"), "--device", "cpu"]
@@ -65,7 +65,7 @@ def test_the_network_is_the_model_that_the_pipeline_runs(pack: Pack) -> None:
 
 
 def margin(encoder: Encoder, pack: Pack, strength: float) -> float:
-    """How much nearer what answers is than the rest of its document, in contracts that were not trained on."""
+    """Return by how much answers score above the rest of their documents, in contracts that were not trained on."""
     passages, queries = embed_all(encoder, Texts(pack.tokens, pack.ends, CPU), pack, strength=strength)
     ahead = []
     for row in Examples(pack, split=("dev",)).answerable:
@@ -84,6 +84,28 @@ def test_a_second_training_gives_the_same(pack: Pack) -> None:
     other = lowrank(train_adapter(Ground(pack, CPU), tiny_weights(), replace(QUICK, seed=2)))
     assert all(np.array_equal(first[name], second[name]) for name in first)
     assert not all(np.array_equal(first[name], other[name]) for name in first)
+
+
+def test_a_training_begins_with_earlier_weights(tmp_path: Path, pack: Pack, common: list[str]) -> None:
+    first = train_adapter(Ground(pack, CPU), tiny_weights(), QUICK)
+    again = Encoder(tiny_weights(), rank=QUICK.rank, seed=9)
+    start_from(again, lowrank(first))
+    before, after = (embed_all(one, Ground(pack, CPU).texts, pack)[0] for one in (first, again))
+    assert torch.equal(before, after)
+    judge, other = (Judge(tiny_weights(), rank=2, seed=seed) for seed in (1, 2))
+    trained = lowrank(judge.encoder) | {"head.weight": judge.head.weight.detach().numpy() + 1}
+    start_from(other, trained)
+    assert torch.equal(other.head.weight, judge.head.weight + 1)
+    numbers = ["--rank", "4", "--epochs", "1", "--batch", "4", "--library", "0"]
+    assert adapter.main([*common, *numbers, "--out", str(tmp_path / "one")]) == 0
+    assert (
+        adapter.main([*common, *numbers, "--out", str(tmp_path / "two"), "--start", str(tmp_path / "one.safetensors")])
+        == 0
+    )
+    records = [json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8")) for name in ("one", "two")]
+    assert records[0]["start"] is None
+    assert records[1]["start"] == records[0]["sha256"]
+    assert records[1]["sha256"] != records[0]["sha256"]
 
 
 def test_a_kind_that_is_left_out_is_not_trained_on(pack: Pack) -> None:
@@ -123,7 +145,7 @@ def test_a_passage_that_may_answer_is_not_held_against_a_question(pack: Pack) ->
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Pack:
-    """Somebody's own bundle, whose questions are of no kind that is known."""
+    """A user's own bundle, whose questions have no known kind."""
     folder = tmp_path_factory.mktemp("own")
     return gather([write_contracts(folder / "deeds", name="deeds")], excluded=Excluded(), dev=0.3)
 
@@ -179,7 +201,7 @@ def test_a_query_on_clauses_is_asked_in_other_words_too(pack: Pack) -> None:
 
 
 def test_folds_keep_every_query_once(pack: Pack) -> None:
-    folds = [kept_queries(pack, 0.2, fold) for fold in range(5)]
+    folds = [hold_out_queries(pack, 0.2, fold) for fold in range(5)]
     assert sorted(query for fold in folds for query in fold) == sorted({int(query) for query in pack.grades[:, 0]})
 
 
@@ -306,9 +328,9 @@ def test_figures_of_weights_are_those_that_their_training_printed(
     assert printed == trained
     assert any("not trained on: adapter at 1: nDCG@5" in line for line in printed)
     record = json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))
-    assert record["queries_kept_back"] == len(kept_queries(pack, 0.5)) > 0
-    library = Ground(pack, CPU, kept_back=kept_queries(pack, 0.5)).library
-    assert library and not kept_queries(pack, 0.5) & library.graded.keys()
+    assert record["queries_kept_back"] == len(hold_out_queries(pack, 0.5)) > 0
+    library = Ground(pack, CPU, kept_back=hold_out_queries(pack, 0.5)).library
+    assert library and not hold_out_queries(pack, 0.5) & library.graded.keys()
 
 
 def test_averaged_weights_take_the_place_of_the_last_ones(pack: Pack) -> None:
@@ -367,7 +389,7 @@ def test_the_confidence_is_fitted_by_a_command(
     assert "fitted on: cuad, own words" in told
     assert "pack: cuad, test words" in told
     assert calibrate.main([*common, *both, "--fit-adapter", str(tmp_path / "one.safetensors")]) == 1
-    assert "go together" in capsys.readouterr().err
+    assert "belong together" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- the reader

@@ -1,4 +1,4 @@
-"""The questions in other words: enough of each kind, none twice, none both trained and tested on."""
+"""Other wordings of questions: enough of each kind, no duplicates, and none for both training and testing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bundle written by hand for variations: two contracts in plain text, with gold by its words."""
+"""A hand-written bundle for variations: two contracts in plain text, with gold given by its words."""
 
 from __future__ import annotations
 
@@ -127,6 +127,6 @@ def read_parent(root: Path) -> TextCorpus:
 
 
 def varied(corpus: TextCorpus, kind: str, *, seed: int = 3, tally: Tally | None = None) -> TextCorpus:
-    """Return the corpus as a kind changes it."""
+    """Return the corpus after a kind of variation."""
     module, argument = load_kind(kind)
     return module.vary(corpus, VaryRequest(seed, argument), tally or Tally())

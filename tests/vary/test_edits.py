@@ -1,4 +1,4 @@
-"""Edits move places: a passage keeps its words, with what was put into it."""
+"""Edits move spans: a passage keeps its words, with the insertions inside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind on two contracts of our own: what is changed, what must agree, and what is left out as not sure."""
+"""Every kind of variation on two contracts: changed values, places that must agree, questions that are left out."""
 
 from __future__ import annotations
 

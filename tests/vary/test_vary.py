@@ -1,4 +1,4 @@
-"""The command: a variant and its control are bundles like any other, and they tell memory from reading."""
+"""The command: a variant and its control are valid bundles, and they distinguish memory from reading."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_bundle_that_nothing_can_be_varied_in_is_an_error_that_says_why(tmp_pa
     lines = (parent / "gold.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (parent / "gold.jsonl").write_text(lines[-1], encoding="utf-8")
     run(tmp_path, "--kind", "figures", expect=1)
-    assert "no question is left to vary" in capsys.readouterr().err
+    assert "no question can be varied" in capsys.readouterr().err
 
 
 def test_an_unknown_kind_names_those_there_are(tmp_path, capsys):

@@ -111,7 +111,10 @@ def embellished(tmp_path):
 def test_a_run_whose_sums_are_not_those_of_its_rows_is_not_shown(embellished, capsys, words):
     assert main([words[0], str(embellished), *words[1:]]) == 1
     told = capsys.readouterr()
-    assert "summary.json: is not what the rows of the run give: recall@10: mean is 0.999, the rows give 0.5" in told.err
+    assert (
+        "summary.json: is not what the rows of the run give: recall@10: mean is 0.999, but the rows give 0.5"
+        in told.err
+    )
     assert "99.9" not in told.out and not (embellished / "report.html").exists()
 
 
@@ -129,7 +132,7 @@ def test_validate_names_the_sums_that_the_rows_do_not_give(embellished, capsys):
     assert validate([str(embellished.parent / "sound")]) == 0
     capsys.readouterr()
     assert validate([str(embellished)]) == 1
-    assert "summary.json: is not what the rows give: recall@10: mean is 0.999" in capsys.readouterr().out
+    assert "summary.json: differs from the means of the rows: recall@10: mean is 0.999" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------- who is better, and what a system is

@@ -238,7 +238,9 @@ def test_missing_and_damaged_results_are_named(tmp_path):
     for name in ("cuad", "maud"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "eval_results.jsonl").write_text('{"id": 1}\n', encoding="utf-8")
-    with pytest.raises(ToolkitError, match="cuad/eval_results.jsonl: .*: not as evaluate_rag.py writes it: question"):
+    with pytest.raises(
+        ToolkitError, match="cuad/eval_results.jsonl: .*: not in the format that evaluate_rag.py writes: question"
+    ):
         write_report(tmp_path)
 
 

@@ -514,7 +514,7 @@ def test_what_is_wrong_with_a_review_is_told(folder, run, tmp_path, capsys):
         assert main(["read", str(one), str(two), "--run", str(folder)]) == 1
         assert message in capsys.readouterr().err
     two.write_text("{")
-    assert main(["read", str(two), "--run", str(folder)]) == 1 and "no review" in capsys.readouterr().err
+    assert main(["read", str(two), "--run", str(folder)]) == 1 and "is not a valid review" in capsys.readouterr().err
     assert main(["read", str(tmp_path / "none.json")]) == 1 and "cannot be read" in capsys.readouterr().err
     assert main(["read", str(one)]) == 1 and "--run" in capsys.readouterr().err
     assert main(["make", str(folder), "--by", "colour"]) == 1 and "there are confidence" in capsys.readouterr().err

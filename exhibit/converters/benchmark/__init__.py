@@ -1,4 +1,4 @@
-"""The output of a converter's reader: documents, questions with gold quotes, and the counts of skipped items."""
+"""The result of a converter's reader: documents, questions with gold quotes, and the counts of skipped items."""
 
 import tomllib
 from argparse import Namespace
@@ -16,22 +16,22 @@ Label = str | int | float | bool | None
 
 UNREADABLE = "document cannot be read"
 PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
-"""Reasons to leave out a file, whichever converter meets it."""
+"""The reasons for which any converter leaves out a file."""
 
 
 Style = Literal["h1", "h2", "p", "pre", "white", "tiny", "outside"]
-"""The last three print words that nobody sees: white on white, half a point high, beside the page."""
+"""The styles of a printed block; the last three are invisible: white on white, half a point high, beside the page."""
 
 
 class Block(NamedTuple):
-    """A stretch of a printed document: its name, a heading, text, or text set for a typewriter."""
+    """A part of a printed document: its name, a heading, a text, or preformatted text."""
 
     style: Style
     text: str
 
 
 class Item(NamedTuple):
-    """One thing that a source gave and that the account must tell of: a file of a folder, a row of a table."""
+    """An item of the source that the account must count: a file of a folder, or a row of a table."""
 
     kind: Literal["files", "rows"]
     name: str
@@ -61,37 +61,37 @@ class DatasetInfo:
     licence: Licence
     citation: str
     expects: str
-    """What the source must hold, for error messages and --help."""
+    """The files that the source must contain, for error messages and --help."""
     downloads: tuple[Download, ...] = ()
-    """An archive, or all files of a release that has none; empty where no address is known whose bytes stay."""
+    """An archive, or all files of a release without one; empty if no permanent address is known."""
     by_hand: str = ""
-    """How to get it where nothing is downloaded, for --help and error messages."""
+    """How to get the source if it cannot be downloaded, for --help and error messages."""
     groups: str | None = None
     headline: str | None = None
-    """The metric that stands for the benchmark in one figure, such as `ndcg@5`."""
+    """The benchmark's main metric, such as `ndcg@5`."""
     tags: tuple[str, ...] = ()
     questions: str = ""
-    """How the questions came to be worded, for the card."""
+    """How the questions were written, for the card."""
     limits: str = ""
-    """What a user must know before trusting a number, for the card: Markdown, see `points`."""
+    """The limitations that a user must know, for the card: Markdown, see `points`."""
     annotations: tuple[str, ...] = ()
-    """Who marked the gold, in the Hub's words, for the card: `expert-generated`, `crowdsourced` …"""
+    """Who annotated the gold, in the Hub's terms, for the card: `expert-generated`, `crowdsourced` …"""
     derived: str = ""
-    """The dataset that the bundle extends, for the card, where it is known by a name of its own."""
+    """The dataset that the bundle extends, for the card, if it has a name of its own."""
     accepts: tuple[str, ...] = ()
-    """Endings of single files that are a source by themselves (.jsonl, .csv), besides folders and archives."""
+    """Suffixes of single files that can be a source (.jsonl, .csv), besides folders and archives."""
     corpus_only: bool = False
-    """A benchmark that only gives documents: its `train.json` is empty until somebody asks questions."""
+    """Whether the benchmark has only documents: its `train.json` is empty until questions are added."""
     flags: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The flags that only this benchmark has, as argparse takes them."""
+    """The flags that only this benchmark has, as arguments of argparse."""
     command: str = ""
-    """The words in front of the flags that make the bundle again, for the card, where it is no converter's."""
+    """The command before the flags that makes the bundle again, for the card, if it is not a converter's."""
     asked: Mapping[str, str] = field(default_factory=dict)
-    """The questions that every document is asked, by the source's own name for each and in its order."""
+    """The questions that are asked about every document, by the source's own name for each, in the source's order."""
 
 
 def read_info(module: str) -> DatasetInfo:
-    """Return the description in the TOML file beside a converter: `read_info(__file__)` of cuad.py reads cuad.toml."""
+    """Return the description in the TOML file beside a converter: `read_info(__file__)` in cuad.py reads cuad.toml."""
     path = Path(module).with_suffix(".toml")
     fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     fields |= {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
@@ -112,37 +112,37 @@ def points(*texts: str) -> str:
 
 @dataclass(frozen=True)
 class RawDocument:
-    """A document on its way into the corpus: an official file, or text or HTML to be printed."""
+    """A document to add to the corpus: an official file, or text or HTML to print."""
 
     filename: str
     title: str
     path: Path | None = None
-    """The file to copy. Without it, `text` or `html` is printed when `filename` ends in .pdf, else written."""
+    """The file to copy. If None, `text` or `html` is printed if `filename` ends in .pdf, else written."""
     text: str | None = None
-    """The source's text, which `Quote.spans` count in."""
+    """The source's text, to which `Quote.spans` refer."""
     text_path: Path | None = None
-    """The UTF-8 file that holds `text`, read when it is needed: for corpora too large to hold at once."""
+    """The UTF-8 file that contains `text`; it is read when needed, for corpora that are larger than the memory."""
     html: str | None = None
     blocks: tuple[Block, ...] = ()
-    """The text as it is printed, where that is not `heading` and `text`."""
+    """The blocks to print, if they differ from `heading` and `text`."""
     subject: str = ""
     """The subject in the metadata of a printed file."""
     heading: str = ""
-    """Set above a printed text; the source's own first line usually does."""
+    """The heading above a printed text, if the text does not begin with one."""
     source: str = ""
-    """Where the publisher has it."""
+    """The publisher's address of the document."""
     printer: str = ""
-    """What printed `path`, where something did."""
+    """The program that printed `path`, if it was printed."""
     original: Path | None = None
-    """The file that it is printed from, by the reader of its kind; read when it is printed."""
+    """The file to print; the reader of its kind reads it when it is printed."""
     items: tuple[Item, ...] = ()
-    """What it came from, for the account."""
+    """The source's items from which the document was made, for the account."""
     labels: tuple[tuple[str, str], ...] = ()
-    """What the source says of it, for `bundle.json`: the days of a law's version."""
+    """The source's metadata of the document for `bundle.json`, such as the days of a law's version."""
 
 
 def source_text(raw: RawDocument) -> str:
-    """Return the source's text, from its file where that is all there is."""
+    """Return the source's text, from its file if only the file is known."""
     return decode(raw.text_path) if raw.text is None and raw.text_path is not None else raw.text or ""
 
 
@@ -153,32 +153,34 @@ class Quote:
     filename: str
     text: str | None
     spans: tuple[tuple[int, int], ...] = ()
-    """Its offsets in `RawDocument.text`, where the source knows them."""
+    """The quote's offsets in `RawDocument.text`, if the source has them."""
     labels: tuple[tuple[str, Label], ...] = ()
-    """What the source says of this passage alone; the row's labels are added to it."""
+    """The source's labels of this passage alone; the row's labels are added to them."""
     alternatives: tuple[tuple[tuple[int, int], ...], ...] = ()
-    """Further places like `spans`, where the converter cannot tell which one is meant."""
+    """Further locations like `spans`, if the converter cannot decide between them."""
     score: float = 1.0
-    """Below 1 where the words at `spans` are only similar to the quote."""
+    """Below 1 if the words at `spans` are only similar to the quote."""
     marked: tuple[tuple[int, int], ...] = ()
-    """Its offsets in the document as extracted, as a reviewer marked it; they hold while the words are the same."""
+    """The offsets in the extracted document that a reviewer marked; they are valid while the words there are the
+    same.
+    """
     section: bool = False
-    """Whether the source cites a heading or a number, and these are the words under it."""
+    """Whether the source cites a heading or a number, and this quote is the text below it."""
     provision: str = ""
-    """The provision that the source names instead of words, `§ 535 BGB`: its text in the document is the gold."""
+    """The provision that the source names instead of a quote, `§ 535 BGB`: its text in the document is the gold."""
     acceptable: tuple[str, ...] = ()
-    """Provisions of the same document that are as right as this one: they become alternatives."""
+    """Provisions of the same document that are equally right: they become alternatives."""
     stated: int | None = None
-    """The page that the source states, counted from 0 or from 1 as all its quotes together tell; `page` is sure."""
+    """The page that the source states, if it is unknown whether it counts from 0 or from 1; see `steps.pages`."""
     page: int | None = None
-    """The page that the source states for it: it decides between equal places, or is the gold where no words are."""
+    """The page that the source states: it decides between equal locations, or is the gold if there are no words."""
     answer: bool = False
-    """Whether these are the words of the answer: gold where they stand once in the document, and nothing elsewhere."""
+    """Whether the quote is the answer itself: it is gold only if it occurs exactly once in the document."""
 
 
 @dataclass(frozen=True)
 class RawRow:
-    """A question; `filename` is the document it is about, which an impossible one has no quote from."""
+    """A question; `filename` is the document that it is about, also if the question is impossible and has no quote."""
 
     id: int
     question: str
@@ -188,15 +190,15 @@ class RawRow:
     is_impossible: bool = False
     labels: dict[str, Label] = field(default_factory=dict)
     items: tuple[Item, ...] = ()
-    """The rows of a table that it was read from, for the account."""
+    """The rows of a table from which the question was read, for the account."""
     place: str = ""
     """The position in the source, for the list of skipped items."""
     near_misses: tuple[Quote, ...] = ()
-    """The same clause as of other days; the label `other_versions` says where each stands."""
+    """The same clause in versions of other days; the label `other_versions` has their locations."""
 
     @property
     def files(self) -> list[str]:
-        """The documents that it is about, each once."""
+        """The documents that the question is about, each once."""
         names = (self.filename, *(quote.filename for quote in self.quotes))
         return list(dict.fromkeys(filter(None, names)))
 
@@ -208,24 +210,24 @@ class RawRow:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Everything a converter read."""
+    """Everything that a converter read."""
 
     documents: list[RawDocument]
     rows: list[RawRow]
     sha256: dict[str, str]
-    """The raw files that decided the content, by name."""
+    """The sha256 of the raw files that determine the content, by name."""
     info: DatasetInfo | None = None
-    """What is known of it, where only the source or the command line can say."""
+    """The description, if it depends on the source or the command line; else None."""
     patches: tuple[PatchEntry, ...] = ()
-    """What was applied to it."""
+    """The patches that were applied."""
     draft: DraftInfo | None = None
-    """How its questions were drafted: then a row whose gold is not located is left out."""
+    """How the questions were drafted; if set, a row whose gold is not located is left out."""
     by_construction: bool = False
-    """Whether gold is known by construction: then, too, a row whose gold is not located is left out."""
+    """Whether gold is known by construction; if so, a row whose gold is not located is left out."""
 
 
 class Tally:
-    """Counts the skipped items by reason, and collects remarks for a reader of the bundle."""
+    """Counts the skipped items by reason, and collects notes for a reader of the bundle."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
@@ -234,22 +236,23 @@ class Tally:
         self._items: dict[Item, str] = {}
 
     def take(self, items: Iterable[Item]) -> None:
-        """Record the items of the source: each must finally be kept, or skipped for one reason."""
+        """Record items of the source: each must finally be kept, or left out for one reason."""
         for item in items:
             self._items.setdefault(item, "")
 
     def leave_out(self, reason: str, name: str, *, item: Item | None = None) -> None:
-        """Count something that a rule or an option leaves out; an item is left out once, for the first reason."""
+        """Count an item that a rule or an option leaves out; only the first reason of an item counts."""
         if item is not None:
             if self._items.get(item):
                 return
             self._items[item] = reason
-        self.left_out.setdefault(reason, []).append(printable(name))  # a name may be no UTF-8, which bundle.json is
+        # a name may not be valid UTF-8, but bundle.json must be
+        self.left_out.setdefault(reason, []).append(printable(name))
 
     def leave_out_all(
         self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
     ) -> None:
-        """Leave out everything that a document or a row came from; where that is nothing, itself by its name."""
+        """Leave out all items from which a document or a row was made; if there are none, count it by its own name."""
         detail = f": {more}" if more else ""
         for item in items:
             (self.fault if fault else self.leave_out)(reason, f"{item.name}{detail}", item=item)
@@ -257,17 +260,19 @@ class Tally:
             self.leave_out(reason, f"{name}{detail}")
 
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
-        """Count something that is wrong with the source; with --strict, stop."""
+        """Count a fault of the source; with --strict, raise."""
         if self.strict:
             raise SourceError(f"{name}: {reason} (--strict)")
         self.leave_out(reason, name, item=item)
 
     def note(self, remark: str, name: str) -> None:
-        """Remember a peculiarity that changes nothing in what is kept."""
+        """Record a note on a peculiarity that changes nothing that is kept."""
         self.noted.setdefault(remark, []).append(printable(name))
 
     def account(self, kept: Iterable[Item]) -> dict[str, Account]:
-        """Return the numbers of files and rows in the source, kept and skipped; any other item is a bug."""
+        """Return how many files and rows of the source were kept and left out; raise if an item was neither, which
+        is a bug.
+        """
         whole = set(kept)
         forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
         if forgotten:
@@ -281,9 +286,9 @@ class Tally:
 
 
 class Converter(Protocol):
-    """A module of this folder that can be run with `python -m converters.NAME`.
+    """A module of this package that can be run with `python -m converters.NAME`.
 
-    It may have `add_arguments(parser)`, for flags that its TOML file cannot give.
+    It may have a function `add_arguments(parser)` for flags that its TOML file cannot describe.
     """
 
     INFO: DatasetInfo
@@ -297,7 +302,7 @@ IMPOSSIBLE = "no answer in the document (--answerable-only)"
 
 
 def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
-    """Return the first documents and the questions about them; every row that is left out is counted."""
+    """Return the first documents and the questions about them; count every row that is left out."""
     documents = benchmark.documents[: options.limit]
     names = {document.filename for document in documents}
     for document in benchmark.documents[len(documents) :]:

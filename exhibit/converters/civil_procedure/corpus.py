@@ -23,30 +23,31 @@ Method = Literal["exact", "normalised", "section", "unresolved"]
 METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
 _SPACES = re.compile(r"\s+")
 
-# What speaks for a candidate, beside the likeness of its name (0.8 to 1). Set by hand so that two kinds of evidence
-# outweigh one that speaks against; checked on the citations of the real question file and on made ones.
+# The weights of the evidence for a candidate, beside the similarity of its name (0.8 to 1). They were set by hand so
+# that two kinds of evidence outweigh one contrary kind, and checked on the citations of the real question file and on
+# constructed ones.
 _NUMBER, _PARENT, _COURT, _KIND, _MENTIONED = 0.3, 0.3, 0.4, 0.2, 0.3
 _SPOKEN = 0.3
-"""The court in the question or the answer, not in a field of its own."""
+"""The question or the answer names the court, but no separate field does."""
 _NAME, _TITLE = 0.35, 0.2
-"""The whole name of a document, against a long title that stands somewhere in one."""
+"""The whole name of a document; and a long title that occurs somewhere in a document."""
 _INSIDE = 1.22
-"""A section of a document that is named before it: less than the whole of another document's name."""
+"""A section of a document that is named before it: less than the whole name of another document."""
 _EXACT = 0.05
-"""`Practice Direction 54B, Section II`, against that direction with a few words of its title."""
+"""An exact name, `Practice Direction 54B, Section II`, against the same direction with a few words of its title."""
 _FOREIGN = -0.5
 """The row is about a court whose guide is not in the corpus."""
-_PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15  # the cited page has the heading; it is beside; it is elsewhere
+_PAGE, _NEAR, _FAR = 0.3, 0.2, -0.15  # the heading is on the cited page; on a page next to it; on another page
 _CLOSE, _OFF = 2, 5
-"""Pages: of 30 real citations of a guide's section, 27 give the page on which it begins, and three are four off."""
+"""Pages: of 30 real citations of a guide's section, 27 give the page where it begins, and three are four pages off."""
 _NO_PAGES = -0.3
 """A citation with a page means a document with pages, not an export."""
 _ENOUGH = 1.2
-"""A title alone (1.0) needs one more thing that speaks for it; a number and a title are enough."""
+"""The least weight for a decision: a title alone (1.0) needs further evidence; a number and a title suffice."""
 _MARGIN = 0.12
-"""Nearer to each other than this, two documents are a question for a person."""
+"""If the weights of two documents differ by less than this, a person must decide."""
 LONGEST_WHOLE = 25_000
-"""Characters, about ten printed pages: a longer document that is cited as a whole is named and not a place."""
+"""Characters, about ten printed pages: a longer document that is cited as a whole has no location as gold."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,13 @@ class RowEvidence:
 
     source_type: str = ""
     fields: tuple[str, ...] = ()
-    """Every other text of the row that is neither question nor answer: category, court …"""
+    """All texts of the row other than question and answer: category, court …"""
     prose: str = ""
 
 
 @dataclass(frozen=True)
 class CitedSection:
-    """A section of a document: its heading as it stands there, and where the section begins and ends."""
+    """A section of a document: its heading as it is printed, its start and its end."""
 
     start: int
     end: int
@@ -72,7 +73,7 @@ class CitedSection:
 
 @dataclass(frozen=True)
 class Resolution:
-    """The document a citation means, by what rule, and the place in it; or why none was chosen."""
+    """The document that a citation means, the rule that decided, and the section; or the reason why none was chosen."""
 
     source: RulesFile | None
     how: Method
@@ -89,11 +90,11 @@ class _Candidate:
     score: float
     heading: RuleHeading | None = None
     whole: bool = False
-    """Whether it is the document that is named, and no section of it."""
+    """Whether the citation names the whole document, not a section."""
 
 
 class Corpus:
-    """Resolves citations: the document and the section that each of them means."""
+    """Resolves citations to documents and sections."""
 
     def __init__(self, sources: Sequence[RulesFile]) -> None:
         self.sources = sources
@@ -106,10 +107,10 @@ class Corpus:
             for name in dict.fromkeys(map(plain, source.names)):
                 self._plain[name].append(source)
 
-    # ------------------------------------------------------------ documents by the names that citations give them
+    # ------------------------------------------------------------ documents by the names that citations use
 
     def layout(self, source: RulesFile) -> Layout:
-        """Return where a document's headings stand; it is read once."""
+        """Return the layout of a document; each document is read once."""
         name = source.raw.filename
         if name not in self._layouts:
             self._layouts[name] = layout_of(source)
@@ -117,7 +118,7 @@ class Corpus:
 
     @property
     def faults(self) -> list[str]:
-        """Why headings of documents were not found, where a limit ended the search."""
+        """The reasons why headings of documents were not found, if a limit ended the search."""
         return [layout.fault for layout in self._layouts.values() if layout.fault]
 
     @cached_property
@@ -128,18 +129,18 @@ class Corpus:
 
     @cached_property
     def courts(self) -> dict[str, set[str]]:
-        """The courts that have a guide here."""
+        """The courts whose guides are in the corpus."""
         return {court: short for _, courts in self.guides for court, short in courts.items()}
 
     def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], RulesFile]]:
-        """Yield the documents of a name, by the surest of three rules: the name, its number, its court."""
+        """Yield the documents of a name, by the most certain of three rules: the name, its number, its court."""
         exact = {source.raw.filename for source in self._exact.get(name, ())}
         ways = (self._plain.get(plain(name), ()), self._by_number(name), self._by_court(name))
         for source in next(filter(None, ways), ()):
             yield ("exact" if source.raw.filename in exact else "normalised"), source
 
     def _by_number(self, name: str) -> list[RulesFile]:
-        """`PART 36 - OFFERS`: the number decides, if at least half of the words after it are the document's, too."""
+        """Yield documents by number, as in `PART 36 - OFFERS`: at least half of the other words must match, too."""
         words = plain(name)
         number = reference_of(words)
         after = words.removeprefix(number).split()
@@ -152,15 +153,15 @@ class Corpus:
         ]
 
     def _by_court(self, name: str) -> list[RulesFile]:
-        """`Commercial Court Guide`: the guide of that court, whatever stands around it in the file's name."""
+        """Yield the guide of a court, as in `Commercial Court Guide`, whatever else its file name contains."""
         if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
             return []
         return [source for source, courts in self.guides if names_court(name, courts)]
 
-    # ------------------------------------------------------------ what a citation means
+    # ------------------------------------------------------------ resolving a citation
 
     def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
-        """Return the citations of a bracket: one, or several that semicolons separate."""
+        """Return the resolved citations of a bracket: one, or several separated by semicolons."""
         whole = self.resolve(citation, row)
         pieces = [piece.strip() for piece in citation.text.split(";")]
         if whole.source is not None or len(pieces) < 2 or not all(pieces):
@@ -169,7 +170,7 @@ class Corpus:
         return parts if any(resolution.source for _, resolution in parts) else [(citation, whole)]
 
     def resolve(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
-        """Return the one document, and the section, that a citation can mean; never the likeliest of several."""
+        """Return the only document and section that a citation can mean; if there are several, none of them."""
         strange = strange_courts(citation.document, self.courts, guides_only=True)
         if strange and not any(self.documents(citation.document)):
             return Resolution(None, "unresolved", f"names no document of the corpus: {strange[0]} is not in it")
@@ -188,7 +189,8 @@ class Corpus:
         twins = {
             c.heading.start for c in candidates if c.heading and _rank(c) == _rank(best) and c.source is best.source
         }
-        place = self._place(best, citation.pages) if len(twins) < 2 else None  # "General" stands in every chapter
+        # a heading such as "General" occurs in every chapter
+        place = self._place(best, citation.pages) if len(twins) < 2 else None
         return Resolution(best.source, best.how, place=place, score=best.likeness)
 
     def _best(self, candidates: list[_Candidate]) -> list[_Candidate]:
@@ -232,7 +234,7 @@ class Corpus:
         if citation.document.startswith("§") or not re.search(r"[A-Za-z]", citation.document):
             return
         if not citation.page and any(one.likeness == 1 and one.heading and one.heading.name.number for one in inside):
-            return  # `Part 1, paragraph 1.1` stands in Part 1: a direction may have a part of that number, too
+            return  # `Part 1, paragraph 1.1` is in Part 1; a direction may also have a part of that number
         for source in self.sources:
             # where the whole document is named, its title is no section of it
             if not any(candidate.source is source for candidate in named):
@@ -249,7 +251,7 @@ class Corpus:
             yield _Candidate(source, how, 1.0, score, whole=True)
 
     def _inside(self, document: str, section: str, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        """Yield a section of a document that the citation names before it."""
+        """Yield the section of a document that the citation names before it."""
         for how, source in self.documents(document):
             score = _INSIDE + self._evidence(source, row)
             any_heading = False
@@ -263,7 +265,7 @@ class Corpus:
                 yield _Candidate(source, how, 1.0, score + paged)
 
     def _rules(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        """`CPR 44.2`, `rule 3.4(2)(a)`, `PD 16 para 4.2`: the number names the Part, too."""
+        """Yield rules such as `CPR 44.2`, `rule 3.4(2)(a)`, `PD 16 para 4.2`: the number also names the Part."""
         match = _RULE.fullmatch(citation.document)
         if match:
             number = match.group(1).upper()
@@ -285,7 +287,7 @@ class Corpus:
                 bonus += _TITLE
             yield _Candidate(source, "section", like, like + bonus + evidence, heading)
 
-    # ------------------------------------------------------------ what else speaks for a document
+    # ------------------------------------------------------------ further evidence
 
     def _evidence(self, source: RulesFile, row: RowEvidence) -> float:
         """Return the weight of the row's evidence for or against a document."""
@@ -301,7 +303,7 @@ class Corpus:
         if source.kind != GUIDE:
             return 0.0
         courts = next((courts for guide, courts in self.guides if guide is source), {})
-        # each text by itself: the end of one and the beginning of the next are no name of a court
+        # check each text separately: the end of one and the start of the next do not form a court's name
         fields, prose = (row.source_type, *row.fields), row.prose.splitlines()
         if any(names_court(text, courts) for text in fields):
             return _COURT
@@ -312,7 +314,9 @@ class Corpus:
         return _FOREIGN if foreign else 0.0
 
     def by_page(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
-        """What the page says: it may be counted in the file or be the printed one, and it is often a little off."""
+        """Return the weight of the cited page: it may be a page of the file or a printed number, and is often
+        slightly wrong.
+        """
         pages = citation.pages
         if pages is None or heading is None or not heading.page:
             return 0.0
@@ -327,7 +331,7 @@ class Corpus:
 
 
 _TELLING = 3
-"""Words; a longer title that stands whole in one document only is that document's."""
+"""Words: a longer title that occurs as a whole in only one document belongs to that document."""
 _RULE = re.compile(
     r"(?:CPR|rules?|r\.?|CPR,? (?:rules?|r\.?))\s*(\d+[A-Z]?\.\d+[A-Z]?)(?:\([^)]{1,6}\))*", re.IGNORECASE
 )
@@ -339,7 +343,7 @@ _PARAGRAPH_OF = re.compile(
 
 
 def _pages_of(layout: Layout, first: int, last: int) -> CitedSection | None:
-    """Return the pages that are cited of a document that is named as a whole."""
+    """Return the cited pages of a document that is named as a whole."""
     lines = [line for line in layout.lines if first <= line.page <= min(last, first + _MOST_PAGES)]
     if not lines:
         return None
@@ -347,11 +351,11 @@ def _pages_of(layout: Layout, first: int, last: int) -> CitedSection | None:
     return CitedSection(start, end, lines[0].text, layout.text[start:end], lines[0].page)
 
 
-_MOST_PAGES = 4  # of a cited section: a longer one is cited for its beginning
+_MOST_PAGES = 4  # pages of a cited section: a longer section is cited for its start
 
 
 def _kind_said(source_type: str) -> str:
-    """Return the kind of document that a row is about, however it words it; empty when it says both or neither."""
+    """Return the kind of document that a row is about; empty if the row states both kinds or neither."""
     words = plain(source_type)
     directions, rules = (
         re.search(r"\bpds?\b|practice direction", words),
@@ -367,5 +371,5 @@ def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
 
 
 def _order(heading: RuleHeading | None) -> float:
-    """Return a little less for a paragraph than for a heading of the same number."""
+    """Return a slightly lower value for a paragraph than for a heading of the same number."""
     return -0.01 if heading is not None and not heading.titled else 0.0

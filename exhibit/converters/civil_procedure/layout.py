@@ -1,6 +1,6 @@
-"""A document of the corpus as citations see it: its lines, its headings and the section under each, its pages.
+"""The layout of a document for resolving citations: its lines, headings, sections and pages.
 
-Headings are found by the engine that reads every document.
+Headings are found by `law.structure`, as in every document.
 """
 
 import re
@@ -28,7 +28,7 @@ from exhibit.schemas.errors import DocumentError, LimitError
 
 
 class SourceLine(NamedTuple):
-    """A line of the text, or a paragraph of a document that is still to be printed."""
+    """A line of the text, or a paragraph of a document that is not yet printed."""
 
     start: int
     end: int
@@ -42,26 +42,26 @@ class RuleHeading:
 
     start: int
     end: int
-    """Where its words end."""
+    """The end of the heading's words."""
     name: Name
     level: int
-    """How deep it stands in the document's tree."""
+    """The depth of the heading in the document's tree."""
     titled: bool = True
-    """False for a paragraph that has a number and no title."""
+    """False for a paragraph with a number and no title."""
     page: int = 0
     until: int = 0
-    """Where its section ends."""
+    """The end of the heading's section."""
     last_page: int = 0
 
 
-_LONGEST = 150  # characters: what is longer is a sentence
+_LONGEST = 150  # characters: a longer line is a sentence
 _LISTED = re.compile(r"[\s.…]\d{1,3}$|[.…]{4}$")
 _LEADERS = re.compile(r"(?<![\s.…])[\s.…]*+\d{0,3}$")
 _LETTER_APART = re.compile(r"(\d+[A-Z]*\.\d+) ([A-Z]{1,2})(?=$|[.(-]|[A-Z][a-z]|[A-Z] | Omitted\b)", re.MULTILINE)
-"""The number of a rule that was inserted, as the official pages write it: `3.5 A` alone, `40.8 AWithout prejudice`."""
+"""The number of an inserted rule, as the official pages write it: `3.5 A` alone, `40.8 AWithout prejudice`."""
 _FEWEST = 3
-"""Characters below a heading that make it a place."""
-_DIGITS = 10  # of a page's number: Python refuses to read thousands of them
+"""Fewest characters below a heading that make it a section."""
+_DIGITS = 10  # digits of a page number: Python refuses to parse thousands
 
 
 class LayoutLines(NamedTuple):
@@ -69,15 +69,15 @@ class LayoutLines(NamedTuple):
 
     kept: Sequence[SourceLine]
     entries: Mapping[str, str]
-    """What the contents list, by its letters."""
+    """The entries of the contents, by their letters."""
     printed: Mapping[int, int]
     """The number printed on each page."""
     running: frozenset[int]
-    """Where running heads and page numbers begin."""
+    """The offsets of running heads and page numbers."""
 
 
 def lines_of(document: Document) -> LayoutLines:
-    """Return a file's lines, what its contents list, and the number printed on each page."""
+    """Return a file's lines, the entries of its contents, and the number printed on each page."""
     spans = [(page.span, page.number) for page in document.pages] or [(Span(0, len(document.text)), 0)]
     pages = [[line for line in _split(document.text, *span, number) if line.text] for span, number in spans]
     contents, furniture, running = find_contents(document.text), document.furniture, _running(pages)
@@ -92,7 +92,7 @@ def lines_of(document: Document) -> LayoutLines:
 
 
 def _is_page_number(line: SourceLine) -> bool:
-    # decimal: `²` is a digit, and no number; and no page has a number of ten digits
+    # isdecimal: `²` is a digit, but not a number; and no page number has ten digits
     return line.text.isdecimal() and len(line.text) < _DIGITS
 
 
@@ -101,12 +101,12 @@ def _edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
 
 
 _LABEL = 14
-"""Letters that may stand before a title that the running head repeats: a page's number and `Section 12`."""
+"""Most letters before a title that the running head repeats: a page number and `Section 12`."""
 
 
 def _running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
-    """Return where page numbers and chapters' running heads start: a chapter has too few pages for the usual count."""
-    # the first page of a chapter has its title below the running line
+    """Return the offsets of page numbers and running heads; a chapter has too few pages for the usual count."""
+    # the first page of a chapter has its title below the running head
     tops = [[*_edges(lines), *lines[2:3]] for lines in pages]
     counted = Counter(words for lines in tops for words in {letters(line.text) for line in lines})
     repeated: set[int] = set()
@@ -131,7 +131,7 @@ def _split(text: str, start: int, end: int, page: int) -> Iterator[SourceLine]:
 
 
 def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
-    """Return what the contents list; an entry may go over two lines, and its page number may be missing."""
+    """Return the entries of the contents; an entry may take two lines, and its page number may be missing."""
     entries: list[str] = []
     pending = ""
     for line in lines:
@@ -148,13 +148,13 @@ def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
 
 
 def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
-    """Return the headings in order, each with its section; those with nothing below are a list of headings."""
+    """Return the headings in order, each with its section; headings without text below are a list of headings."""
     starts = [line.start for line in lines]
     sections = (section for section in read_structure(document, outline).walk() if section.heading)
     headings = (
         _heading(document.text, one, lines, starts, apart=outline.rules) for one in sections if one.kind != "clause"
     )
-    # a rule may be one sentence, or one word such as "Omitted", which is taken for its title
+    # a rule may be one sentence, or one word such as "Omitted", which looks like its title
     return [
         one
         for one in headings
@@ -167,7 +167,7 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
 def _heading(
     text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int], *, apart: bool
 ) -> RuleHeading:
-    """Return a section's heading; `apart` says that a number's letter may stand apart from it."""
+    """Return a section's heading; `apart` means that a number's letter may be separated from it."""
     start, end = section.title
     first = lines[min(bisect_left(starts, start), len(lines) - 1)]
     last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
@@ -175,7 +175,7 @@ def _heading(
     written = FOOTNOTE.sub("", " ".join(text[start:end].split()))
     at = start
     if section.label and not written.startswith(section.label):
-        # a rule's number stands below its title
+        # the number of a rule is below its title
         written, at = section.heading, end - len(section.label)
     letter = _LETTER_APART.match(text, at) if apart else None
     name = read_name(letter[1] + letter[2] if letter else written if titled else section.label, loose=False)
@@ -192,19 +192,19 @@ class Layout:
     lines: Sequence[SourceLine]
     headings: Sequence[RuleHeading]
     listed: tuple[Name, ...] = ()
-    """What its contents list, also where the page itself cannot be read."""
+    """The entries of its contents, even if the page itself cannot be read."""
     offset: int = 0
-    """What a page's place in the file is more than the number printed on it, for most of its pages."""
+    """The difference between a page's number in the file and its printed number, for most pages."""
     fault: str = ""
-    """Why its headings were not looked for to the end."""
+    """The reason why the search for headings was not completed; else empty."""
 
     @property
     def first_page(self) -> str:
-        """The words of the first page, where it is no page of contents."""
+        """The words of the first page, unless it is a page of contents."""
         return " ".join(line.text for line in self.lines if line.page == 1)
 
     def alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
-        """Yield the headings that a name can mean, with their likeness, in the text's order."""
+        """Yield the headings that a name can mean, with their similarity, in the order of the text."""
         for heading in self.headings:
             other = heading.name
             same = name.number == other.number if name.number else not name.stems.isdisjoint(other.stems)
@@ -213,7 +213,7 @@ class Layout:
                 yield heading, like
 
     def titled(self, title: str) -> Iterator[RuleHeading]:
-        """Yield places where a title stands as whole lines, though no number, contents or bookmark tells of it."""
+        """Yield locations where a title is printed as whole lines but is not a known heading."""
         text, places = self._letters
         wanted = letters(title)
         at = text.find(wanted)
@@ -225,19 +225,19 @@ class Layout:
             lines = self.lines[first:end]
             words = " ".join(line.text for line in lines)
             if words[0].islower() or words[-1] in ".,;:":
-                continue  # the end of a sentence, or a piece of a list
+                continue  # the end of a sentence, or a part of a list
             name = read_name(words, loose=False)
             yield self._section_at(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
 
     def meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
-        """Yield headings that a text can mean, how alike they are, and whether a heading above it agrees, too."""
+        """Yield headings that a text can mean, their similarity, and whether a heading above also matches."""
         any_heading = False
         whole = read_name(text)
         for heading, like in self.alike(whole):
             any_heading = True
             yield heading, like, False
             if (like == 1 or whole.cut) and whole.number and whole.title:
-                return  # its commas are its own
+                return  # the commas belong to the heading itself
         for left, right in splits(text):
             for heading, like in self._below(left, right):
                 any_heading = True
@@ -257,16 +257,16 @@ class Layout:
             yield None, 1.0, False
 
     def _below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
-        """Yield the headings of the right text that stand below a heading of the left one."""
+        """Yield the headings of the right text that are below a heading of the left text."""
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
             return
         parents = [heading for heading, _ in self.alike(above) if heading.titled]
         for heading, like in self.alike(wanted):
             inside = any(parent.start < heading.start < parent.until for parent in parents)
-            # a slip in the chapter's title: its number and all of the section's name are enough
+            # the chapter's title has a misspelling: its number and the whole name of the section are enough
             counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
-            # a guide's own parts, as in "Part 3, Chapter 21 Insolvency", have no heading on the page
+            # a guide's own parts, as in "Part 3, Chapter 21 Insolvency", have no printed heading
             division = above.kind == "part" and not above.title and like == 1 and wanted.number and wanted.title
             if inside or counted or division:
                 yield heading, like
@@ -277,7 +277,7 @@ class Layout:
                         yield heading, 1.0
 
     def _section_at(self, heading: RuleHeading) -> RuleHeading:
-        """Return a heading that is none of these with its section: up to the next that is not below the one above."""
+        """Return an unlisted heading with its section: up to the next heading that is not below the one above."""
         above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
         level = above.level if above else 1
         after = (h.start for h in self.headings if h.start >= heading.end and h.titled and h.level <= level + 1)
@@ -287,38 +287,40 @@ class Layout:
 
     @cached_property
     def _letters(self) -> tuple[str, dict[int, int]]:
-        """The letters of all lines, and which line begins at which of them."""
+        """The letters of all lines, and the line that begins at each of their offsets."""
         written = [letters(line.text) for line in self.lines]
         starts = accumulate(map(len, written), initial=0)
         return "".join(written), {start: line for line, start in enumerate(starts)}
 
 
 _LISTED_LIKE = 0.96
-"""Likeness to an entry of the contents: all of it, or its beginning and an ellipsis."""
+"""Least similarity to an entry of the contents: the whole entry, or its start and an ellipsis."""
 _BETWEEN = re.compile(r",\s+|(?<!\s)\s++[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)|(?<=Guide \d{4})\s+(?=\S)")
 _CHAPTER = 3.0
-"""How high a title stands that the outline has beside numbered chapters."""
+"""The rank of a title that the outline lists beside numbered chapters."""
 _MOST_LINES = 4
-"""A heading's lines: the longest of the five court guides takes four."""
+"""Most lines of a heading: the longest in the five court guides has four."""
 _SHORT = 50_000
-"""Characters of a text that is here already: even one made of nothing but headings takes a fifth of a second."""
+"""Characters of a text that is processed here, not in a worker: even if it has only headings, it takes 0.2 s."""
 
 
 def layout_of(source: RulesFile) -> Layout:
-    """Return the layout of a document, from its file or from what will be printed of it; a long one's in a worker."""
+    """Return the layout of a document, from its file or from the blocks to print; a long document is read in a
+    worker.
+    """
     if source.blocks and len(source.raw.text or "") <= _SHORT:
         return read_layout(source)
     try:
-        # its markup is not looked at, and stays here
+        # do not send the HTML, which is not needed
         return run_in_worker(read_layout, replace(source, raw=replace(source.raw, html=None)))
     except LimitError as error:
         return Layout("", (), (), fault=str(error))
     except DocumentError:
-        return Layout("", (), ())  # the conversion reads it next, and reports it
+        return Layout("", (), ())  # the conversion reads the document next, and reports the error
 
 
 def read_layout(source: RulesFile) -> Layout:
-    """Return the layout of a document, wherever it is called."""
+    """Return the layout of a document, computed in this process."""
     if source.blocks:
         text = source.raw.text or ""
         marked = {letters(block.text): 0.0 for block in source.blocks if block.style == "h2"}
@@ -343,7 +345,7 @@ def _lines_in(source: RulesFile) -> Iterator[SourceLine]:
 
 
 def bookmarked_levels(path: Path) -> dict[str, float]:
-    """Return the titles that a PDF's own outline lists, with their levels: those beside chapters are chapters."""
+    """Return the titles in a PDF's bookmarks with their ranks: titles beside chapters are chapters."""
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]
     highest = min(numbered, default=-1)
@@ -351,7 +353,7 @@ def bookmarked_levels(path: Path) -> dict[str, float]:
 
 
 def read_outline(path: Path) -> list[tuple[str, int]]:
-    """Return the titles of a PDF's outline with their depths; empty where it is damaged: a help, not a need."""
+    """Return the titles in a PDF's bookmarks with their depths; empty if they are damaged."""
     try:
         with limit_reading(str(path), path.stat().st_size, pdf.MEMORY):
             return pdf.outline(path)
@@ -362,7 +364,7 @@ def read_outline(path: Path) -> list[tuple[str, int]]:
 
 
 def splits(text: str) -> list[tuple[str, str]]:
-    """Return the ways to read a text as two names, the first above the second."""
+    """Return the ways to split a text into two names, the first above the second."""
     return [
         (text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)
     ]

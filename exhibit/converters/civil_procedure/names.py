@@ -1,4 +1,4 @@
-"""Names and headings compared: case, punctuation, numbering style and slips of the pen aside."""
+"""Compares names and headings without regard to case, punctuation, numbering style and misspellings."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,9 @@ _SMALL = frozenset("a an and at by for from in of on or the to with etc".split()
 _KINDS = {"annexe": "annex", "chapter": "", "section": "", "rule": "", "rules": "", "r": "", "rr": "", "s": "",
           "para": "", "paras": "", "paragraph": "", "paragraphs": "", "sub-section": "",
           "subsection": ""}  # fmt: skip
-"""Words before a number that may be left out or exchanged: `5.9` is `Section 5.9`; an annex or a Part is no chapter."""
+"""Words before a number that may be left out or exchanged: `5.9` equals `Section 5.9`; an annex or a Part is no
+chapter.
+"""
 _WORDED = re.compile(
     r"(part|chapter|sub-?section|section|annexe?|appendix|schedule|rules?|rr?|paras?|paragraphs?|s)\b\.?\s*"
     r"([A-Z]\.?\d+[A-Z]?(?:\.\d+[A-Z]?)*|\d+[A-Z]{0,2}(?:\.\d+[A-Z]?)*|[A-Z]|[IVX]+)(?![A-Za-z0-9])"
@@ -35,32 +37,32 @@ _NUMBERED = ("chapter", "section", "annex", "appendix", "schedule")
 
 @dataclass(frozen=True)
 class Name:
-    """A heading in parts: `Appendix B: Specimen Directions` is `appendix`, `B` and a title."""
+    """The parts of a heading: `Appendix B: Specimen Directions` has the kind `appendix`, the number `B` and a title."""
 
     kind: str
     number: str
-    """Upper case, without the dot between a letter and a digit: `K.1` and `K1` are one number."""
+    """In upper case, without the dot between a letter and a digit: `K.1` and `K1` are equal."""
     title: str
     text: str = ""
-    """All of it, as it was written."""
+    """The whole heading as it is written."""
     cut: bool = False
-    """Whether it ends in an ellipsis."""
+    """Whether the heading ends with an ellipsis."""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The title's words that carry meaning; all of them where it has none but small ones."""
+        """The content words of the title; all words if it has no content words."""
         words = tuple(plain(self.title).split())
         return tuple(word for word in words if word not in _SMALL) or words
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """How its words begin: a slip of the pen is seldom in the first three letters of every word of a title."""
+        """The first letters of its words: a misspelling rarely affects the first three letters of every word."""
         return frozenset(word[:3] for word in self.words)
 
 
 @cache
 def read_name(text: str, *, loose: bool = True) -> Name:
-    """Return a heading's parts; `loose` takes `9 Hearings` for a number, too, as citations write it."""
+    """Return a heading's parts; with `loose`, `9 Hearings` also has a number, as citations write it."""
     cut = bool(_CUT.search(text))
     text = _SPACES.sub(" ", _CUT.sub("", text)).strip()
     if loose and (slip := _WORD.match(text)):
@@ -80,7 +82,7 @@ def read_name(text: str, *, loose: bool = True) -> Name:
 
 
 def _heads(match: re.Match[str], text: str) -> bool:
-    """Whether the words before a number are a heading's own: `Part 20 claims` is the title of something else."""
+    """Return whether the words before a number belong to a heading: `Part 20 claims` is the title of something else."""
     word, rest = match.group(1).lower(), text[match.end() :]
     if word not in {"part", "chapter", "section", "annex", "annexe", "appendix", "schedule"}:
         return False
@@ -89,7 +91,7 @@ def _heads(match: re.Match[str], text: str) -> bool:
 
 
 def likeness(cited: Name, heading: Name) -> float:
-    """Return from 0 to 1 how surely a heading is the one that is cited; 0 where a number or a word contradicts it."""
+    """Return the similarity of a heading and a cited name from 0 to 1; 0 if a number or a word contradicts."""
     if letters(cited.text) == letters(heading.text):
         return 1.0
     agreed = bool(cited.number and heading.number)
@@ -111,7 +113,7 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
     if cited.cut and len(one) >= 4 and other.startswith(one):
         return 0.97
     if set(re.findall(r"\d+", cited.title)) - set(re.findall(r"\d+", heading.title)):
-        return 0.0  # "Part 8 claims" is no slip for "Part 20 claims"
+        return 0.0  # "Part 8 claims" is not a misspelling of "Part 20 claims"
     mine, theirs = cited.words, heading.words
     missing, extra = _unmatched(mine, theirs), _unmatched(theirs, mine)
     if not missing and not extra:
@@ -132,18 +134,18 @@ def _unmatched(words: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
 
 
 def _slipped(one: str, other: str) -> bool:
-    """Whether one letter is wrong in a word too short to tell, where a number agrees already."""
+    """Return whether a short word has one wrong letter; this counts only if a number already matches."""
     return min(len(one), len(other)) > 3 and not one.isdigit() and edit_distance(one, other) == 1
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two words are one, with a letter wrong, missing or doubled, two in long words."""
+    """Return whether two words are equal except for one wrong, missing or doubled letter, two in long words."""
     if one == other:
         return True
     short, long = sorted((len(one), len(other)))
     if short < 5 or long - short > 2 or one.isdigit() or other.isdigit():
         return False
-    # a slip is in one place: the word still begins or ends as it should
+    # a misspelling is in one place: the word still begins or ends correctly
     if one[:3] != other[:3] and one[-3:] != other[-3:]:
         return False
     return _edits(one, other) <= (1 if short < 8 else 2)
@@ -151,20 +153,20 @@ def _same(one: str, other: str) -> bool:
 
 @cache
 def _edits(one: str, other: str) -> int:
-    """Return how many letters differ; few pairs of words are alike enough to be asked about, and those come again."""
+    """Return the edit distance of two words, cached: few pairs are similar enough, and these recur."""
     return edit_distance(one, other)
 
 
-# ---------------------------------------------------------------- what an answer cites in square brackets, and which
+# ---------------------------------------------------------------- citations in square brackets
 
 
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
-"""`[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123` cite no document by name."""
+"""Brackets such as `[1]`, `[1, 2]` and the year of `[2024] EWCA Civ 123`, which cite no document by name."""
 _PAGES = re.compile(r"(?<!\s)\s*+(?:[,;]\s*+)?\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*+)\)?\s*$", re.IGNORECASE)
 _LONGEST = 500
-"""Characters of a citation: the longest of the real question file has 117."""
+"""Most characters of a citation: the longest in the real question file has 117."""
 _DIGITS = 10
-"""No page has a number of ten digits, and Python reads none of 5,000."""
+"""Most digits of a page number; Python refuses to parse 5,000."""
 _LAW = re.compile(
     r"\b(?:part|practice direction|pd|cpr|rules?|guide|annexe?|appendix|section|chapter|schedule|act|protocol|"
     r"regulations?|order \d+)\b",
@@ -178,12 +180,12 @@ _FILLED = re.compile(
     r"|day|court|deliberately|intentionally|n|x+|y+)\b[^a-z]*",
     re.IGNORECASE,
 )
-"""How a form asks to be filled in, or an editor mends a quotation."""
+"""The words with which a form asks for an entry, or an editor changes a quotation."""
 
 
 @dataclass(frozen=True)
 class RuleCitation:
-    """`[Document#page=Section]`, `[Document]`, or the heading of a section with its page."""
+    """A citation: `[Document#page=Section]`, `[Document]`, or the heading of a section with its page."""
 
     text: str
     document: str
@@ -192,13 +194,13 @@ class RuleCitation:
 
     @property
     def pages(self) -> tuple[int, int] | None:
-        """The first and the last page that it gives."""
+        """The first and the last page that the citation gives."""
         numbers = [int(number) for number in re.findall(r"\d+", self.page) if len(number) < _DIGITS]
         return (numbers[0], max(numbers[-1], numbers[0])) if numbers else None
 
 
 def citations(truth: str) -> list[RuleCitation]:
-    """Return the distinct citations of an answer; an editor's brackets are no citations."""
+    """Return the distinct citations of an answer, without an editor's brackets."""
     by_name: dict[str, RuleCitation] = {}
     for match in BRACKETED.finditer(truth):
         text = _SPACES.sub(" ", match.group(1)).strip()
@@ -225,7 +227,7 @@ def read_citation(text: str) -> RuleCitation:
 
 
 def _is_editorial(text: str, before: str, after: str) -> bool:
-    """Whether a bracket mends a quotation or leaves a gap to be filled; what looks like a citation never does."""
+    """Return whether a bracket changes a quotation or leaves a gap to fill in; a citation is never editorial."""
     if not re.search(r"[A-Za-z]{2}", text):
         return True
     if "#page=" in text or _PAGES.search(text) or read_name(text).number or (_LAW.search(text) and not text.islower()):
@@ -237,12 +239,12 @@ def _is_editorial(text: str, before: str, after: str) -> bool:
     titled = text[0].isupper() and (len(words) > 2 or (len(words) == 2 and words[1][0].isupper()))
     if _FILLED.match(text) and not (at_end and titled):
         return True
-    # a citation ends a sentence or follows one; in the middle of one, small letters and single words are an editor's
+    # a citation is after a sentence or at its end; inside a sentence, lower-case and single words are an editor's
     return not at_end and (text[0].islower() or (" " not in text and not _FOLLOWED.match(after)))
 
 
 def _quoted(before: str) -> bool:
-    """Whether a quotation is open in the same paragraph."""
+    """Return whether a quotation is open in the same paragraph."""
     paragraph = before.rpartition("\n")[2]
     return paragraph.count("“") > paragraph.count("”") or paragraph.count('"') % 2 == 1
 
@@ -252,21 +254,21 @@ _NEUTRAL = frozenset(
     "justice royal tribunals tribunal judiciary chamber cpr pd civil procedure rules practice direction directions "
     "part uk source according under from by see per that this".split()
 )
-"""Words that tell no court from another."""
+"""Words that do not distinguish courts."""
 _COURT_WORD = r"(?:[A-Z][\w'’.-]{0,40}|and|of|&)"
-"""No word of a court's name is longer: so a text without spaces is not read through from each of its letters."""
+"""The length limit prevents reading a text without spaces from each of its letters."""
 _GUIDE = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}}?) Guide\b")
 _COURT = re.compile(rf"({_COURT_WORD}(?: {_COURT_WORD}){{0,9}}? (?:Courts?|Division|Chamber|Bench|Tribunal))\b")
-"""Each name ends at its first noun: `Chancery Division Patents Court` names two courts."""
+"""A court's name ends at its first noun: `Chancery Division Patents Court` names two courts."""
 _BEFORE_NAME = re.compile(r"\b(?i:the|a|an|in|at|to|by|from|for|with|under|before)\b|\b[A-Z]{2}\b")
-"""A court's name begins after the last of these: `Courts and Tribunals Judiciary The Commercial Court`."""
+"""A court's name begins after the last of these words: `Courts and Tribunals Judiciary The Commercial Court`."""
 _SYNONYMS = {"queens": "kings", "patent": "patents"}
 
 
 def courts_in(text: str, *, guides_only: bool = False, any_case: bool = False) -> dict[str, str]:
-    """Return the courts that a text names, or those whose guides it names, by the words that tell each from others.
+    """Return the courts that a text names, directly or by their guides, as their distinguishing words.
 
-    The Circuit Commercial Court is not the Commercial Court. Names have capitals, where not all of the text is alike.
+    The Circuit Commercial Court is not the Commercial Court. Names have capitals, unless the whole text is in one case.
     """
     flat = " ".join(re.sub(r"[-_]+", " ", text).split())
     if any_case or flat.islower() or flat.isupper():
@@ -277,7 +279,7 @@ def courts_in(text: str, *, guides_only: bool = False, any_case: bool = False) -
 
 
 def guide_courts(names: Iterable[str]) -> dict[str, set[str]]:
-    """Return the courts whose guide a document is, each with its initials; a guide may incorporate another."""
+    """Return the courts of a guide, each with its initials; a guide may incorporate another guide."""
     courts: dict[str, set[str]] = {}
     for name in names:
         for court, words in courts_in(name, guides_only=True).items():
@@ -293,7 +295,7 @@ def names_court(text: str, courts: Mapping[str, Collection[str]]) -> bool:
 
 
 def strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_only: bool) -> list[str]:
-    """Return the courts that a text names, or the guides, which are none of these."""
+    """Return the courts and guides that a text names and that are not among these courts."""
     return [words for words in courts_in(text, guides_only=guides_only).values() if not names_court(words, known)]
 
 
@@ -304,7 +306,9 @@ def _telling(name: str) -> str:
 
 
 def _initials(name: str) -> set[str]:
-    """Return `tcc` of the Technology and Construction Court, `kb` and `kbd` of the King's Bench (Division)."""
+    """Return a court's initials: `tcc` for the Technology and Construction Court, `kb` and `kbd` for the King's
+    Bench.
+    """
     own = _BEFORE_NAME.split(name)[-1]
     short = "".join(word[0] for word in plain(own).split() if word not in {"and", "of"})
     if len(short) < 2 or own.endswith(" Court"):

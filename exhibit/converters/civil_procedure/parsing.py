@@ -1,4 +1,4 @@
-"""Exports and pages of a CPR corpus, parsed in a worker: a hostile one is stopped there, and the others go on."""
+"""Parses exports and pages of a CPR corpus in a worker, so that a hostile file stops only itself."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,43 +19,43 @@ Record = Mapping[str, object]
 
 _CHUNK_ID = re.compile(r"_chunk_(\d+)$")
 _MOST_DIGITS = 9
-"""Of a chunk's number: no document has a billion chunks, and Python reads no number of 5,000 digits."""
-# "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule: the exporter's, not the rulebook's
+"""Most digits of a chunk's number: no document has a billion chunks, and Python refuses to parse 5,000 digits."""
+# lines that the exporter added: "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule
 _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
 
 
 @dataclass
 class IndexExport:
-    """A document as a search index gave it back: in one piece, or in numbered chunks."""
+    """A document as exported from a search index: in one piece, or in numbered chunks."""
 
     key: str
-    """What the chunks of one document share; empty where records do not say."""
+    """The key that the chunks of one document share; empty if records have none."""
     pieces: list[tuple[int, str]] = field(default_factory=list)
     sourcefile: str = ""
     sections: dict[str, None] = field(default_factory=dict)
     url: str = ""
     records: int = 0
     origin: str = ""
-    """The file that it was read from."""
+    """The file from which it was read."""
     items: list[Item] = field(default_factory=list)
-    """The files that hold it, for the account."""
+    """The files that contain it, for the account."""
 
     @property
     def text(self) -> str:
-        """Its pieces in their order, each once."""
+        """The text of its chunks in order, each once."""
         ordered = dict.fromkeys(sorted(self.pieces, key=lambda piece: piece[0]))
         return "\n\n".join(text for _, text in ordered)
 
     def add(self, record: Record) -> None:
         """Add the content of a record of the document."""
-        # JSON can say half a surrogate pair, which no file can hold
+        # JSON can contain a lone surrogate, which no file can store
         self.sourcefile = self.sourcefile or printable(string(record, "sourcefile", "document"))
         self.url = self.url or printable(string(record, "storageUrl", "url"))
         if section := printable(string(record, "sourcepage")):
             self.sections.setdefault(section)
         self.records += 1
         chunks, first = record.get("chunks"), len(self.pieces)
-        # a record with chunks repeats the first of them as its content
+        # a record with chunks repeats the first chunk as its content
         parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
         for place, part in enumerate(parts, first):
             number = _CHUNK_ID.search(string(part, "id"))
@@ -64,7 +64,7 @@ class IndexExport:
 
 
 class ParsedPage(NamedTuple):
-    """An HTML file: what it is titled, its paragraphs and headings, and all of it as it will be printed."""
+    """An HTML file: its title, its paragraphs and headings, and the whole page to print."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -72,10 +72,12 @@ class ParsedPage(NamedTuple):
 
 
 def read_export(path: Path) -> list[IndexExport]:
-    """Return the documents of a JSON file, none where it is no export of any; raise DocumentError."""
+    """Return the documents of a JSON file; none if it is not an export of documents. Raise DocumentError if
+    unreadable.
+    """
     data = load_json(path)
     exports: dict[str, IndexExport] = {}
-    # what a search found is parts of documents, for --from-search
+    # search results are parts of documents; --from-search reads them
     for record in () if isinstance(data, dict) and "query" in data else records(data):
         key = printable(document_key(record))
         exports.setdefault(key, IndexExport(key)).add(record)
@@ -83,7 +85,7 @@ def read_export(path: Path) -> list[IndexExport]:
 
 
 def load_json(path: Path) -> object:
-    """Return the content of a JSON file; raise DocumentError where it cannot be read."""
+    """Return the content of a JSON file; raise DocumentError if it cannot be read."""
     try:
         with limit_reading(str(path), path.stat().st_size):
             return parse_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), where=path.name, error=DocumentError)
@@ -103,7 +105,7 @@ def read_page(path: Path) -> ParsedPage:
 
 
 def records(data: object) -> Iterator[Record]:
-    """Yield the records of an export: one, a list of them, or a search reply's list under a name."""
+    """Yield the records of an export: one record, a list, or the list in a search reply."""
     if isinstance(data, list):
         for item in data:
             yield from records(item)
@@ -116,18 +118,20 @@ def records(data: object) -> Iterator[Record]:
 
 
 def string(record: Record, *names: str) -> str:
-    """Return the first of these fields that holds words."""
+    """Return the first of these fields that contains text."""
     values = (record.get(name) for name in names)
     return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
 
 
 def document_key(record: Record) -> str:
-    """Return what the chunks of one document share; `sourcefile` comes last, as twelve directions are "51Z" in it."""
+    """Return the key that the chunks of one document share; `sourcefile` comes last, as twelve directions share
+    "51Z".
+    """
     return _CHUNK_ID.sub("", string(record, "parent_id", "id")) or string(record, "sourcefile", "document")
 
 
 def body(content: str) -> str:
-    """Return a chunk's own words, without the lines that the exporter set above them."""
+    """Return a chunk's own text, without the lines that the exporter added above it."""
     return _CHUNK_HEAD.sub("", content).strip()
 
 
@@ -140,7 +144,7 @@ _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
 def _title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
-    """Return what a page is titled, and its paragraphs and headings."""
+    """Return a page's title, and its paragraphs and headings."""
     title, inside = "", ""
     tag: Style = "p"
     blocks: list[Block] = []
@@ -168,17 +172,17 @@ def _title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
 
 
 _SEPARATOR = "---"
-"""The export's own mark before each heading."""
-_LONGEST_HEADING = 150  # characters: what is longer is a sentence
+"""The exporter's mark before each heading."""
+_LONGEST_HEADING = 150  # characters: a longer line is a sentence
 _OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
 
 
 def blocks_of(title: str, text: str) -> list[Block]:
-    """Return a document's name and its text, paragraph by paragraph, as they are printed."""
+    """Return the blocks to print: a document's name and its text, paragraph by paragraph."""
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", drawable(text)) if part.strip()]
     blocks = [Block("h1", title)]
     if paragraphs and file_key(heading_of(text)).startswith(file_key(title)):
-        # the text brings its own title; printing both would repeat it
+        # the text begins with its own title; printing both would repeat it
         blocks = [Block("h1", paragraphs.pop(0))]
     after_separator = False
     for paragraph in paragraphs:
@@ -191,7 +195,7 @@ def blocks_of(title: str, text: str) -> list[Block]:
 
 
 def heading_of(text: str) -> str:
-    """Return a text's first line when it is short enough to be its title, else nothing."""
+    """Return the first line of a text if it is short enough to be a title; else empty."""
     first = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].strip()
     return first if len(first) <= 2 * _LONGEST_HEADING and "\n" not in first else ""
 
@@ -199,6 +203,6 @@ def heading_of(text: str) -> str:
 def _is_heading(paragraph: str, after_separator: bool) -> bool:
     if len(paragraph) > _LONGEST_HEADING or "\n" in paragraph or _OPEN_END.search(paragraph):
         return False
-    # chunked exports have lost the separators; a line in capitals is still a heading there
+    # exports in chunks have no separators; there a line in capitals is a heading
     shouted = paragraph.isupper() and len(paragraph) > 8
     return shouted or (after_separator and not re.match(r"[\d(•£]", paragraph))

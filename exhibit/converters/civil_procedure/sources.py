@@ -1,4 +1,4 @@
-"""The documents of a CPR corpus: search-index exports put together again, PDFs as they are, HTML to be printed."""
+"""The documents of a CPR corpus: search-index exports that are joined again, PDFs, and HTML to print."""
 
 import hashlib
 import re
@@ -31,7 +31,7 @@ from exhibit.schemas.errors import DocumentError, LimitError, SourceError
 from exhibit.storage.atomic import list_left_out
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"
-"""The source's own words for what a document is."""
+"""The source's own names for the kinds of documents."""
 
 _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++(?:[a-z]++\d*+)?)\b", re.IGNORECASE)
 _LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
@@ -40,39 +40,39 @@ _EXPORTER_CHANGED = re.compile(r'[<>:"/\\|?*]')
 _LONGEST = 255 - len(".pdf")
 _ENDINGS = frozenset({".json", ".pdf", ".html", ".htm"})
 _NOTES = frozenset({".md", ".markdown", ".csv", ".tsv"})
-"""What lies beside documents in such a folder: a note on them, a list of them."""
+"""Suffixes of files that are not documents but notes on documents or lists of them."""
 NO_DOCUMENT = "no document: only JSON exports, PDFs, HTML and office files are read"
 
 
 @dataclass(frozen=True)
 class RulesFile:
-    """A document of the corpus and every name that a citation may give it."""
+    """A document of the corpus, and every name that a citation may use for it."""
 
     raw: RawDocument
     names: tuple[str, ...]
     kind: str
-    """CPR, PD, Court Guide, or nothing where its name does not say."""
+    """CPR, PD, Court Guide, or empty if its name does not say."""
     origin: str
-    """Where it was found, for messages."""
+    """The place where it was found, for messages."""
     blocks: tuple[Block, ...] = ()
-    """What will be printed, where there is no file: `raw.text` is these, with a blank line between them."""
+    """The blocks to print if there is no file; `raw.text` is their text, separated by blank lines."""
 
     def __str__(self) -> str:
         """Return the source's name in error messages."""
         return self.origin
 
     def document(self) -> Document:
-        """Return its text, with pages where it has a file; raise DocumentError where that cannot be read."""
+        """Return its text, with pages if it has a file; raise DocumentError if it cannot be read."""
         file = self.raw.path or self.raw.original
         return Document(self.raw.filename, self.raw.text or "") if file is None else read_document(file)
 
 
 def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[RulesFile], str]:
-    """Return the documents of a folder, a file or a list of URLs, each once, by file name; and a digest of them."""
+    """Return the documents of a folder, a file or a list of URLs, by file name and each once; and their digest."""
     if root.suffix.lower() == ".txt" and root.is_file():
         return _fetched(root, policy, tally)
     files = list(with_attachments([NamedFile(root, root.name)])) if root.is_file() else list_folder(root)
-    files = [file for file in files if file.path != table]  # its rows have an account of their own
+    files = [file for file in files if file.path != table]  # the rows of the table have their own account
     tally.take(_item(file) for file in files)
     for path, why in list_left_out(root) if root.is_dir() else ():
         tally.leave_out(why, path.relative_to(root).as_posix())
@@ -110,7 +110,7 @@ def _why(error: DocumentError, usual: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    """Return what a document of this name is, in the words of `source_type`; empty when the name does not say."""
+    """Return the kind of a document of this name, as `source_type` calls it; empty if the name does not say."""
     first = _REFERENCE.match(name)
     if first:
         return CPR if first.group(1).lower() == "part" else PD
@@ -120,7 +120,7 @@ def kind_of(name: str) -> str:
 
 
 def reference_of(name: str) -> str:
-    """Return the `Part 36` or `Practice Direction 51ZG3` that a name begins with, or nothing."""
+    """Return the `Part 36` or `Practice Direction 51ZG3` at the start of a name; else empty."""
     match = _REFERENCE.match(name)
     return match.group() if match else ""
 
@@ -129,7 +129,7 @@ def reference_of(name: str) -> str:
 
 
 def full_name(name: str, section: str) -> str:
-    """Return a document's name as it was before the exporter cut it at 100 characters and put `_` for `:`."""
+    """Return a document's name as it was before the exporter cut it at 100 characters and replaced `:` by `_`."""
     mangled = _EXPORTER_CHANGED.sub("_", section)
     for start in range(len(name)):
         if len(name) - start > 3 and mangled.startswith(name[start:]):
@@ -151,7 +151,7 @@ def _add_exports(file: NamedFile, exports: dict[str, IndexExport], tally: Tally)
     for key, export in here.items():
         export.origin = name
         first = exports.setdefault(key, export)
-        first.items.append(_item(file))  # the file is told of, though its copy may not be used
+        first.items.append(_item(file))  # count the file, although its copy may not be used
         if first is not export:
             same = first.text == export.text
             remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
@@ -173,8 +173,8 @@ def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
         source=export.url,
         items=tuple(export.items),
     )
-    # `sourcefile` says "Part 63" of Part 63A, so a number is taken from the title alone;
-    # some titles are a number alone: the text's own first line then has the words
+    # `sourcefile` says "Part 63" for Part 63A, so a number is read only from the title; some titles are only a number:
+    # then the first line of the text has the words
     misleading = shared or kind_of(export.sourcefile) in {CPR, PD}
     names = (title, export.key, "" if misleading else export.sourcefile)
     return replace(_source(raw, (*names, *export.sections, heading_of(text)), export.origin), blocks=blocks)
@@ -185,7 +185,7 @@ def _joined(blocks: Iterable[Block]) -> str:
 
 
 def _source(raw: RawDocument, names: tuple[str, ...], origin: str) -> RulesFile:
-    # an export's title may be a number alone, and its text begin with the whole name
+    # an export's title may be only a number, while its text begins with the whole name
     words = [_LETTER_APART.sub(r"\1\2", name) for name in (raw.title, *names)]
     after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
     called = tuple(filter(None, dict.fromkeys((*names, reference_of(raw.title), *after))))
@@ -237,7 +237,7 @@ def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile],
 def _pdf(path: Path) -> RulesFile:
     own = own_title(path)
     title = tidy(re.sub(r"[-_]+", " ", path.stem) if own.startswith("Microsoft Word") or not tidy(own) else own)
-    # its own text is what offsets count in: `text_path` says so to the conversion
+    # `text_path` tells the conversion that offsets refer to the file's own text
     return _source(RawDocument(path.name, title, path, text_path=path), (title, path.stem, path.name), path.name)
 
 
@@ -254,12 +254,12 @@ def _page(path: Path) -> RulesFile:
 
 
 _CITED = 3
-"""Documents cited per candidate, best first: more is a list to prune, not an answer."""
+"""Documents cited per candidate, best first: a person is to edit the candidate, not to shorten a long list."""
 _LONGEST_EXCERPT = 600  # characters of an excerpt: a paragraph
 
 
 def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
-    """Yield a line of ground truth per query of these files; a plain export gives one per document."""
+    """Yield a line of ground truth for each query in these files; a plain export gives one line per document."""
     seen: set[str] = set()
     for path in exports:
         before = len(seen)
@@ -279,14 +279,14 @@ def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
 
 
 def read_candidates(path: Path) -> list[dict[str, str]]:
-    """Return a line of ground truth per query of a file. Called in a worker."""
+    """Return a line of ground truth for each query of a file; called in a worker."""
     data = load_json(path)
     searches = [(query, records) for query, records in _searches(data) if records]
     return [_candidate(query or f"What does {_document(records[0])} provide?", records) for query, records in searches]
 
 
 def _searches(data: object) -> Iterator[tuple[str, list[Record]]]:
-    """Yield each query with its results, best first; records without a query come one document at a time."""
+    """Yield each query with its results, best first; records without a query are grouped by document."""
     if isinstance(data, dict) and string(data, "query", "question"):
         results = [record for name in ("results", "value", "documents") for record in records(data.get(name))]
         yield string(data, "query", "question"), results or list(records(data))
@@ -318,7 +318,7 @@ def _content(record: Record) -> str:
 
 
 def _document(record: Record) -> str:
-    """Return the name that a citation should give: `Part 36`, or the whole name where it has no number."""
+    """Return the name for a citation: `Part 36`, or the whole name of a document without a number."""
     name = full_name(document_key(record), string(record, "sourcepage"))
     return reference_of(name) or name
 
@@ -331,7 +331,9 @@ def _citation(record: Record) -> str:
 
 
 def _excerpt(text: str) -> str:
-    """Return the beginning of a text, whole sentences as far as they fit; its brackets must not read as citations."""
+    """Return the start of a text, as many whole sentences as fit; brackets are replaced, as they would look like
+    citations.
+    """
     flat = re.sub(r"\s+", " ", re.sub(r"^-+$", "", text, flags=re.MULTILINE)).strip()
     flat = flat.replace("[", "(").replace("]", ")")
     if len(flat) <= _LONGEST_EXCERPT:

@@ -1,1 +1,1 @@
-"""The web as a source: which addresses are allowed, and how pages are downloaded, printed and cached."""
+"""The web as a source: allowed addresses, and how pages are downloaded, printed and cached."""

@@ -1,7 +1,7 @@
-"""One URL over HTTP, politely: robots.txt, pauses, retries, redirects each checked, limits on time and size.
+"""Downloads one URL over HTTP: robots.txt, pauses, retries, a check of each redirect, limits on time and size.
 
-Whatever is asked for, by us or by a page in the browser, is asked for here: a host is looked up once, and the address
-that was checked is the one that is connected to, however often a name changes its mind.
+All requests, ours and those of a page in the browser, are sent here. A host is resolved once, and the checked address
+is the one that is connected to, even if the name resolves to another address later.
 """
 
 import ipaddress
@@ -40,20 +40,20 @@ ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
 
 Kind = Literal["pdf", "html", "text", "file"]
-"""A file is one that a reader makes a page of: a Word document, a workbook."""
+"""The kind of a reply; `file` is a file with a reader, such as a Word document or a workbook."""
 Fate = Literal["refused", "disallowed", "unusable", "failed"]
 
 _MOST_HOPS = 10  # redirects: browsers follow twenty, and pages need one or two
-_LONGEST_CRAWL_DELAY = 30.0  # seconds: a list of pages must end
-_ROBOTS_BYTES = 500 << 10  # as RFC 9309 asks
-_SNIFF = 1024  # bytes that tell a kind of file: PDF and HTML say it in the first
+_LONGEST_CRAWL_DELAY = 30.0  # seconds: a list of pages must not take forever
+_ROBOTS_BYTES = 500 << 10  # bytes, as RFC 9309 requires
+_SNIFF = 1024  # bytes that are enough to recognise the kind of a file
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
-_CONNECTIONS = 64  # more than the threads that ask
+_CONNECTIONS = 64  # more than the number of threads
 _UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
-"""Headers of a reply that say nothing of its body once that is read."""
+"""Headers of a reply that are no longer true after its body was read and decoded."""
 _OURS = frozenset({"accept-encoding", "host", "connection"})
-"""Headers of a browser's request that are for whoever sends it to say."""
+"""Headers of a browser's request that our client sets itself."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class Policy:
     max_bytes: int = 100 << 20
     retries: int = 3
     backoff: float = 1.0
-    """Seconds before the first retry; each further one waits twice as long."""
+    """Seconds before the first retry; each further retry waits twice as long."""
     refetch: bool = False
     pages: int = 4
-    """Pages printed at one time."""
+    """The number of pages that are printed at the same time."""
 
 
 class FetchError(HttpError):
-    """A URL gave no page: its fate, why in a few words, and the particulars."""
+    """A URL gave no page: the outcome, a short reason, and the details."""
 
     def __init__(
         self,
@@ -92,23 +92,23 @@ class FetchError(HttpError):
         self.fate, self.reason, self.detail, self.url = fate, reason, detail, url
 
 
-# ---------------------------------------------------------------- what may be reached
+# ---------------------------------------------------------------- allowed addresses
 
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _UNICAST = ipaddress.ip_network("2000::/3")
-"""All of IPv6 that is given out; the registry's other blocks lie outside of it, whatever Python knows of them."""
+"""The part of IPv6 that is allocated; the registry's other blocks are outside it."""
 _SPECIAL = tuple(
     map(
         ipaddress.ip_network,
-        # clouds' own services behind addresses that Python calls global, and the special blocks that it does not know
+        # cloud services at addresses that Python calls global, and special blocks that Python does not know
         ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"),
     )
 )
 
 
 def flaw_of(url: str) -> str | None:
-    """Return why a string is no address of a page, or None."""
+    """Return the reason why a string is not the address of a page; None if it is one."""
     try:
         parsed = httpx.URL(url)
         urlsplit(url).port  # noqa: B018  # the names are read with it, and it is stricter about some hosts
@@ -120,9 +120,9 @@ def flaw_of(url: str) -> str | None:
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an IP address belongs to the open internet; one that hides another is public for NAT64 alone."""
+    """Return whether an IP address is public; an address that contains another is public only for NAT64."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    if ip in _NAT64:  # what a public host has in a network without IPv4
+    if ip in _NAT64:  # the address of a public host in a network without IPv4
         ip = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
     if isinstance(ip, ipaddress.IPv6Address) and ip not in _UNICAST:
         return False
@@ -130,7 +130,7 @@ def is_public(address: str) -> bool:
 
 
 def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
-    """Return a host's IP addresses; one that may not be reached is refused."""
+    """Return a host's IP addresses; raise if one of them is not allowed."""
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -158,35 +158,35 @@ class PageReply:
 
     @property
     def declared(self) -> str:
-        """The type that the server gives it, without parameters."""
+        """The content type that the server declares, without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def suffix(self) -> str:
-        """The ending that says how a file is to be read: by its declared type, else by its address."""
+        """The suffix that selects the reader: from the declared type, else from the URL."""
         return suffix_of(self.declared) or PurePosixPath(urlsplit(self.url).path).suffix.lower()
 
     @property
     def text(self) -> str:
-        """The body as text: by the declared charset, else UTF-8, else Windows' Latin."""
+        """The body as text: in the declared charset, else UTF-8, else Windows-1252."""
         declared = self.headers.get("content-type", "").partition("charset=")[2].partition(";")[0].strip(" \"'")
         return decode_page(self.data, declared)
 
 
 class Host:
-    """One server: the rules of its robots.txt, and the earliest time of the next request."""
+    """One server: its robots.txt rules, and the earliest time of the next request."""
 
     def __init__(self, policy: Policy, stopped: threading.Event) -> None:
         self.retries = Retries(policy.retries, policy.backoff, stopped=stopped)
         self.robots: dict[str, Rules | FetchError] = {}
-        """By the address of robots.txt."""
+        """The rules by the address of robots.txt."""
         self.lock = threading.Lock()
-        """Held while robots.txt is asked for."""
+        """Held while robots.txt is requested."""
         self.delay = policy.delay
         self._next, self._turns, self._stopped = 0.0, threading.Lock(), stopped
 
     def turn(self) -> None:
-        """Wait until it may be asked again."""
+        """Wait until the next request to this host is allowed."""
         with self._turns:
             now = time.monotonic()
             start = max(now, self._next)
@@ -195,22 +195,22 @@ class Host:
 
 
 class Resource(NamedTuple):
-    """A request of a page in the browser."""
+    """A request that a page in the browser makes."""
 
     method: str
     url: str
     headers: Mapping[str, str]
     body: bytes | None
     moves: bool
-    """Whether it is a page, which redirects may give another address."""
+    """Whether the request loads a page, whose address redirects may change."""
 
 
 class Downloader:
-    """Fetches URLs, for any number of threads: one connection pool, fresh cookies for every URL."""
+    """Fetches URLs for any number of threads: one connection pool, and new cookies for every URL."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy, self._stopped = policy, threading.Event()
-        look_up = cache(partial(_addresses_of, allow_private=policy.allow_private))  # each host once
+        look_up = cache(partial(_addresses_of, allow_private=policy.allow_private))  # resolve each host once
         self._addresses: AddressPolicy = lambda host, port: look_up(host.strip("[]").lower(), port)
         headers = {"User-Agent": USER_AGENT, "Accept": _ACCEPT}
         self._http = HttpClient(headers, connections=_CONNECTIONS, policy=self._addresses)
@@ -222,14 +222,14 @@ class Downloader:
         self._http.close()
 
     def get(self, url: str) -> PageReply:
-        """Return a PDF, a page, a text or a file that has a reader, or raise FetchError."""
+        """Return a PDF, a page, a text or a file that has a reader; raise FetchError otherwise."""
         return self._follow(url, limit=self._policy.max_bytes, sift=True)
 
     def resource(self, asked: Resource) -> tuple[int, dict[str, str], bytes]:
         """Return the reply to a request of a page in the browser: status, headers and body."""
-        # as a name in capitals, or ours would be sent, too
+        # compare names without case, or our own header would be sent as well
         headers = {name.title(): value for name, value in asked.headers.items() if name not in _OURS}
-        # longer than a page waits: what is late is noted, not lost in silence
+        # longer than a page waits: a late reply is noted, not lost silently
         deadline = Deadline(self._policy.timeout)
         follow = 0 if asked.moves else _MOST_HOPS
         with self._http.send(
@@ -240,8 +240,9 @@ class Downloader:
             return response.status, kept, response.read()
 
     def _follow(self, url: str, *, limit: int, sift: bool) -> PageReply:
-        """Follow redirects one by one; each place is checked before it is asked."""
-        cookies: dict[str, dict[str, str]] = defaultdict(dict)  # set on the way they serve the next hop, no other URL
+        """Follow redirects one by one; check each address before the request."""
+        # cookies set by one redirect are sent to the next, never for another URL
+        cookies: dict[str, dict[str, str]] = defaultdict(dict)
         for _ in range(_MOST_HOPS + 1):
             try:
                 host = self._checked(url, robots=sift and not self._policy.ignore_robots)
@@ -267,7 +268,7 @@ class Downloader:
         return host
 
     def _rules(self, host: Host, url: str) -> Rules:
-        """Return the rules of robots.txt, with one request for each site."""
+        """Return the robots.txt rules of a site, with one request per site."""
         with host.lock:
             if url not in host.robots:
                 try:
@@ -284,17 +285,15 @@ class Downloader:
         try:
             return Rules(ROBOT, self._follow(url, limit=_ROBOTS_BYTES, sift=False).text)
         except FetchError as error:
-            # not there, or larger than any robots.txt: something else stands there
+            # missing, or larger than any robots.txt: it is something else
             if error.fate == "unusable" or (error.status or 500) < 500:
                 return Rules()
-            if (
-                error.fate == "failed" and error.status is None
-            ):  # the host's fault: its pages would fail in the same way
+            if error.fate == "failed" and error.status is None:  # the host fails: its pages would fail in the same way
                 raise FetchError("failed", error.reason, error.detail or "robots.txt", url=url) from error
             raise FetchError("failed", "robots.txt cannot be read", str(error), url=url) from error
 
     def _ask(self, url: str, host: Host, limit: int, sift: bool, cookies: dict[str, dict[str, str]]) -> PageReply:
-        """Make one request; stop reading as soon as the body is too large or clearly no document."""
+        """Send one request; stop reading as soon as the body is too large or clearly not a document."""
         host.turn()
         jar = cookies[urlsplit(url).netloc]
         headers = {"Cookie": "; ".join(jar.values())} if jar else {}
@@ -313,7 +312,7 @@ class Downloader:
 
 
 def _target(reply: PageReply) -> str:
-    """Return where a redirect leads; nothing where it is none."""
+    """Return the target of a redirect; empty if the reply is not a redirect."""
     return reply.headers.get("location", "") if reply.status in REDIRECTS else ""
 
 
@@ -340,12 +339,12 @@ def _read(url: str, response: Response, sift: bool) -> PageReply:
 
 
 def _failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchError:
-    """Return the same error in the words that are counted."""
+    """Return the error with one of the fixed reasons that are counted."""
     if isinstance(error, TooLargeError):
         return FetchError("unusable", "too large (--max-bytes)", f"more than {limit} bytes", url=url)
     if isinstance(error, BodyError):
         return FetchError("unusable", "its encoding cannot be undone", str(error), url=url)
-    if isinstance(error, LateError):  # not tried again now: a page that never ends would take this long every time
+    if isinstance(error, LateError):  # do not retry now: a page that never ends would take this long every time
         return FetchError("failed", "timed out", f"after {timeout:g} s", url=url)
     return FetchError("failed", "no connection, or a broken one", str(error), url=url, transient=error.transient)
 
@@ -362,14 +361,15 @@ def _kind_of(reply: PageReply, head: bytes) -> Kind:
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
-    if has_page(Path(f"x{reply.suffix}")) and reply.suffix not in picture.SUFFIXES:  # seldom a scan, at an address
+    # a page has a reader; an image at an address is rarely a scan
+    if has_page(Path(f"x{reply.suffix}")) and reply.suffix not in picture.SUFFIXES:
         return "file"
     shown = declared or "unknown type"
     raise FetchError("unusable", "neither a page nor a PDF", shown, url=reply.url, status=reply.status)
 
 
 def _after_comments(head: bytes) -> bytes:
-    """Return what follows the white space and the comments that a page begins with."""
+    """Return the body after leading white space and comments."""
     head = head.lstrip()
     while head.startswith(b"<!--"):
         head = head[4:].partition(b"-->")[2].lstrip()

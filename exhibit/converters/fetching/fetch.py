@@ -1,15 +1,15 @@
-"""URLs to PDFs on this disk: the publisher's own where there is one, else the page printed by Chromium.
+"""Downloads URLs as PDFs: the publisher's PDF if there is one, else the page printed by Chromium.
 
-Any converter whose source gives links uses it so:
+A converter whose source contains links uses it like this:
 
     add_fetch_arguments(parser)                                   # in add_arguments
     fetched = fetch_all(urls, folder=fetch_folder(), policy=policy_from(options))
-    report(fetched, tally)                                        # counts what could not be had, by reason
+    report(fetched, tally)                                        # counts failed URLs by reason
     documents = [RawDocument(f.filename, title, f.path, source=f.url, printer=f.printer) for f in … if f.path]
 
-`fetch_all` never raises for a bad page: each URL comes back as a `Fetched`, with a path or with a reason. It does
-raise a SourceError, before anything is downloaded, when two URLs would have one file name or one has none. What was
-fetched stays in the folder, so that the next run asks only for what is missing.
+`fetch_all` never raises for a bad page: the result for each URL has a path or a reason. It raises a SourceError, before
+any download, if two URLs would have the same file name or a URL has none. Fetched files stay in the folder, so that
+the next run requests only the missing ones.
 """
 
 import asyncio
@@ -44,18 +44,18 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
 
 _LONGEST = 255
-"""Bytes of a file name that every common file system can hold."""
+"""Most bytes of a file name that every common file system accepts."""
 
 
 def stem_of(url: str) -> str:
-    """Return the last path segment, plus `#fragment` if there is one; nothing unquoted, nothing replaced."""
+    """Return the last path segment, plus `#fragment` if there is one; nothing is unquoted or replaced."""
     parts = urlparse(url)
     segment = parts.path.rpartition("/")[2]
     return f"{segment}#{parts.fragment}" if parts.fragment else segment
 
 
 def filename_of(url: str) -> str:
-    """Return the name of a URL's PDF in the corpus, or raise a SourceError that names the URL."""
+    """Return the name of a URL's PDF in the corpus; raise a SourceError that names the URL if it has none."""
     stem = stem_of(url)
     if not stem:
         raise SourceError(f"{url}: no file name in it, its path ends in '/'; use the address of one page")
@@ -69,7 +69,7 @@ def filename_of(url: str) -> str:
 
 
 def corpus_names(urls: Iterable[str]) -> dict[str, str]:
-    """Return the file name of each URL; two URLs with one name are a SourceError that names both."""
+    """Return the file name of each URL; raise a SourceError that names both URLs if two have the same name."""
     names: dict[str, str] = {}
     owners: dict[str, str] = {}
     for url in dict.fromkeys(urls):
@@ -85,11 +85,12 @@ def corpus_names(urls: Iterable[str]) -> dict[str, str]:
 
 
 _RECIPE = 3
-"""Raise it when pages come to be printed otherwise: what was kept then no longer counts."""
+"""Increase this number when pages are printed differently: cached files of another number are not used."""
 
 Outcome = Literal["pdf", "printed", "refused", "disallowed", "unusable", "failed"]
-"""pdf: the publisher's file. printed: by us. refused: an address that may not be reached. disallowed: by
-robots.txt. unusable: no page and no PDF, or too large. failed: the server or the network did not give it."""
+"""pdf: the publisher's file. printed: printed by us. refused: the address is not allowed. disallowed: by robots.txt.
+unusable: neither a page nor a PDF, or too large. failed: an error of the server or the network.
+"""
 
 
 @dataclass(frozen=True)
@@ -98,26 +99,26 @@ class UrlLine:
 
     url: str
     filename: str
-    """Its name in the corpus, by the URL-stem rule."""
+    """The file's name in the corpus, made from the URL."""
     outcome: Outcome
     path: Path | None = None
-    """The PDF on this disk, or None."""
+    """The downloaded or printed PDF; None if there is none."""
     reason: str = ""
-    """Why there is none: a few words that are the same for all URLs with this fate."""
+    """The reason why there is no PDF: the same words for all URLs with this outcome."""
     detail: str = ""
     final_url: str = ""
     status: int | None = None
     bytes: int = 0
     sha256: str = ""
     note: str = ""
-    """What a reader of the PDF should know."""
+    """A note for a reader of the PDF."""
     printer: str = ""
-    """What printed it."""
+    """The program that printed the PDF."""
 
 
 @dataclass(frozen=True)
 class FetchedStore:
-    """Fetched PDFs by URL, each with a record beside it; a file counts only with its record, written last."""
+    """Fetched PDFs by URL, each with a record; a file without its record, which is written last, is ignored."""
 
     folder: Path
 
@@ -132,7 +133,7 @@ class FetchedStore:
         return replace(kept, path=path, filename=filename) if whole else None
 
     def save(self, fetched: UrlLine, data: bytes) -> UrlLine:
-        """Keep a PDF and its record."""
+        """Store a PDF and its record."""
         path, record = self._places(fetched.url)
         fetched = replace(fetched, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
         write_whole(path, data)
@@ -161,12 +162,12 @@ def _line(fetched: UrlLine) -> bytes:
 __all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
 
 _AT_ONCE = 8
-"""Downloads at one time, over all hosts."""
-_THREADS = 32  # for these, and for what the pages in the browser ask for
+"""Most downloads at the same time, over all hosts."""
+_THREADS = 32  # threads for these downloads, and for the requests of pages in the browser
 
 
 def add_fetch_arguments(parser: ArgumentParser) -> None:
-    """Add the flags that say how pages are fetched; `policy_from` reads them."""
+    """Add the flags for fetching pages; `policy_from` reads them."""
     add_arguments(parser, read_beside(__file__))
 
 
@@ -177,12 +178,12 @@ def policy_from(options: Namespace) -> Policy:
 
 
 def fetch_folder() -> Path:
-    """Return where fetched pages are kept; all converters share it, so that no page is fetched twice."""
+    """Return the folder of fetched pages; all converters share it, so that no page is fetched twice."""
     return cache_folder() / "web"
 
 
 def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
-    """Count every URL that gave no PDF, by reason, once for each row that has it; note what is odd about the others."""
+    """Count every URL without a PDF by reason, once for each of its rows; note peculiarities of the other URLs."""
     for url, one in fetched.items():
         name = f"{one.url}: {one.detail}" if one.detail else one.url
         if one.path is None:
@@ -195,9 +196,9 @@ def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, 
 
 
 def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool = True) -> dict[str, UrlLine]:
-    """Return the result for each distinct URL, in order; raise only when names collide or the disk is full.
+    """Return the result for each distinct URL, in order; raise only if names collide or the disk is full.
 
-    `tell` says on stderr where the account of it is.
+    With `tell`, print the path of the manifest on stderr.
     """
     flaws = {url: flaw_of(url) for url in urls}
     names = corpus_names(url for url, flaw in flaws.items() if flaw is None)
@@ -220,7 +221,7 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool =
 
 
 async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: Policy) -> dict[str, UrlLine]:
-    """Fetch what is not kept yet; URLs that differ in their fragment alone are one download."""
+    """Fetch the URLs that are not stored yet; URLs that differ only in their fragment are one download."""
     groups: dict[str, list[str]] = defaultdict(list)
     for url in names:
         groups[urldefrag(url).url].append(url)
@@ -254,7 +255,7 @@ class _Crew:
         self._slots: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(policy.per_host))
 
     async def fetch(self, base: str, names: Mapping[str, str]) -> list[UrlLine]:
-        """Download an address once and store it under each of its URLs; a failure is a result, too."""
+        """Download an address once and store the result under each of its URLs; a failure is also a result."""
         async with self._slots[urlsplit(base).netloc.lower()], self._at_once:
             try:
                 reply = await asyncio.to_thread(self.downloader.get, base)
@@ -283,7 +284,7 @@ class _Crew:
 
 
 def _as_page(reply: PageReply) -> PageReply:
-    """Return a file as the page that its reader makes of it."""
+    """Return a file as the HTML page that its reader makes."""
     with scratch_folder() as folder:
         path = folder / f"document{reply.suffix}"
         path.write_bytes(reply.data)
@@ -308,5 +309,5 @@ def _failed(url: str, name: str, error: FetchError) -> UrlLine:
 
 
 def _shown(url: str) -> str:
-    """Return an address without the password that may stand in it."""
+    """Return an address without a password."""
     return re.sub(r"//[^/@]*@", "//…@", url)

@@ -1,6 +1,6 @@
-"""Web pages printed by Chromium: one browser without a network, a fresh profile for each page.
+"""Prints web pages with Chromium: one browser without network access, a new profile for each page.
 
-What a page asks for is fetched by our own client, which connects to checked addresses alone, and handed to the browser.
+Our own client, which connects only to checked addresses, fetches whatever a page requests and passes it to the browser.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 UNFINISHED = "printed before everything on the page had loaded"
 _NOWHERE = "leads to an address that cannot be reached"
 _KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy")
-"""Of the server's headers those that change how a page looks; Content-Disposition would make it a download."""
-_IDLE_SECONDS = 10.0  # to wait for quiet on the line: pages that poll are never quiet
-_CLOSE_SECONDS = 10.0  # a browser that hangs is ended
+"""The server's headers that change how a page looks; Content-Disposition would make it a download."""
+_IDLE_SECONDS = 10.0  # seconds to wait until the network is idle: pages that poll are never idle
+_CLOSE_SECONDS = 10.0  # seconds after which a browser that hangs is killed
 _REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
 
 
 class PagePrinter:
-    """Prints pages that were downloaded already; only what they refer to is fetched by the browser."""
+    """Prints pages that were already downloaded; only their resources are fetched for the browser."""
 
     def __init__(self, downloader: Downloader, *, timeout: float, pages: int) -> None:
         self._downloader = downloader
@@ -52,12 +52,12 @@ class PagePrinter:
         await self._stack.aclose()
 
     async def print(self, reply: PageReply, url: str) -> tuple[bytes, str, str]:
-        """Return a page's PDF, the address it ended at, and a remark; or raise FetchError."""
+        """Return a page's PDF, its final address, and a note; raise FetchError if it cannot be printed."""
         async with self._places:
             browser = await self.started_browser()
             with suppress(GoneError):
                 return await self._attempt(browser, reply, url)
-            # its neighbour may have ended the browser, or it did so itself: it is tried again with one of its own
+            # this page or another may have crashed the browser: try it again in a browser of its own
             async with running_browser(tell=True) as browser:
                 with suppress(GoneError):
                     return await self._attempt(browser, reply, url)
@@ -85,14 +85,14 @@ class PagePrinter:
             raise FetchError("failed", "the browser cannot print it", detail, url=url) from error
         finally:
             if context is not None:
-                # a page that is caught in a loop may not answer; its process ends with the browser
+                # a page in an endless loop may not answer; its process ends with the browser
                 with suppress(browser_error(), TimeoutError):
                     await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
     async def print_page(self, page: Page, reply: PageReply, url: str) -> tuple[bytes, str, str]:
-        """Print what a browser's page makes of a reply: the PDF, its address in the end, and what is odd about it."""
+        """Print the page that a browser makes from a reply; return the PDF, the final address, and a note."""
         visit = _Visit(page, self._downloader, reply)
-        # one route for all: where one ends, what the page asks for meanwhile may be lost on a busy machine
+        # one route for all requests: when a route ends, requests may be lost on a busy machine
         await page.context.route("**/*", visit.answer)
         await page.goto(url, wait_until="domcontentloaded", timeout=1000 * self._timeout)
         note = "" if await self._settled(page) else UNFINISHED
@@ -104,12 +104,12 @@ class PagePrinter:
         return in_order(fix_dates(data), await page.content()), page.url, note
 
     async def _settled(self, page: Page) -> bool:
-        """Wait for load, for pictures below the fold, and for the network to rest; False when one does not come."""
+        """Wait for the load event, for images below the fold, and for an idle network; return False on a timeout."""
         idle = min(_IDLE_SECONDS, self._timeout / 2)
         try:
             async with asyncio.timeout(self._timeout / 2 + idle):
                 await page.wait_for_load_state("load", timeout=500 * self._timeout)
-                with suppress(browser_error()):  # the page moved on: the load of the other is awaited below
+                with suppress(browser_error()):  # the page moved on: wait for the load of the new page below
                     await asyncio.wait_for(page.evaluate(_REVEAL), idle)
                 await page.wait_for_load_state("load", timeout=1000 * idle)
                 await page.wait_for_load_state("networkidle", timeout=1000 * idle)
@@ -118,7 +118,7 @@ class PagePrinter:
         return True
 
     async def started_browser(self) -> Browser:
-        """Return the browser, started when first needed and again should it have crashed."""
+        """Return the browser; start it at first use, and again after a crash."""
         async with self._launching:
             if self._browser is None or not self._browser.is_connected():
                 self._browser = await self._stack.enter_async_context(running_browser(tell=True))
@@ -126,7 +126,7 @@ class PagePrinter:
 
 
 class GoneError(Exception):
-    """The browser, or the page's process in it, ended while it printed."""
+    """The browser, or the page's process, ended during printing."""
 
 
 class _Visit:
@@ -135,9 +135,9 @@ class _Visit:
     def __init__(self, page: Page, downloader: Downloader, reply: PageReply) -> None:
         self._page, self._downloader = page, downloader
         self._given: PageReply | None = reply
-        """The page itself, until it is handed over; whatever it asks for afterwards is fetched."""
+        """The page itself, until the browser has received it; its later requests are fetched."""
         self.astray: FetchError | None = None
-        """Set when a script or a refresh leads the page to where nothing can be printed."""
+        """Set if a script or a refresh leads to a page that cannot be printed."""
 
     async def answer(self, route: Route) -> None:
         """Answer the first request with the page itself, and fetch the later ones."""
@@ -149,7 +149,7 @@ class _Visit:
         moves = request.is_navigation_request()
         asked = Resource(request.method, request.url, request.headers, request.post_data_buffer, moves)
         leads = moves and request.frame == self._page.main_frame
-        with suppress(browser_error()):  # the page is gone
+        with suppress(browser_error()):  # the page is closed
             try:
                 status, headers, body = await asyncio.to_thread(self._downloader.resource, asked)
             except HttpError as error:
@@ -163,7 +163,7 @@ class _Visit:
                 self.astray = (
                     FetchError("failed", wrong, request.url, url=request.url, status=status) if status >= 400 else None
                 )
-            if target:  # the browser follows no redirect that it is handed; this it does
+            if target:  # the browser does not follow a redirect that we return, but it follows a refresh
                 page = f'<meta http-equiv="refresh" content="0;url={escape(urljoin(request.url, target))}">'
                 await route.fulfill(status=200, content_type="text/html", body=page)
             else:
@@ -176,7 +176,7 @@ def _headers(reply: PageReply) -> dict[str, str]:
     if reply.kind == "text":
         declared = "text/html; charset=utf-8"
     elif "html" not in declared.lower():
-        declared = "text/html"  # a page behind a wrong type would be downloaded instead of shown
+        declared = "text/html"  # with a wrong type the browser would download the page instead of showing it
     return {**headers, "content-type": declared}
 
 

@@ -1,10 +1,10 @@
-"""Ground truth against its source as it is today: pages fetched anew, compared, and the questions that this touches.
+"""Compares the documents of a bundle with their web pages today, and names the questions that changes affect.
 
 python -m converters.web --refresh datasets_out/web
 
-Nothing is written unless it is asked for: `--changes FILE` writes what was found, `--keep` keeps the new pages, so that
-the next conversion uses them. The bundle itself is never changed. Exit code 0: every page says what it said; 4: a page
-says something else, or is gone; 1: none does, but some could not be had today.
+The bundle itself is never changed. `--changes FILE` writes the changes, and `--keep` stores the new pages for the next
+conversion. Exit code 0: no page changed; 4: a page changed or is gone; 1: no page changed, but some could not be
+fetched.
 """
 
 import json
@@ -31,11 +31,11 @@ from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.storage.locations import Remote
 
 _MOST_WORDS = 3000
-"""Words of a passage that are compared one by one; of a longer one all count as changed."""
+"""Most words of a passage that are compared one by one; a longer passage counts as changed."""
 
 
 class Change(NamedTuple):
-    """A passage that was replaced, or only removed or only added."""
+    """A passage that was replaced, removed or added."""
 
     removed: str
     added: str
@@ -44,13 +44,13 @@ class Change(NamedTuple):
 
 
 def changes_between(old: str, new: str) -> list[Change]:
-    """Return what is different in the words of two texts; how they are broken into lines does not count."""
+    """Return the differences between the words of two texts; line breaks do not count."""
     before, after = _sentences(old), _sentences(new)
     changes = []
     for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag != "equal":
             removed, added = " ".join(before[a:b]), " ".join(after[c:d])
-            if removed.split() != added.split():  # the same words in other sentences
+            if removed.split() != added.split():  # the same words in other sentences are no change
                 changes.append(Change(removed, added, *_differing(removed.split(), added.split())))
     return changes
 
@@ -61,7 +61,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _differing(removed: list[str], added: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words that only one of two passages has at its place."""
+    """Return the words that only one of two passages has at its position."""
     if max(len(removed), len(added)) > _MOST_WORDS:
         return tuple(removed), tuple(added)
     gone: list[str] = []
@@ -74,13 +74,13 @@ def _differing(removed: list[str], added: list[str]) -> tuple[tuple[str, ...], t
 
 
 CHANGED = 4
-"""The exit code when a source has changed."""
+"""The exit code if a source has changed."""
 _SHOWN = 5
-"""Changes and questions of a page that are printed; `--changes` has all."""
-_WIDTH = 100  # of a line on a terminal
+"""Changes and questions of a page that are printed; `--changes` writes all."""
+_WIDTH = 100  # columns of a line on a terminal
 
 State = Literal["same", "changed", "gone", "unknown"]
-"""gone: its server says that it is not there; unknown: it could not be had today."""
+"""gone: the server says that the page does not exist; unknown: the page could not be fetched today."""
 _GONE = frozenset({404, 410})
 
 
@@ -92,12 +92,12 @@ class Touched:
     fate: Literal["gone", "moved"]
     quote: str
     pages: tuple[int, ...] = ()
-    """The pages that it stands on now."""
+    """The pages on which the gold is now."""
 
 
 @dataclass(frozen=True)
 class PageState:
-    """A document of the bundle and its source today."""
+    """A document of the bundle, compared with its web page today."""
 
     filename: str
     url: str
@@ -109,11 +109,11 @@ class PageState:
 
 @guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Compare a bundle with its sources; return 4 where one has changed."""
+    """Compare a bundle with its web pages; return 4 if a page has changed."""
     parser = build_parser("python -m converters.web", __doc__)
     parser.add_argument("--refresh", type=Path, required=True, metavar="BUNDLE", help="the bundle to compare")
-    parser.add_argument("--changes", type=Path, metavar="FILE", help="write what changed there, too, as JSON")
-    parser.add_argument("--keep", action="store_true", help="keep the new pages, for the next conversion to use")
+    parser.add_argument("--changes", type=Path, metavar="FILE", help="also write the changes to this file, as JSON")
+    parser.add_argument("--keep", action="store_true", help="store the new pages for the next conversion")
     add_fetch_arguments(parser)
     options = parser.parse_args(argv)
     states = refresh(options.refresh, options)
@@ -130,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def refresh(root: Path, options: Namespace) -> list[PageState]:
     """Return the state of every document that has a web address, in the order of the bundle."""
     if not (root / INFO).is_file():
-        raise BundleError(f"{root}: no {INFO} in it, so where its documents come from is not known")
+        raise BundleError(f"{root}: no {INFO} in it, so the sources of its documents are unknown")
     urls = {
         entry.filename: entry.source
         for entry in read_info(root / INFO).documents
@@ -172,11 +172,11 @@ def _compared(bundle: BundleFolder, name: str, url: str, path: Path) -> PageStat
 
 
 def _touched(bundle: BundleFolder, name: str, old: Document, new: Document) -> Iterator[Touched]:
-    """Yield the questions whose gold in a file is gone, or stands elsewhere in it now."""
+    """Yield the questions whose gold in a file is gone or has moved."""
     for line in bundle.gold:
         if line.filename != name or not line.spans:
             continue
-        # a section is a place without a quote: its words are those that stand there
+        # a section is a location without a quote: compare the words at the location
         quote = _quote(bundle, line) or " ".join(old.text[start:end] for start, end in line.spans)
         matches = locate(quote, new)
         if not matches:
@@ -187,16 +187,16 @@ def _touched(bundle: BundleFolder, name: str, old: Document, new: Document) -> I
 
 
 def _quote(bundle: BundleFolder, line: Gold) -> str:
-    """Return the words that a line of gold is about, as train.json has them."""
+    """Return the quote of a line of gold, from train.json."""
     contexts = next((question.contexts for question in bundle.questions if question.id == line.id), ())
     return (contexts[line.context].text or "") if line.context is not None and line.context < len(contexts) else ""
 
 
-# ---------------------------------------------------------------- telling
+# ---------------------------------------------------------------- output
 
 
 def state_lines(states: Sequence[PageState]) -> list[str]:
-    """Return the lines for a terminal: each changed page, then the number of unchanged pages."""
+    """Return the lines to print: each changed page, then the number of unchanged pages."""
     lines: list[str] = []
     for one in (one for one in states if one.state != "same"):
         lines.append(f"{one.state}: {one.filename} ({one.url})")

@@ -1,1 +1,1 @@
-"""Documents that a source does not bring as PDFs are printed: by a browser, or in this process."""
+"""Prints documents for which the source has no PDF: with a browser, or in this process."""

@@ -1,6 +1,6 @@
-"""A Chromium to print with: the system's when there is one, else Playwright's, else Debian's package.
+"""Finds a Chromium for printing: the system's, else Playwright's, else Debian's package.
 
-`exhibit prepare browser` finds or fetches one and says which; `make` calls it during set-up.
+`exhibit prepare browser` finds or installs one and prints its path; `make` calls it during set-up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NEEDED = (
     "pip install 'exhibit-rag[print]', then exhibit prepare browser"
 )
 HERE = importlib.util.find_spec("playwright") is not None
-"""Playwright, an extra, drives the browser. It is imported by whoever prints: most commands never do."""
+"""Whether Playwright, an extra that drives the browser, is installed. It is imported only for printing."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 _MAC = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
@@ -45,11 +45,11 @@ _QUIET = tuple(
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines()
     if not line.startswith("#")
 )
-"""What Chromium is started with."""
+"""The flags with which Chromium is started."""
 
 
 def find_browser() -> Path | None:
-    """Return a browser's executable, or None; `EXHIBIT_BROWSER` overrules the search."""
+    """Return a browser's executable; None if there is none. `EXHIBIT_BROWSER` overrides the search."""
     chosen = os.environ.get("EXHIBIT_BROWSER")
     if chosen:
         return Path(chosen)
@@ -61,14 +61,16 @@ def find_browser() -> Path | None:
 
 
 def launch_arguments() -> list[str]:
-    """Return Chromium's flags: nothing leaves the machine by itself; no sandbox only for root, who has none."""
+    """Return Chromium's flags: without background requests, and without a sandbox only for root, who cannot have
+    one.
+    """
     return [*_QUIET, "--no-sandbox"] if is_root() else list(_QUIET)
 
 
 def launch_options(folder: Path) -> dict[str, Any]:
     """Return the launch options of a printing browser; the folder belongs to it while it runs.
 
-    It reaches nothing: no name and no address leads anywhere, and its proxy is such a name.
+    The browser has no network access: host names do not resolve, and its proxy does not exist.
     """
     return {
         "executable_path": require_browser(),
@@ -80,20 +82,20 @@ def launch_options(folder: Path) -> dict[str, Any]:
 
 @asynccontextmanager
 async def running_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
-    """Yield a Chromium, in its sandbox but for root and where the system grants none; it ends with the context.
+    """Yield a running Chromium, in its sandbox except for root and if the system allows none; it ends with the block.
 
-    With `tell` a note says that there is no sandbox.
+    With `tell`, print a note if there is no sandbox.
     """
     if not HERE:
         raise ServiceError(NEEDED)
     from playwright.async_api import async_playwright
 
     async with AsyncExitStack() as stack:
-        # in a thread: Playwright may be asked where its own browser is, which it does not tell within a running loop
+        # in a thread: Playwright cannot be asked for its browser's path inside a running event loop
         options = await asyncio.to_thread(launch_options, stack.enter_context(scratch_folder()))
         try:
             driver = await async_playwright().start()
-        except Exception as error:  # it raises whatever its pipe to the driver meets, and plain Exception
+        except Exception as error:  # Playwright raises any error of its pipe to the driver, even plain Exception
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             needs = "it needs memory and open files: see ulimit -v and ulimit -n"
             raise ServiceError(f"Playwright's driver does not start: {reason}; {needs}") from error
@@ -113,24 +115,24 @@ async def running_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
 
 
 async def _end(browser: Browser) -> None:
-    with suppress(browser_error()):  # it may have ended by itself
+    with suppress(browser_error()):  # the browser may have ended by itself
         await browser.close()
 
 
 def browser_error(*, late: bool = False) -> type[Error]:
-    """Return what Playwright raises, or what it raises when time is over; whoever asks has a browser."""
+    """Return Playwright's error class, or its timeout class; call it only if Playwright is installed."""
     from playwright.async_api import Error, TimeoutError
 
     return TimeoutError if late else Error
 
 
 def is_root() -> bool:
-    """Return whether this is the one user for whom Chromium has no sandbox."""
+    """Return whether this user is root, for whom Chromium has no sandbox."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def require_browser() -> Path:
-    """Return a browser's executable or say how to get one."""
+    """Return a browser's executable; raise with instructions if there is none."""
     browser = find_browser()
     if browser is None:
         raise ServiceError(
@@ -141,7 +143,7 @@ def require_browser() -> Path:
 
 
 def fetch_browser() -> Path:
-    """Find a browser, or fetch one: from Playwright, then, as root on Debian, from the distribution."""
+    """Find a browser, or install one: from Playwright, then, as root on Debian, from the distribution."""
     if not HERE:
         raise ServiceError(NEEDED)
     attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
@@ -166,13 +168,13 @@ def fetch_browser() -> Path:
 
 
 def _fault(commands: list[list[str]]) -> str:
-    """Run commands quietly; return the line in which the first that fails says why, or nothing."""
+    """Run commands quietly; return the error line of the first that fails, else empty."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in commands:
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
         if done.returncode:
             said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-            # what comes after it is the tool's stack, which says nothing to people
+            # later lines are the tool's stack trace
             return next((line for line in said if re.match(r"E: |(\w*Error): ", line)), f"exit {done.returncode}")
     return ""
 
@@ -182,14 +184,14 @@ def _playwrights() -> str | None:
         return None
     from playwright.sync_api import sync_playwright
 
-    with suppress(Exception), sync_playwright() as playwright:  # whatever its pipe to the driver meets
+    with suppress(Exception), sync_playwright() as playwright:  # any error of the pipe to the driver
         return playwright.chromium.executable_path
     return None
 
 
 @guarded()
 def main() -> int:
-    """Print the browser's path, fetching one when there is none, and see that the fonts are the pinned ones."""
+    """Print the browser's path, after installing one if needed, and check that the fonts are the pinned ones."""
     print(f"{fetch_browser()}, {len(font_hashes())} fonts")
     return 0
 

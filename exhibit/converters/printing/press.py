@@ -1,4 +1,7 @@
-"""Documents to PDF: HTML by Chromium, plain text by ReportLab, in a process apart; one that never ends is set aside."""
+"""Prints documents to PDF in a separate process: HTML with Chromium, plain text with ReportLab.
+
+A document that takes too long is skipped.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +48,8 @@ _DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
 _ARABIC = re.compile("[\u0600-\u08ff\ufb50-\ufdff\ufe70-\ufefc]")
 _ACTUAL_TEXT = re.compile(rb"/Span<</ActualText <[0-9A-F]*> >> BDC\n")
 _ENDS = b"EMC\n"
-"""What ends the stretch that such a line begins."""
-# what is drawn for one that cannot be played differs from print to print; its words for such a browser do not
+"""The end of the marked content that such a line begins."""
+# the drawing of an element that cannot be played differs between prints; its fallback text does not
 _VIDEO = re.compile(r"(</?)(?=video\b)", re.IGNORECASE)
 _EPOCH = b"D:20000101000000+00'00'"
 PAGE: dict[str, Any] = {
@@ -54,14 +57,14 @@ PAGE: dict[str, Any] = {
     "java_script_enabled": False,
     "locale": "en-GB",
     "timezone_id": "UTC",
-    "user_agent": "exhibit-rag",  # it stands in the PDF; the browser's own names the system
+    "user_agent": "exhibit-rag",  # this name is written into the PDF; the browser's own name contains the system's
 }
 
 
 _ADDRESS = "http://document.invalid/"
 _HEADERS = {
     "content-type": "text/html; charset=utf-8",
-    # `sandbox` stops refreshes, also those that noscript holds; what a page may show, it has in itself
+    # `sandbox` stops refreshes, also those inside noscript; a page may show only its own content
     "content-security-policy": (
         "sandbox; default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline' data:; "
         "frame-src data:; object-src data:"
@@ -72,7 +75,7 @@ _HEADERS = {
 
 
 class Printer:
-    """Prints HTML; the same HTML and browser give the same bytes, whenever and wherever it is printed."""
+    """Prints HTML; the same HTML and browser give the same bytes at any time and on any machine."""
 
     def __enter__(self) -> Printer:
         self._runner = asyncio.Runner()
@@ -98,22 +101,22 @@ class Printer:
             self._runner.run(self._running.__aexit__(None, None, None))
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
-        """Print a page that stands by itself; its own CSS may set the paper with `@page { size: … }`."""
+        """Print a self-contained page; its CSS may set the paper with `@page { size: … }`."""
         options = pdf_options(header=header, footer=footer, margins=margins)
         try:
             data = self._runner.run(self._printed(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace"), options))
         except browser_error() as error:
-            # a page that crashed may have taken the browser with it
+            # a page that crashed may have crashed the browser
             self._runner.run(self._running.__aexit__(None, None, None))
             self._start()
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         write_whole(path, in_order(fix_dates(data), html))
 
     async def _printed(self, html: bytes, options: dict[str, Any]) -> bytes:
-        # each in a page of its own: what one has begun, a refresh or a timer, never comes to another
+        # a new page for each document, so that a refresh or a timer of one cannot affect another
         page = await self._browser.new_page(**PAGE)
         await page.route("**/*", partial(_hand_over, html))
-        # how long it may take is for the limit of an item to say: `page.pdf` knows no timeout of its own
+        # the item's own limit applies: `page.pdf` has no timeout
         await page.goto(_ADDRESS, wait_until="load", timeout=0)
         data = await page.pdf(**options)
         await page.close()
@@ -121,16 +124,16 @@ class Printer:
 
 
 async def _hand_over(html: bytes, route: Route) -> None:
-    """Answer the browser: the document itself, and to whatever it asks for besides nothing at all."""
+    """Answer the browser with the document itself, and abort all other requests."""
     request = route.request
     if request.url == _ADDRESS and request.frame.parent_frame is None and request.is_navigation_request():
         await route.fulfill(status=200, headers=_HEADERS, body=html)
     else:
-        await route.abort("aborted")  # a navigation that is aborted leaves the page as it is; one that fails does not
+        await route.abort("aborted")  # an aborted navigation leaves the page unchanged; a failed one does not
 
 
 def printing(printers: Iterable[str]) -> Printing | None:
-    """Return the printers of documents, for `bundle.json`; None if no document was printed."""
+    """Return the programs that printed documents, for `bundle.json`; None if no document was printed."""
     names = sorted(set(printers) - {""})
     return Printing(printer=", ".join(names), fonts=font_hashes()) if names else None
 
@@ -144,24 +147,24 @@ def pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") ->
         "header_template": header or "<span></span>",
         "footer_template": footer or "<span></span>",
         "margin": {"top": margins, "bottom": margins, "left": margins, "right": margins},
-        "tagged": False,  # tags carry the browser's own node numbers, which differ from print to print
+        "tagged": False,  # tags contain the browser's node numbers, which differ between prints
     }
 
 
 def fix_dates(data: bytes) -> bytes:
-    """Return a PDF with the dates of its making replaced by a fixed one, so that it does not change from day to day."""
+    """Return a PDF with fixed dates instead of its creation dates, so that its bytes do not depend on the day."""
     return _DATE.sub(_same_length, data)
 
 
 def in_order(data: bytes, html: str) -> bytes:
-    """Return the PDF of a page, its Arabic so that it is read in order.
+    """Return the PDF of a page with its Arabic text in reading order.
 
-    For a joined letter Chromium writes which one it is beside the glyph (`ActualText`), and PDFium then reads a word
-    of such letters backwards; from the glyphs alone, which tell the same, it reads all of them rightly.
+    For a joined letter Chromium writes the letter beside the glyph (`ActualText`), and PDFium then reads a word of such
+    letters backwards. Without this information PDFium reads all of them correctly.
     """
     if html.isascii() or not _ARABIC.search(html):
         return data
-    # here, as Arabic is seldom printed: a tenth of a second in every command and every worker
+    # import here: it takes 0.1 s, and Arabic is rarely printed
     from pypdf import PdfWriter
     from pypdf.generic import StreamObject
 
@@ -177,7 +180,7 @@ def in_order(data: bytes, html: str) -> bytes:
 
 
 def _same_length(match: re.Match[bytes]) -> bytes:
-    """Replace a date by a fixed one of the same length, so that the file's offsets stay true."""
+    """Return a fixed date of the same length, so that the file's offsets stay valid."""
     name = match.group(1)
     room = len(match.group()) - len(name) - 4
     return b"/" + name + b" (" + _EPOCH[:room].ljust(room, b"0") + b")"
@@ -200,7 +203,7 @@ def _needs_page(path: Path) -> bool:
 
 
 class PdfPrinter:
-    """Prints documents one after another; a browser is started by the first that needs it."""
+    """Prints documents one after another; the first document that needs a browser starts it."""
 
     def __init__(self, limits: Limits = _USUAL) -> None:
         self._limits = limits
@@ -215,9 +218,9 @@ class PdfPrinter:
         self._stack.close()
 
     def print(self, raw: RawDocument, corpus: Path) -> Printed:
-        """Print a document, read from its original where it has one, into the corpus, in its own process."""
+        """Print a document into the corpus in a separate process, from its original if it has one."""
         if self._worker is None:
-            # what a browser leaves that had to be killed goes with the folder
+            # the files of a killed browser are removed with the folder
             self._folder = self._stack.enter_context(scratch_folder())
             self._worker = OneWorker(_print_sheet, limits=self._limits)
             self._stack.callback(self._worker.close)
@@ -227,12 +230,12 @@ class PdfPrinter:
 
 @dataclass(frozen=True)
 class _Sheet:
-    """The work of one printing process; without a document the browser ends."""
+    """The work of the printing process; without a document, the browser is closed."""
 
     document: RawDocument | None
     corpus: Path
     folder: Path
-    """For what the browser keeps while it runs."""
+    """The folder for the browser's files while it runs."""
     limits: Limits
 
     def __str__(self) -> str:
@@ -241,17 +244,17 @@ class _Sheet:
 
 
 class Printed(NamedTuple):
-    """The printer of a document, and its remarks."""
+    """The printer of a document, and its notes."""
 
     printer: str
     notes: tuple[str, ...] = ()
 
 
-# ---------------------------------------------------------------- in the process that prints
+# ---------------------------------------------------------------- inside the printing process
 
 
 _running: list[Printer] = []
-"""The browser of this process, kept from sheet to sheet."""
+"""The browser of this process, which is reused for all documents."""
 
 
 def _print_sheet(sheet: _Sheet) -> Printed:
@@ -282,7 +285,7 @@ class _Text(NamedTuple):
 
 
 def _text(raw: RawDocument) -> _Text | None:
-    """Return a document that is printed without a browser, and the remarks of its reader; None for any other."""
+    """Return a document that is printed without a browser, and its reader's notes; None for any other document."""
     if raw.html is not None:
         return None
     if raw.original is None:
@@ -300,11 +303,11 @@ def _blocks(raw: RawDocument) -> Sequence[Block]:
     return raw.blocks or [*heading, Block("p", source_text(raw))]
 
 
-# ---------------------------------------------------------------- pages for the browser: a text as it stands, and a f
+# ---------------------------------------------------------------- pages for the browser
 
 
 def html_from_text(text: str, *, title: str = "") -> str:
-    """Return a page with the text as it stands; a title is set above it when there is one."""
+    """Return an HTML page with the unchanged text, below a title if there is one."""
     heading = f"<h1>{html.escape(title)}</h1>" if title else ""
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{style('text')}</style>"
@@ -312,32 +315,32 @@ def html_from_text(text: str, *, title: str = "") -> str:
     )
 
 
-# EDGAR puts each document of a filing into an envelope of tags, which is no part of it; its page ends are tags, too.
+# EDGAR wraps each document of a filing in tags, which are not part of it; its page ends are also tags.
 _ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>\s*\Z", re.IGNORECASE | re.DOTALL)
 
 
 def filing(data: bytes) -> str:
-    """Return a document filed with the SEC without its envelope."""
+    """Return a document filed with the SEC, without EDGAR's tags around it."""
     return _ENVELOPE.sub("", decode_page(data))
 
 
 def filed_text(page: str) -> tuple[Block, ...]:
-    """Return a filing in plain text as it is printed: for a typewriter, 80 columns by 66 lines."""
+    """Return the blocks to print for a plain-text filing: monospaced, 80 columns by 66 lines."""
     return (Block("pre", page.replace("<PAGE>", PAGE_BREAK)),)
 
 
 _WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; height: 297mm; object-fit: contain }"
-"""A scan has its margins in the picture."""
+"""A scan has its margins in the image."""
 
 
 def office_page(path: Path) -> Printable:
-    """Return the page that a file is printed from, and the remarks of its reader."""
+    """Return the page from which a file is printed, and its reader's notes."""
     if path.suffix.lower() in HTML:
-        return Printable(decode(path))  # it has a style of its own
+        return Printable(decode(path))  # an HTML file has its own style
     page = page_of(path)
     if page is None:
         document = read_document(path)
         return Printable(html_from_text(document.text), document.notes)
     css = style("office") + (_WHOLE_PAGE if 'class="scan"' in page.html[:200] else "")
-    head = html_from_text("").partition("<body>")[0]  # the same type as every other print has
+    head = html_from_text("").partition("<body>")[0]  # the same fonts as in every other print
     return Printable(f"{head}<style>{css}</style><body>{printable(page.html)}</body></html>", page.notes)

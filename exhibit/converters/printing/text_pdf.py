@@ -1,7 +1,7 @@
-"""Plain text to PDF in this process, by ReportLab: the same bytes on every machine, and no browser.
+"""Prints plain text to PDF in this process, with ReportLab: the same bytes on every machine, without a browser.
 
-Every character is kept, lines stand as the source broke them. Nothing in the file is compressed: what a compressor
-writes depends on its make, and one byte a character without is no longer than a browser's two with it.
+Every character is kept, and lines end where the source broke them. The file is not compressed: the output of a
+compressor depends on its version, and the file is not larger than a browser's compressed one.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ SERIF, BOLD, MONO, SIGNS = "Exhibit Serif", "Exhibit Serif Bold", "Exhibit Mono"
 _FILES = {SERIF: "ExhibitSerif-Regular.ttf", BOLD: "ExhibitSerif-Bold.ttf", MONO: "ExhibitMono-Regular.ttf"} | {
     SIGNS: "ExhibitSigns-Regular.ttf"
 }
-"""The faces that plain text is printed with, by name."""
+"""The fonts for plain text, by name."""
 _CJK_FILE = "NotoSansCJKjp-Regular.otf"
 _DESKTOP = re.compile(r"FONTCONFIG_|FREETYPE_|LC_|LANG|GTK_|QT_|GDK_")
-"""Variables by which a machine tells a browser about fonts and languages."""
+"""Variables by which a machine configures a browser's fonts and languages."""
 
 
 class _Type(NamedTuple):
@@ -48,16 +48,16 @@ class _Type(NamedTuple):
     before: float
     after: float
     gray: float = 0.0
-    """From 0, black, to 1, which is white and cannot be seen on paper."""
+    """From 0, black, to 1, white, which is invisible on paper."""
     aside: float = 0.0
-    """Points to the right of where lines begin."""
+    """Points by which lines are shifted to the right."""
 
 
 PAGE_BREAK = "\f"
 """A line of a `pre` block after which a new page begins."""
 _A4 = (595.2756, 841.8898)  # points
 _MARGIN = 62.36  # points: 22 mm
-_WIDTH = _A4[0] - 2 * _MARGIN  # of a line, in points
+_WIDTH = _A4[0] - 2 * _MARGIN  # width of a line, in points
 _TAB = " " * 4
 _TYPES: dict[Style, _Type] = {
     "h1": _Type(BOLD, 14, 18, 0, 20),
@@ -69,8 +69,8 @@ _TYPES: dict[Style, _Type] = {
     "outside": _Type(SERIF, 10.5, 15.2, 0, 7, aside=_A4[0]),
 }
 _BOX = "\u25a1"
-_KEPT_TOGETHER = 3  # lines that a heading must have room for below it
-# Nothing is drawn for these; private use (the bullets of a symbol font, which is not here) would be a box.
+_KEPT_TOGETHER = 3  # lines that must fit below a heading on its page
+# These characters draw nothing; private-use characters (the bullets of a missing symbol font) would be boxes.
 _CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ue000-\uf8ff\ufeff\ufffe\uffff]"
 )
@@ -82,12 +82,12 @@ _FORM = re.compile(rb"<(F[BCDE][0-9A-F]{2})>")
 
 
 def printable(text: str) -> str:
-    """Return a text with plain line ends, and spaces for what has nothing to draw."""
+    """Return a text with plain line ends, and with spaces for characters that draw nothing."""
     return _CONTROLS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def needs_browser(text: str) -> bool:
-    """Return whether a text has Chinese, Japanese or Korean in it, whose font this printer cannot embed."""
+    """Return whether a text contains Chinese, Japanese or Korean, whose fonts this printer cannot embed."""
     return not text.isascii() and _CJK.search(text) is not None
 
 
@@ -99,7 +99,7 @@ def printer_name() -> str:
 
 
 def print_blocks(blocks: Iterable[Block], path: Path, *, title: str, subject: str = "") -> None:
-    """Print blocks one below the other to a file, which appears whole."""
+    """Print blocks one below the other to a file, which is written atomically."""
     write_whole(path, pdf_of(blocks, title=title, subject=subject))
 
 
@@ -119,7 +119,7 @@ def pdf_of(blocks: Iterable[Block], *, title: str, subject: str = "") -> bytes:
         sheet.add(block)
     sheet.close()
     canvas.save()
-    # an Arabic letter is drawn in the form that its neighbours ask for, and read as the letter it is
+    # an Arabic letter is drawn in the form that its neighbours require, and read back as the plain letter
     return _FORM.sub(lambda form: b"<%04X>" % ord(_letter(form[1])), file.getvalue())
 
 
@@ -156,7 +156,7 @@ class _Sheet:
         self._gap = kind.after
 
     def close(self) -> None:
-        """End the page, where one has begun."""
+        """End the current page, if there is one."""
         if self._text is not None:
             self._canvas.drawText(self._text)
             self._canvas.showPage()
@@ -164,7 +164,7 @@ class _Sheet:
         self._gap = 0.0
 
     _gap = 0.0
-    """Points to leave before the next line."""
+    """Points of space before the next line."""
 
     def _draw(self, line: str, kind: _Type) -> None:
         if self._text is None:
@@ -204,7 +204,7 @@ _ESCAPES = {ord(sign): f"\\{sign}" for sign in "\\()"}
 
 
 def _drawable(text: str, font: str) -> str:
-    """Return a text as it can be drawn: a box for what no font has."""
+    """Return a text that can be drawn: with a box for each character that no font has."""
     text = printable(text)
     known = _face(font).charWidths.keys() | _face(SIGNS).charWidths.keys() | {ord("\n"), ord("\t")}
     missing = {ord(character) for character in set(text) if ord(character) not in known or ord(character) > 0xFFFF}
@@ -212,7 +212,7 @@ def _drawable(text: str, font: str) -> str:
 
 
 def _lines(text: str, kind: _Type) -> Iterator[str]:
-    """Yield a text's lines, those that are too long broken between words, or in a word that is longer than a line."""
+    """Yield a text's lines; a line that is too long is broken between words, or inside a word that is too long."""
     space = _advance(" ", kind.font) * (kind.size / 1000)
     measured: dict[str, list[tuple[str, float]]] = {}
     for paragraph in text.replace("\t", _TAB).split("\n"):
@@ -231,7 +231,7 @@ def _lines(text: str, kind: _Type) -> Iterator[str]:
 
 
 def _pieces(word: str, kind: _Type) -> Iterator[str]:
-    """Yield a word in parts of which each has room in a line, as a rule in one."""
+    """Yield the parts of a word that fit a line, usually one."""
     start, used = 0, 0.0
     for at, character in enumerate(word if _width(word, kind) > _WIDTH else ""):
         wide = _width(character, kind)
@@ -251,7 +251,7 @@ def _width(text: str, kind: _Type) -> float:
 
 @cache
 def _advance(character: str, font: str) -> float:
-    """Return the width of a character in a font, or in the one that is taken for those it lacks."""
+    """Return the width of a character in a font, or in the fallback font if the font lacks it."""
     faces = (_face(name).charWidths for name in (font, SIGNS))
     return float(next(widths[ord(character)] for widths in faces if ord(character) in widths))
 
@@ -267,7 +267,7 @@ def _face(name: str) -> Any:
 
 
 def _runs(line: str, font: str) -> Iterator[tuple[str, str]]:
-    """Yield a line in parts, each with the font that has its characters."""
+    """Yield the parts of a line, each with a font that has its characters."""
     first, second = _face(font).charWidths, _face(SIGNS).charWidths
     if line.isascii():
         yield font, line
@@ -280,14 +280,14 @@ def _runs(line: str, font: str) -> Iterator[tuple[str, str]]:
 
 
 def _as_drawn(line: str) -> tuple[str, bool]:
-    """Return a line in the order in which it is drawn, and whether it begins at the right."""
+    """Return a line in drawing order, and whether it begins at the right."""
     from bidi import get_base_level, get_display
 
     return get_display(join_arabic_letters(line)), get_base_level(line) == 1
 
 
 def join_arabic_letters(line: str) -> str:
-    """Return a line with its Arabic letters in the forms that their neighbours ask for."""
+    """Return a line with its Arabic letters in the forms that their neighbours require."""
     forms = _forms()
     shaped = []
     for at, letter in enumerate(line):
@@ -301,7 +301,7 @@ def join_arabic_letters(line: str) -> str:
 
 @cache
 def _forms() -> dict[str, dict[str, str]]:
-    """Return the forms of each Arabic letter, as Unicode's own table of them has it."""
+    """Return the forms of each Arabic letter, from Unicode's table."""
     forms: dict[str, dict[str, str]] = {}
     for code in (*range(0xFB50, 0xFBB2), *range(0xFBD3, 0xFC00), *range(0xFE80, 0xFEF5)):
         form, _, letter = unicodedata.decomposition(chr(code)).partition(" ")
@@ -310,25 +310,25 @@ def _forms() -> dict[str, dict[str, str]]:
     return forms
 
 
-# ---------------------------------------------------------------- the fonts that everything is printed with
+# ---------------------------------------------------------------- the fonts of all prints
 
 
 @cache
 def style(name: str) -> str:
-    """Return the style sheet of our own pages: `text`, or `office` for what is read from Word and the like."""
+    """Return the style sheet of our own pages: `text`, or `office` for Word documents and similar files."""
     return (_FOLDER / f"{name}.css").read_text(encoding="utf-8")
 
 
 @cache
 def font_hashes() -> dict[str, str]:
-    """Return the sha256 of every font by its file's name, as `sha256sum` writes it."""
+    """Return the sha256 of every font by its file name, in the format of `sha256sum`."""
     lines = (_FOLDER / "SHA256SUMS").read_text(encoding="ascii").splitlines()
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
 @cache
 def font_path(name: str) -> Path:
-    """Return where a font is, by its own name or its file's; say so when it is not there or is another one."""
+    """Return the path of a font, by its name or its file's name; raise if it is missing or has another sha256."""
     file = _FILES.get(name, name)
     path = (_cjk_folder() if file == _CJK_FILE else _FOLDER) / file
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
@@ -345,9 +345,9 @@ def _cjk_folder() -> Path:
 
 
 def sealed_environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a browser that sees our fonts and no others; the folder is for its configuration."""
+    """Return the environment of a browser that sees only our fonts; the folder is for its configuration."""
     configuration = folder / "fonts.conf"
-    folders = dict.fromkeys(font_path(file).parent for file in font_hashes())  # ours first, wherever the two are
+    folders = dict.fromkeys(font_path(file).parent for file in font_hashes())  # our fonts first, wherever they are
     places = "\n".join(f"<dir>{escape(str(path))}</dir>" for path in folders)
     template = (_FOLDER / "fonts.conf").read_text(encoding="utf-8")
     text = template.format(folders=places, cache=escape(str(folder / "cache")))

@@ -1,1 +1,1 @@
-"""Readers of raw benchmark data: archives, tables of records, files that are known by their titles, laws."""
+"""Readers of raw benchmark data: archives, tables of records, files paired with rows by their names, laws."""

@@ -1,4 +1,4 @@
-"""Checks of an answer that a test set lists (promptfoo's `assert`), read as what the answer must say, and must not."""
+"""Reads the assertions of a test set (promptfoo's `assert`) as texts that an answer must contain, or must not."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,9 @@ _COLUMNS = {
 
 
 def open_record(record: Record, tally: Tally) -> Record:
-    """Return a row with the fields of its wrappers (`vars`, `inputs`, `expected`) and of its assertions as columns."""
+    """Return a row with the fields of its nested objects (`vars`, `inputs`, `expected`) and its assertions as
+    columns.
+    """
     cells = flatten_object(record.cells, inside="wrapper")
     name = choose_name(cells, "assertions")
     checks = [check for check in list_cell_values(cells[name]) if isinstance(check, Mapping)] if name else []
@@ -38,7 +40,7 @@ def open_record(record: Record, tally: Tally) -> Record:
         elif role == "impossible":
             found[role] = [True]
         elif role == "must-contain" and str(check["type"]).endswith("any"):
-            found.setdefault(role, []).append(list_cell_values(check.get("value")))  # one of them is enough
+            found.setdefault(role, []).append(list_cell_values(check.get("value")))  # one of these texts is enough
         else:
             found.setdefault(role, []).extend(list_cell_values(check.get("value")))
     for role, held in found.items():

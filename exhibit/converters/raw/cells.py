@@ -1,4 +1,4 @@
-"""What a cell of a table holds: words, a list, an object, a number, or whether a question must be refused."""
+"""Reads the cell of a table: words, a list, an object, a number, or whether a question must be refused."""
 
 import ast
 import json
@@ -11,14 +11,14 @@ from exhibit.converters.benchmark import Label
 from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
 
 _LARGEST = 2**63 - 1
-"""Larger whole numbers are kept as text: no table has a column for them."""
+"""The largest whole number of a label; a larger number is kept as text, because no table has a column for it."""
 _YES = frozenset({"true", "yes", "y", "1", "1.0", "t", *map(name_key, FIELDS["refuse"])})
 _NO = frozenset({"false", "no", "n", "0", "0.0", "f", "", *map(name_key, FIELDS["comply"])})
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
 
 
 def list_cell_values(cell: Any) -> list[Any]:
-    """Return what a cell holds as a list: a list, a list written as text, or one value; nothing blank."""
+    """Return a cell's values: of a list, of a list written as text, or a single value; blank values are left out."""
     if isinstance(cell, str) and cell.strip()[:1] in "[{" and cell.strip()[-1:] in "]}":
         cell = _parsed(cell.strip())
     if isinstance(cell, dict) and isinstance(cell.get("text"), list):
@@ -51,12 +51,12 @@ def read_cell_words(cell: Any) -> str:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))  # a column of integers with a gap comes as floats
+        return str(int(cell))  # a column of integers with a gap is read as floats
     return str(cell).strip()
 
 
 def read_cell_text(cell: Any, field: str) -> str:
-    """Return the words of a cell that may be an object, or the messages of a chat, of which the user's last counts."""
+    """Return the text of a cell; of an object its text field, of a chat the user's last message."""
     found = list_cell_values(cell)
     if found and all(isinstance(one, dict) and "role" in one for one in found):
         mine = [one for one in found if one["role"] in ("user", "human")] or found
@@ -69,14 +69,14 @@ def read_cell_text(cell: Any, field: str) -> str:
 
 
 def read_cell_field(value: Mapping[str, Any], role: str) -> str:
-    """Return what an object in a cell (`{"filename": …, "text": …}`) says, under any of the common names."""
+    """Return a field of an object in a cell (`{"filename": …, "text": …}`), under any of its common names."""
     fields = flatten_object(value)
     name = choose_name((name for name, held in fields.items() if read_cell_words(held)), role)
     return read_cell_words(fields[name]) if name is not None else ""
 
 
 def label(cell: Any) -> Label:
-    """Return a cell as a label of gold.jsonl, which holds no lists and no infinities."""
+    """Return a cell as a label of gold.jsonl, which allows no lists and no infinities."""
     if isinstance(cell, int) and abs(cell) > _LARGEST:
         return str(cell)
     if cell is None or isinstance(cell, str | bool | int):
@@ -89,17 +89,17 @@ def label(cell: Any) -> Label:
 
 
 def is_number(cell: Any) -> bool:
-    """Return whether a cell is a whole number from 0, in digits or as one."""
+    """Return whether a cell is a whole number of at least 0, as a number or in digits."""
     return read_cell_words(cell).isdecimal()
 
 
 def number(cell: Any) -> int | None:
-    """Return the whole number from 0 that a cell is; None for anything else."""
+    """Return a cell as a whole number of at least 0; None for anything else."""
     return int(read_cell_words(cell)) if is_number(cell) else None
 
 
 def refusal(cell: Any) -> bool | None:
-    """Return whether a cell says that a question must be refused; None where it says neither."""
+    """Return whether a cell says that a question must be refused; None if it says neither."""
     said_so = name_key(read_cell_words(cell)) if not isinstance(cell, bool) else str(cell).casefold()
     return True if said_so in _YES else False if said_so in _NO else None
 

@@ -1,4 +1,4 @@
-"""What the columns of a table hold: named by the user, or known by their names and by their cells."""
+"""Assigns roles to the columns of a table: named by the user, or recognised by their names and cells."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,14 +22,14 @@ ROLES = HELPS
 Columns = dict[str, str | None]
 
 _GOLD = ("answer", "text", "provision", "document", "must-contain", "must-not-contain")
-"""What a question can be judged by: a table needs one of these, or questions that must be refused."""
+"""Roles by which a reply can be judged: a table needs one of these, or questions that must be refused."""
 _NUMERIC = ("page", "start", "end", "grade")
 _NESTED = ("text", "provision", "document")
-"""What is looked for in the objects of a list whose own name says nothing."""
+"""Roles that are searched in the objects of a list whose own name is unknown."""
 
 
 def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
-    """Return the column of each role: the one named, else the first with a common name.
+    """Return the column of each role: the one that the user named, else the first with a common name.
 
     A dotted path (`evidence.words`) names a field of the objects in a column.
     """
@@ -46,7 +46,7 @@ def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | N
 
 
 def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
-    """Return the column that a dotted path begins with, and the rest of the path; None without such a column."""
+    """Return the column at the start of a dotted path, and the rest of the path; None if there is no such column."""
     if path in seen:
         return path, ""
     fitting = [name for name in seen if path.startswith(f"{name}.")]
@@ -55,7 +55,7 @@ def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
 
 
 def nested_columns(records: Sequence[Record]) -> list[str]:
-    """Return the dotted paths of the fields that objects in the lists of columns have."""
+    """Return the dotted paths of the fields of objects in columns of lists."""
     paths: dict[str, None] = {}
     for record in records:
         for column, cell in record.cells.items():
@@ -73,7 +73,7 @@ def show_columns(
     tally: Tally,
     records: Sequence[Record] = (),
 ) -> None:
-    """Show the role of each column and the reason for it; raise on a table without questions or without gold."""
+    """Print the role of each column and the reason for it; raise if the table has no questions or no gold."""
     by_name = choose_columns(table, seen, {})
     shown = []
     for role in ROLES:
@@ -99,7 +99,7 @@ def show_columns(
 
 
 def _likely(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]) -> str:
-    """Return the three flags that are most likely meant, with columns that fit them."""
+    """Return the three most likely flags, with columns that fit them."""
     lengths = {name: _mean_length(records, name) for name in free}
     ranked = sorted(lengths, key=lambda name: -lengths[name])[:_FLAGS]
     if not ranked:
@@ -111,7 +111,7 @@ def _likely(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]
 
 
 _FLAGS = 3
-"""Flags that an error proposes."""
+"""Most flags that an error proposes."""
 
 
 def _mean_length(records: Sequence[Record], column: str) -> float:
@@ -129,21 +129,21 @@ def list_columns(columns: Sequence[str]) -> str:
 
 
 _LOOKED_AT = 20
-"""Cells of a column that are looked for in the documents."""
+"""Cells of a column that are searched in the documents."""
 _MOST = 0.5
-"""Share of a column's cells that must be what the column is taken for."""
+"""Least share of a column's cells that must fit a role."""
 _NEARLY_ALL = 0.9
-"""The same for a column that its heading says is something else: a few answers may be the names of files, too."""
+"""The same for a column whose name says something else: a few answers may also be names of files."""
 _LONG = 20
-"""Folded characters: fewer stand in any contract."""
+"""Fewest folded characters of a passage: a shorter text occurs in any contract."""
 
 
 def columns_by_cells(columns: Columns, named: Iterable[str], records: Sequence[Record], texts: Texts) -> Columns:
-    """Return the columns, corrected and completed by what their cells hold where nobody named them.
+    """Return the columns, corrected and completed by their cells unless the user named them.
 
-    A column whose cells name files of the folder is the document, whatever its heading; one whose cells stand in those
-    files is the passage; one whose cells name provisions is the provision. A column that is called `page` and holds
-    something else is none.
+    A column whose cells name files of the folder is the document, whatever its name; a column whose cells occur in
+    those files is the passage; a column whose cells name provisions is the provision. A column with the name `page` and
+    other cells than numbers has no role.
     """
     given = set(named)
     columns = _checked(dict(columns), given, records)
@@ -160,7 +160,9 @@ def columns_by_cells(columns: Columns, named: Iterable[str], records: Sequence[R
 
 
 def _checked(columns: Columns, given: set[str], records: Sequence[Record]) -> Columns:
-    """Return the columns without numbers that are none, and with a verdict whose cells all say whether to refuse."""
+    """Return the columns without number roles whose cells are no numbers, and with a column of refusals as the
+    verdict.
+    """
     for role in _NUMERIC:
         column = columns.get(role)
         if column is not None and role not in given and not _all_cells(records, column, is_number):
@@ -178,7 +180,9 @@ def _all_cells(records: Sequence[Record], column: str, check: Callable[[Any], bo
 
 
 def _by_provisions(columns: Columns, given: set[str], records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Return the columns with the one as the provision whose cells name some, be it called a document."""
+    """Return the columns with the role of provision for a column whose cells name provisions, even if called
+    document.
+    """
     free = [name for name in columns_of(records) if name not in columns.values()]
     best = _best(free, lambda name: _naming_provisions(records, name), _MOST)
     document = columns["document"]
@@ -189,7 +193,7 @@ def _by_provisions(columns: Columns, given: set[str], records: Sequence[Record],
 
 
 def _by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Columns:
-    """Return the columns with what is found in the objects of lists whose own names say nothing."""
+    """Return the columns with roles for fields in the objects of lists whose own names are unknown."""
     columns = dict(columns)
     for role in _NESTED:
         if role not in given and columns.get(role) is None and (role == "text" or not columns.get("text")):
@@ -199,7 +203,7 @@ def _by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Col
 
 
 def _by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Return the columns with the one as the document whose cells name files of the folder."""
+    """Return the columns with the role of document for a column whose cells name files of the folder."""
     guessed = columns["document"]
     others = {name for role, name in columns.items() if role not in ("document", "provision")}
     shares = {name: _naming(records, name, shelf) for name in columns_of(records)}
@@ -233,7 +237,7 @@ def _naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:
 
 
 def _naming_provisions(records: Sequence[Record], column: str) -> float:
-    """Return the share of a column's cells that are the names of provisions and little else."""
+    """Return the share of a column's cells that consist mainly of a provision's name."""
     cells = [cell for _, cell in _cells(records, column)]
     return (
         sum(len(cell) < _SHORT and bool(read_provisions(cell, bare=False)) for cell in cells) / len(cells)
@@ -243,11 +247,11 @@ def _naming_provisions(records: Sequence[Record], column: str) -> float:
 
 
 _SHORT = 80
-"""Characters of a cell that names a provision: a longer one is a sentence that cites one."""
+"""Most characters of a cell that names a provision: a longer one is a sentence that cites one."""
 
 
 def _quotes(records: Sequence[Record], column: str, document: str, texts: Texts) -> float:
-    """Return the share of a column's cells that stand in the document of their row."""
+    """Return the share of a column's cells that occur in the document of their row."""
     files = {file.name: file for file in texts.shelf.files}
     looked = [(record, fold(cell, loose=True)) for record, cell in _cells(records, column)]
     looked = [(record, cell) for record, cell in looked if len(cell) >= _LONG][:_LOOKED_AT]

@@ -25,24 +25,24 @@ NO_READER = "no reader for files of this kind"
 UNASKED = "document that no question is about (--only-asked)"
 NAMESAKE = "document that no question is about has the name of another; rename one"
 _SHOWN = 80
-"""Characters of an invalid name that a message shows."""
+"""Most characters of an invalid name that a message shows."""
 
 
 def is_url(name: str) -> bool:
-    """Return whether a document is named by its address."""
+    """Return whether the name of a document is a URL."""
     return _URL.match(name) is not None
 
 
 @dataclass
 class Shelf:
-    """The place of a table's documents, and their treatment."""
+    """The location of a table's documents, and the options for reading them."""
 
     table: Path
     folder: Path | None
     as_pdf: bool
     policy: Policy
     lost: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Why a name gave no document: the reason, and whatever else there is to say."""
+    """For each name without a document, the reason and the details."""
 
     @cached_property
     def files(self) -> list[NamedFile]:
@@ -51,11 +51,11 @@ class Shelf:
 
     @cached_property
     def names(self) -> FileNames:
-        """The files by whatever a table may call them."""
+        """The files by all names that a table may use for them."""
         return FileNames((file.name for file in self.files), {file.name: file.aliases for file in self.files})
 
     def named_in(self, cell: str) -> tuple[str, int | None] | None:
-        """Return the file that a cell names, and the page where it says one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
+        """Return the file that a cell names, and the page if it states one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
         for name, page in (split_page(cell), (cell, None)):
             if name and (file := self.names.find(name.strip(" []")) or self._keys.get(file_key(_last(name)))):
                 return file, page
@@ -63,14 +63,14 @@ class Shelf:
 
     @cached_property
     def _keys(self) -> dict[str, str]:
-        """The files by what spellings of a name have in common, where one file alone has it."""
+        """The files by the common key of a name's spellings, if only one file has it."""
         keys: dict[str, list[str]] = {}
         for file in self.files:
             keys.setdefault(file_key(file.path.name), []).append(file.name)
         return {key: names[0] for key, names in keys.items() if key and len(names) == 1}
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
-        """Return the document of each name that has one; `lost` says why the others have none."""
+        """Return the document of each name that has one; `lost` gets the reasons of the others."""
         tally.take(_item(file) for file in self.files)
         for path, why in list_left_out(self.folder) if self.folder else ():
             tally.leave_out(why, path.relative_to(self.folder or path).as_posix())
@@ -100,7 +100,7 @@ class Shelf:
     def find_others(
         self, documents: dict[str, RawDocument], *, take: bool, limited: bool, tally: Tally
     ) -> dict[str, RawDocument]:
-        """Return the documents of the folder that nobody asked about, or leave them out."""
+        """Return the documents of the folder without questions, or leave them out."""
         asked = {item for document in documents.values() for item in document.items}
         taken = {document.filename for document in documents.values()}
         others = {}
@@ -134,7 +134,7 @@ class Shelf:
     # ------------------------------------------------------------ files
 
     def _in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Tie each name to a file of the folder: by its path there, by its name, then by what is left of both."""
+        """Assign each name to a file of the folder: by its path, by its name, then by similarity among the rest."""
         if not names:
             return {}
         by_name = {file.name: file for file in self.files}
@@ -149,7 +149,7 @@ class Shelf:
         return files | self._alike(rest, files.values(), tally)
 
     def _alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
-        """Pair the names that no file has exactly; two spellings of one name are one file."""
+        """Assign the names that no file has exactly; two spellings of one name are one file."""
         files = {file.path: file for file in self.files}
         used = {file_key(file.path.name): file for file in taken}
         pairs_by_name = {name: used[file_key(_last(name))] for name in names if file_key(_last(name)) in used}
@@ -167,7 +167,7 @@ class Shelf:
         return pairs_by_name
 
     def _beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Take names as paths from the table's folder; a table may not name files outside it."""
+        """Read names as paths from the table's folder; a table may not name files outside it."""
         root = self.table.parent.resolve()
         files: dict[str, NamedFile] = {}
         for name in names:
@@ -185,7 +185,7 @@ class Shelf:
 
 
 def files_of(folder: Path) -> list[NamedFile]:
-    """Return every file of a folder, at any depth; a folder without any is an error."""
+    """Return every file of a folder, at any depth; raise if there is none."""
     if not folder.is_dir():
         raise SourceError(f"{folder}: no such folder; --documents takes the folder that holds the documents")
     files = list_folder(folder)
@@ -203,7 +203,7 @@ def _last(name: str) -> str:
 
 
 def _resolved(root: Path, name: str) -> Path | None:
-    """Return where a name leads; None where it is none: a byte 0 in it, or thousands of characters."""
+    """Return the path of a name; None if it is not a valid path: it has a zero byte, or thousands of characters."""
     try:
         path = (root / name).resolve()
         path.is_file()
@@ -213,7 +213,7 @@ def _resolved(root: Path, name: str) -> Path | None:
 
 
 def shorten_name(name: str) -> str:
-    """Return a name as a message tells it."""
+    """Return a name shortened for a message."""
     return printable(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
 
 
@@ -222,11 +222,11 @@ def _looks_like_pdf(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(5) == b"%PDF-"
     except OSError:
-        return False  # whoever reads it says why it cannot be
+        return False  # the code that reads the file reports the error
 
 
 def _check_distinct(documents: dict[str, RawDocument]) -> None:
-    """Refuse two documents of one name: a bundle's corpus has one folder."""
+    """Raise if two documents have the same name: a bundle's corpus is one folder."""
     first: dict[str, tuple[str, RawDocument]] = {}
     for name, document in documents.items():
         other, same = first.setdefault(document.filename, (name, document))
@@ -235,9 +235,9 @@ def _check_distinct(documents: dict[str, RawDocument]) -> None:
 
 
 _CODE = re.compile(r"[^\W\d_][\w-]{0,10}[A-ZÄÖÜ]|SR \d{3}[\d.]*")
-"""A law by its abbreviation: StGB, GDPR, OR."""
+"""The abbreviation of a law: StGB, GDPR, OR."""
 _OPENINGS = (200, 1000)
-"""Characters in which a law says what it is called: its title, then all that stands above its first paragraph."""
+"""Characters at the start of a law that contain its name: its title, or all text above its first paragraph."""
 
 
 def _stem_words(stem: str) -> list[str]:
@@ -245,13 +245,13 @@ def _stem_words(stem: str) -> list[str]:
 
 
 def _follow(wanted: list[str], words: list[str]) -> bool:
-    """Return whether some words stand among others, one after the other."""
+    """Return whether some words occur consecutively in other words."""
     return any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1)) and bool(wanted)
 
 
 @dataclass
 class Texts:
-    """The documents of a folder as text, for a table whose rows do not say where their passages stand."""
+    """The documents of a folder as text, for a table whose rows do not name the documents of their passages."""
 
     shelf: Shelf
     _read: dict[str, Document | None] = field(default_factory=dict)
@@ -259,23 +259,25 @@ class Texts:
     _indexes: dict[str, ProvisionIndex] = field(default_factory=dict)
 
     def document(self, file: NamedFile) -> Document | None:
-        """Return a document as it is read before it is printed; None for one that cannot be."""
+        """Return a document as read before printing; None if it cannot be read."""
         if file.name not in self._read:
             try:
                 self._read[file.name] = read_within(file.path) if readable(file.path) else None
             except DocumentError:
-                self._read[file.name] = None  # whoever makes it a document says why
+                self._read[file.name] = None  # the conversion reports the error
         return self._read[file.name]
 
     def of(self, file: NamedFile) -> str:
-        """Return a document's words as they are compared."""
+        """Return a document's words in the form for comparison."""
         if file.name not in self._folded:
             document = self.document(file)
             self._folded[file.name] = fold(document.text, loose=True) if document else ""
         return self._folded[file.name]
 
     def law_file(self, source: str) -> str | None:
-        """Return the file of a law or contract that is cited by a name: by the file's name or by its opening."""
+        """Return the file of a law or contract that is cited by name: by the file's name or by the start of its
+        text.
+        """
         found = self.shelf.named_in(source)
         if found:
             return found[0]
@@ -295,15 +297,15 @@ class Texts:
         return None
 
     def may_be(self, name: str, provision: NamedProvision) -> bool:
-        """Return whether a document may be the law of a provision: § 3 StGB is not in a law that calls itself BGB."""
+        """Return whether a document may be the law of a provision: § 3 StGB is not in a law with the name BGB."""
         if not _CODE.fullmatch(provision.source) or "." in provision.path[0].number:
-            return True  # `the Agreement`; CPR 36.14, whose number tells
+            return True  # `the Agreement` fits any document, and so does CPR 36.14, whose number decides
         file = next((file for file in self.shelf.files if file.name == name), None)
         document = self.document(file) if file else None
         return document is None or provision.source in document.text[: _OPENINGS[-1]]
 
     def having(self, provision: NamedProvision) -> list[str]:
-        """Return the files in which a provision stands whose law nobody names."""
+        """Return the files that contain a provision whose law is not named."""
         having = []
         for file in self.shelf.files:
             document = self.document(file)
@@ -318,6 +320,6 @@ class Texts:
         return [(file.name, self.of(file)) for file in files]
 
     def holders(self, passage: str) -> list[str]:
-        """Return the documents that have a passage."""
+        """Return the documents that contain a passage."""
         needle = fold(passage, loose=True)
         return [name for name, text in self._all if needle and needle in text]

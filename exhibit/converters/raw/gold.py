@@ -1,4 +1,4 @@
-"""The gold of a row: quotes, provisions, documents and pages, in columns of their own or in the objects of a list."""
+"""Reads the gold of a row: quotes, provisions, documents and pages, in separate columns or in the objects of a list."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from exhibit.law.provisions import NamedProvision, read_provisions
 from exhibit.schemas.errors import SourceError
 
 _TELLING = 20
-"""Characters of a field that may be a passage, under a name that is not known."""
+"""Fewest characters of a field with an unknown name that may be a passage."""
 _FLAGS = 3
-"""Flags that an error proposes."""
+"""Most flags that an error proposes."""
 
 
 class CitedPassage(NamedTuple):
-    """A passage as the table gives it: its document, and its words, its provision, its page or its offsets."""
+    """A passage as the table gives it: its document, and its words, provision, page or offsets."""
 
     document: str
     text: str | None = None
@@ -33,7 +33,7 @@ class CitedPassage(NamedTuple):
 
 @dataclass
 class GoldReader:
-    """Reads the gold of rows by the columns that were chosen; remembers what objects yielded nothing."""
+    """Reads the gold of rows from the chosen columns; records the objects that gave no passage."""
 
     columns: Columns
     seen: Sequence[str]
@@ -42,10 +42,10 @@ class GoldReader:
     tally: Tally
     _yields: dict[str, bool] = field(default_factory=dict)
     _unknown: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By column, the fields of objects that gave no passage, each with the characters that it held."""
+    """For each column, the fields of objects that gave no passage, each with its number of characters."""
 
     def read(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
-        """Return the gold of a row; raise a ValueError that says what cannot be told apart."""
+        """Return the gold of a row; raise a ValueError with the reason if it is ambiguous."""
         named = list(self._documents(cells))
         quoted = self._items(cells, "text")
         passages = list(self._quoted(quoted, named, cells))
@@ -60,7 +60,7 @@ class GoldReader:
             found = [self.texts.shelf.named_in(one) for one in BRACKETED.findall(answer)]
             cited_files = [CitedPassage(one[0], page=one[1]) for one in found if one]
             if cited_files:
-                return cited_files  # "… within 30 days [lease.pdf#page=2]"
+                return cited_files  # "… within 30 days [lease.pdf#page=2]" cites a file
         pages = self._numbers(cells, "page")
         if len(named) == 1 and pages:
             return [CitedPassage(named[0][0], page=page) for page in pages]
@@ -68,13 +68,13 @@ class GoldReader:
         return [CitedPassage(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
 
     def acceptable(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
-        """Return what a row accepts beside what it expects."""
+        """Return the passages that a row accepts besides the expected ones."""
         named = list(self._documents(cells))
         cited = (self._cited(value, named, place) for value in self._items(cells, "acceptable"))
         return [passage for group in cited for passage in group]
 
     def check(self, table: object) -> None:
-        """Refuse a column that was taken for passages and whose objects hold none under a known name."""
+        """Raise if a column of passages has only objects without a known name for their text."""
         for column, fields in self._unknown.items():
             if self._yields.get(column):
                 continue
@@ -98,7 +98,9 @@ class GoldReader:
         return list_cell_values(cell) if role == "text" else self._listed(cell)
 
     def _listed(self, cell: Any) -> list[Any]:
-        """Return the values of a cell that may list several names in one text; a file's own name is not cut."""
+        """Return the values of a cell that may list several names in one text; the name of a known file is not
+        split.
+        """
         found = list_cell_values(cell)
         if len(found) == 1 and isinstance(found[0], str) and not self.texts.shelf.named_in(found[0]):
             pieces = split_values(cell)
@@ -109,7 +111,7 @@ class GoldReader:
         return found
 
     def _documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
-        """Yield the documents that a row names outside the objects of its passages, with pages said beside them."""
+        """Yield the documents that a row names outside the objects of its passages, with the pages beside them."""
         column, inner = self._path("document")
         if inner and column in (self._path("text")[0], self._path("provision")[0]):
             return
@@ -132,7 +134,7 @@ class GoldReader:
         return [found for one in held if (found := number(one)) is not None]
 
     def _field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
-        """Return a field of an object: the one that was named for its column, else one with a common name."""
+        """Return a field of an object: the one that the user named for its column, else one with a common name."""
         own, inner = self._path(role)
         if inner and own == column:
             return fields.get(inner)
@@ -144,7 +146,9 @@ class GoldReader:
     def _quoted(
         self, items: Sequence[Any], named: Sequence[tuple[str, int | None]], cells: Mapping[str, Any]
     ) -> Iterator[CitedPassage]:
-        """Yield the passages of the text column, each with its document: its own, the only one, or the one in turn."""
+        """Yield the passages of the text column, each with its document: its own, the only one, or the one at its
+        position.
+        """
         column, _ = self._path("text")
         beside = {role: self._numbers(cells, role) for role in ("page", "start", "end", "grade")}
         for at, value in enumerate(items):
@@ -166,7 +170,7 @@ class GoldReader:
             )
 
     def _object(self, value: Mapping[str, Any], column: str) -> CitedPassage | None:
-        """Return the passage that an object is; None for one that says nothing of itself under a known name."""
+        """Return the passage of an object; None if the object has no known field."""
         fields = flatten_object(value)
         held = {role: self._field(fields, role, column) for role in _IN_OBJECTS}
         pages = list_cell_values(held["page"])
@@ -192,7 +196,7 @@ class GoldReader:
     # ------------------------------------------------------------ provisions
 
     def _cited(self, value: Any, named: Sequence[tuple[str, int | None]], place: str) -> list[CitedPassage]:
-        """Return what a citation names: a file, a page of one, or provisions; what it is not is noted."""
+        """Return the passages that a citation names: a file, a page of a file, or provisions; note anything else."""
         grade = None
         if isinstance(value, dict):
             column = self._path("provision")[0]
@@ -221,7 +225,9 @@ class GoldReader:
     def _document_of(
         self, provision: NamedProvision, law: str, named: Sequence[tuple[str, int | None]], place: str
     ) -> str | None:
-        """Return the document of a provision: by the law's name, as the row says, or the only one that has it."""
+        """Return the document of a provision: the law of that name, the document of the row, or the only one that
+        has it.
+        """
         for source in filter(None, (law, provision.source)):
             file = self.texts.law_file(source)
             if file:
@@ -238,9 +244,9 @@ class GoldReader:
 
 
 def name_unplaced(passages: Sequence[CitedPassage], acceptable: Sequence[CitedPassage]) -> list[str]:
-    """Return what a row accepts and no gold can be an alternative to: gold has alternatives in its own document alone.
+    """Return the accepted passages that cannot be alternatives, because they are not in a document of the gold.
 
-    A document that is gold as a whole has all its provisions.
+    A document that is gold as a whole includes all its provisions.
     """
     gold, whole = {one.document for one in passages}, {one.document for one in passages if not _is_part(one)}
     return [
@@ -258,7 +264,7 @@ _IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
 
 
 def _nth(found: Sequence[int], at: int, count: int) -> int | None:
-    """Return the number of a passage: its own where each has one, the only one where there is one passage."""
+    """Return the value for a passage: its own if each passage has one, or the only one if there is one passage."""
     return found[at] if len(found) == count else None
 
 

@@ -1,4 +1,4 @@
-"""Queries with judged documents: BEIR's folders (corpus, queries, qrels) and TREC's qrels over a folder of files."""
+"""Queries with judged documents: BEIR folders (corpus, queries, qrels), and TREC qrels over a folder of files."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ from exhibit.schemas.layout import ANSWER_FROM
 _ODD = re.compile(r"[^\w.-]+")
 _LONGEST = 120  # characters of an id in a file's name
 _WIDTHS = (3, 4)
-"""Cells of a judgment: query, document and grade; TREC has a second one that nobody uses."""
+"""Cells of a judgment: query, document and grade; TREC has an unused one after the query."""
 
 
 class JudgedFolder(NamedTuple):
@@ -30,7 +30,7 @@ class JudgedFolder(NamedTuple):
 
 
 def judged_folder(source: Path) -> JudgedFolder | None:
-    """Return the files of a folder that holds queries and judgments; None for any other."""
+    """Return the files of a folder that contains queries and judgments; None for any other folder."""
     if not source.is_dir():
         return None
     files = sorted(path for path in source.rglob("*") if path.is_file())
@@ -44,7 +44,7 @@ def judged_folder(source: Path) -> JudgedFolder | None:
 
 
 def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
-    """Return the questions of the queries that were judged; gold is each document above grade 0, with its grade."""
+    """Return the questions for the judged queries; gold is each document with a grade above 0, with its grade."""
     sha256: dict[str, str] = {}
     judged = _judgments(folder.judgments, sha256, tally)
     documents = dict(_corpus(folder.corpus, sha256, tally)) if folder.corpus and shelf.folder is None else {}
@@ -76,7 +76,7 @@ def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
 
 
 def _quote(document: RawDocument, grade: int) -> Quote:
-    """Return a judged document as gold: all its words where the corpus gives them, else the file."""
+    """Return a judged document as gold: its whole text if the corpus has it, else the file."""
     spans = ((0, len(document.text)),) if document.text else ()
     return Quote(document.filename, document.text, spans=spans, labels=(("grade", grade),))
 
@@ -108,7 +108,7 @@ def _corpus(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[
 
 
 def _queries(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[str, str, Item]]:
-    """Yield the queries by their ids: a table, or lines of an id and words, as TREC's topics may be."""
+    """Yield the queries by id: from a table, or from lines with an id and words, as in TREC topics."""
     if path.suffix.lower() in (".tsv", ".txt"):
         data = path.read_bytes()
         sha256[path.name] = hashlib.sha256(data).hexdigest()

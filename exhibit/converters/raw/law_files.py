@@ -17,36 +17,36 @@ from exhibit.storage.programs import GitRepository, is_git_repository, open_repo
 _DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _IN_FORCE = re.compile(r'^(?:effectiveness_date|effective_date|last_updated):\s*"?(\d{4}-\d{2}-\d{2})', re.MULTILINE)
 _READ_ME = frozenset({"readme.md", "license.md", "contributing.md", "changelog.md"})
-_HEADER_LENGTH = 4000  # characters in which a file's header stands
+_HEADER_LENGTH = 4000  # characters that contain a file's header
 _LARGEST = 32 << 20  # bytes of one version; the longest German and Czech codes have 2 MB
 
 Skip = Callable[[str, str], None]
-"""Takes the reason why a file is left out, and the file's name."""
+"""A function that receives the reason why a file is left out, and the file's name."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """A law as it was worded from a day on."""
+    """The text of a law from a day on."""
 
     law: str
-    """The law's name: its folder's, or its file's."""
+    """The law's name: that of its folder or its file."""
     markdown: str
     source: str
-    """Where it was read, for the list of what was given."""
+    """The place where it was read, for the account."""
     start: date | None = None
-    """The day from which it is in force; None where nothing tells."""
+    """The day from which it is in force; None if unknown."""
     end: date | None = None
-    """The last day on which it is; None for the last version."""
+    """The last day on which it is in force; None for the last version."""
 
     def holds(self, day: date) -> bool:
-        """Return whether it is the law of a day."""
+        """Return whether the version is in force on a day."""
         return (self.start is None or self.start <= day) and (self.end is None or day <= self.end)
 
 
 def read_versions(source: Path, *, skip: Skip, since: date | None = None, as_of: date | None = None) -> list[Version]:
-    """Return all versions by law and day; of each law those in force from `since` on, or the one of a day.
+    """Return all versions by law and day; only those in force from `since` on, or on one day.
 
-    A file that cannot be used is given to `skip`, and the others are read.
+    `skip` is called for each file that cannot be used.
     """
     if is_git_repository(source):
         with open_repository(source) as repository:
@@ -68,7 +68,7 @@ def _wanted(version: Version, since: date | None, as_of: date | None) -> bool:
 
 
 def _dated(versions: list[Version]) -> list[Version]:
-    """Say when each version ended: the day before the next; of two with the same day the later one is the law."""
+    """Set the end of each version, the day before the next; of two versions of the same day the later one counts."""
     last = {version.start: version for version in versions}
     ordered = list(last.values())
     nexts = [version.start for version in ordered[1:]]
@@ -77,7 +77,7 @@ def _dated(versions: list[Version]) -> list[Version]:
 
 
 def _parsed(data: bytes, dated: str) -> tuple[str, date | None]:
-    """Return a file's words and the day that its name or its header gives; raise ValueError with what is wrong."""
+    """Return a file's text and the day in its name or header; raise ValueError with the reason if it is invalid."""
     if len(data) > _LARGEST:
         raise ValueError(f"more than {_LARGEST:,} bytes")
     try:
@@ -110,7 +110,7 @@ def _files(folder: Path, skip: Skip) -> Iterator[Version]:
             skip(f"a {why}", path.relative_to(folder).as_posix())
     paths = [path for path in files_below(folder) if _is_law(path.name)]
     dated = {path: match[1] if (match := _DATED.fullmatch(path.name)) else "" for path in paths}
-    # of DATE.md the folder is the law; without a folder, and of any other file, the file is
+    # for DATE.md the folder is the law; without a folder, and for any other file, the file is the law
     laws = {path: path.parent if dated[path] and path.parent != folder else path.with_suffix("") for path in paths}
     names = _distinct_names({law: PurePosixPath(law.relative_to(folder).as_posix()) for law in laws.values()})
     for path in paths:
@@ -126,7 +126,7 @@ def _files(folder: Path, skip: Skip) -> Iterator[Version]:
 
 
 def _distinct_names(paths: dict[Key, PurePosixPath]) -> dict[Key, str]:
-    """Return a name for each law: the last part of its path; of laws that share it, the whole path."""
+    """Return a name for each law: the last part of its path, or the whole path if several laws share it."""
     sharing = defaultdict(set)
     for path in paths.values():
         sharing[path.name].add(path)
@@ -143,17 +143,17 @@ def _distinct_names(paths: dict[Key, PurePosixPath]) -> dict[Key, str]:
 
 @dataclass(frozen=True)
 class _Written:
-    """A law's file as a commit left it."""
+    """A law's file after a commit."""
 
     commit: str
     day: str
     path: str
     law: int
-    """Laws are numbered: a file that was moved is the same law, two files that stand side by side are two."""
+    """The number of the law: a moved file is the same law, and two files at the same time are two laws."""
 
 
 def _history(repository: GitRepository, skip: Skip) -> Iterator[Version]:
-    """Yield each law as each commit left it; a header's date of effect comes before the commit's own."""
+    """Yield each law after each commit; a date of effect in the header overrides the commit's date."""
     written = list(_writings(repository))
     last = {one.law: PurePosixPath(one.path).with_suffix("") for one in written}
     names = _distinct_names(last)
@@ -170,9 +170,9 @@ def _writings(repository: GitRepository) -> Iterator[_Written]:
     form = "--format=%x01%H %as"
     log = repository.run("log", "--reverse", "--diff-filter=AMD", "--no-renames", "-z", "--name-status", form)
     laws: dict[str, int] = {}
-    """The law of each file that stands there, by path."""
+    """The law of each existing file, by path."""
     gone: dict[str, int] = {}
-    """The law that was last called by a name and stands there no more."""
+    """The last law of each file name that no longer exists."""
     count = 0
     for entry in log.decode("utf-8", "surrogateescape").split("\x01")[1:]:
         head, *words = entry.split("\x00")

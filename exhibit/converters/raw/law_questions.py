@@ -1,4 +1,6 @@
-"""Questions on laws whose gold is known by construction: what a § says or said, where it is, whether it changed."""
+"""Questions on laws whose gold is known by construction: the text of a §, its earlier text, its location, its
+changes.
+"""
 
 import difflib
 import hashlib
@@ -17,11 +19,11 @@ from exhibit.law.figures import write_day
 from exhibit.law.language import LegalSystem
 
 _SHORTEST = 40
-"""Characters: a § with fewer words was repealed, or says only what another says."""
+"""Fewest characters of a §: a shorter one was repealed, or only refers to another."""
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 60  # words of a change that an answer quotes
 _ENDS = re.compile(r"\s*(?:[.,;)]|$)")
-"""What follows a reference to the law's own §; other words may name another law."""
+"""The text after a reference to the law's own §; other words may name another law."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +34,14 @@ class PrintedEdition:
     law: Law
     filename: str
     shift: int
-    """What stands above the law's own words: its name, and from when to when it is in force."""
+    """The number of characters printed above the law's text: its name and the days of its version."""
 
     def span(self, paragraph: Paragraph) -> tuple[int, int]:
-        """Return where a paragraph stands in the printed text."""
+        """Return the span of a paragraph in the printed text."""
         return paragraph.start + self.shift, paragraph.end + self.shift
 
     def paragraph(self, label: str) -> Paragraph | None:
-        """Return a § by its label; None where this version has none, or has it twice."""
+        """Return a § by its label; None if this version does not have it, or has it twice."""
         found = self._by_label.get(label_key(label), ())
         return found[0] if len(found) == 1 else None
 
@@ -52,17 +54,17 @@ class PrintedEdition:
 
     @cached_property
     def own(self) -> list[Paragraph]:
-        """The law's own paragraphs; those that it puts into another law stand inside an article."""
+        """The law's own paragraphs, without those that amend another law and stand inside an article."""
         units = {word for level in self.law.system.units for word in level.words}
         return [p for p in self.law.paragraphs if not any(part.split()[0].lower() in units for part in p.path)]
 
     @cached_property
     def live(self) -> list[Paragraph]:
-        """Those that say something."""
+        """The paragraphs that are not repealed."""
         return [paragraph for paragraph in self.own if self.says(paragraph)]
 
     def says(self, paragraph: Paragraph) -> bool:
-        """Return whether a paragraph has words of its own: it was not repealed."""
+        """Return whether a paragraph has words of its own, that is, was not repealed."""
         words = self.law.words(paragraph)
         gone = set(self.law.system.data.get("repealed", "").split())
         return len(words) >= _SHORTEST and not gone & set(
@@ -70,7 +72,7 @@ class PrintedEdition:
         )
 
     def quote(self, paragraph: Paragraph) -> Quote:
-        """Return a paragraph as gold, with its version's days."""
+        """Return a paragraph as gold, with the days of its version."""
         start, end = self.span(paragraph)
         text = self.law.text[paragraph.start : paragraph.end]
         version = self.version
@@ -92,9 +94,9 @@ class QuestionMaker:
     laws: dict[str, Sequence[PrintedEdition]]
     names: Sequence[LawName]
     most: int
-    """Questions of each kind."""
+    """Most questions of each kind."""
     system: LegalSystem
-    """In whose language is asked: the law's own, or another."""
+    """The legal system whose language the questions use: the law's own, or another."""
     ids: set[int] = field(default_factory=set)
 
     @property
@@ -104,7 +106,7 @@ class QuestionMaker:
 
     @property
     def foreign(self) -> bool:
-        """Whether the law is in another language than its questions."""
+        """Whether the questions are in another language than the law."""
         return self.system.language != self.last.law.system.language
 
     def rows(self) -> Iterator[RawRow]:
@@ -242,20 +244,20 @@ class QuestionMaker:
         )
 
     def _law(self, at: int) -> str:
-        """Return a law's short name: where an English question has an English one for it, that one or its code."""
+        """Return a law's short name; in an English question its English name or its code, if it has one."""
         names = english_names(law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
         codes = (*names[:1], *self.name.codes[:1]) or (self.title,)
         return codes[at // 7 % len(codes)]
 
     def _called(self, unit: str, at: int) -> str:
-        """Return a unit as the law heads it, or as questions in another language call it: `§ 8`, `section 8`."""
+        """Return a unit as the law writes it, or in the language of the question: `§ 8`, `section 8`."""
         level = self.last.law.system.by_word.get(unit.partition(" ")[0].lower())
         words = self.system.data.get("units", {}).get(level.kind, []) if self.foreign and level else []
         word = [None, *words][at // 11 % (1 + len(words))]
         return f"{word} {unit.partition(' ')[2]}" if word else unit
 
     def _near_misses(self, gold: Sequence[tuple[PrintedEdition, Paragraph]]) -> str:
-        """Return where the same § stands in every other version: `file#start-end`, parted by spaces."""
+        """Return the locations of the same § in every other version: `file#start-end`, separated by spaces."""
         if not gold:
             return ""
         given = {edition.filename for edition, _ in gold}
@@ -273,7 +275,7 @@ class QuestionMaker:
         return ordered[: self.most]
 
     def _day(self, edition: PrintedEdition, label: str) -> date:
-        """Return a day on which a version is in force, neither its first nor its last where it has others."""
+        """Return a day on which a version is in force; not its first or last day, if it has others."""
         start = edition.version.start or date.min
         length = (edition.version.end - start).days if edition.version.end else 700
         return (
@@ -281,7 +283,7 @@ class QuestionMaker:
         )
 
     def _references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
-        """Yield the references of a paragraph that lead to a place in the corpus, with their words."""
+        """Yield the references of a paragraph that lead to a document of the corpus, with their words."""
         words = self.last.law.words(paragraph)
         for reference in provisions(words, self.last.law.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
@@ -292,7 +294,7 @@ class QuestionMaker:
                 yield words[slice(*reference.span)], editions[-1], target
 
     def _difference(self, old: str, new: str) -> str:
-        """Return whether and in which words a paragraph changed."""
+        """Return whether a paragraph changed, and the changed words."""
         texts = self.system.data["questions"]
         if old == new:
             return str(texts["no"])
@@ -305,7 +307,7 @@ class QuestionMaker:
 
 
 def _quoted(pieces: Sequence[Sequence[str]]) -> str:
-    """Return pieces of text in quotation marks, as many words as an answer takes."""
+    """Return pieces of text in quotation marks, up to the number of words that an answer quotes."""
     room = _MOST_WORDS
     shown = []
     for piece in pieces:
@@ -316,5 +318,5 @@ def _quoted(pieces: Sequence[Sequence[str]]) -> str:
 
 
 def _order(*parts: str) -> int:
-    """Return a hash of the arguments: evenly spread, and the same on every machine."""
+    """Return a hash of the arguments, which is evenly distributed and the same on every machine."""
     return int(hashlib.sha256("|".join(parts).encode()).hexdigest()[:8], 16)

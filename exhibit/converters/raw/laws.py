@@ -1,4 +1,4 @@
-"""Laws in Markdown: their parts, and their words as they will be printed."""
+"""Laws in Markdown: their parts, and their text as it will be printed."""
 
 import re
 import textwrap
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from exhibit.law.language import LegalSystem, Level, system_for, systems
 
 _WIDTH = 84
-"""Letters in a printed line. A line that the printer need not break is read back as it was written."""
+"""Letters of a printed line: a line that the printer does not break is read back unchanged."""
 _HEADER = re.compile(r"\A\ufeff?---[^\S\n]*\n(.*?)\n---[^\S\n]*\n", re.DOTALL)
 _FIELD = re.compile(r'^(\w+):\s*"?(.*?)"?\s*$', re.MULTILINE)
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
@@ -17,7 +17,7 @@ _ITEM = re.compile(r"(?:[-*+]\s+)+(?=\S)")
 _NUMBERED = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[a-z]?\\?[.)]\s+|[a-z]{1,2}\)\s+|\(\d{1,3}[a-z]?\)\s+)")
 _RULE = re.compile(r"\|?[\s|:-]+\|?")
 _MARKS = re.compile(r"\*\*|__|\\(?=[^\w\s])|\^(?=\S)|`")
-_PLACEHOLDER = re.compile(r"\(X+\)\s*")  # what bundestag/gesetze sets before paragraphs that are gone
+_PLACEHOLDER = re.compile(r"\(X+\)\s*")  # the mark of bundestag/gesetze before repealed paragraphs
 
 
 class LawHeading(NamedTuple):
@@ -32,7 +32,7 @@ class LawHeading(NamedTuple):
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A § or an article: what it is called, where it stands in the law and in the printed text."""
+    """A § or an article: its label, and its positions in the law and in the printed text."""
 
     label: str
     title: str
@@ -41,7 +41,7 @@ class Paragraph:
     start: int
     end: int
     body: int
-    """Where its words begin, after its label and title."""
+    """The offset of its words, after its label and title."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,15 @@ class Law:
     """A version of a law."""
 
     fields: dict[str, str]
-    """What its header says."""
+    """The fields of its header."""
     title: str
     text: str
-    """Its words in lines short enough to be printed as they are."""
+    """The text in lines that are short enough to be printed unchanged."""
     system: LegalSystem
     paragraphs: tuple[Paragraph, ...] = ()
 
     def words(self, paragraph: Paragraph) -> str:
-        """Return a paragraph's words without its label and title, in one line."""
+        """Return a paragraph's words without its label and title, as one line."""
         return " ".join(self.text[paragraph.body : paragraph.end].split())
 
 
@@ -88,7 +88,7 @@ class _Reader:
     unit: Paragraph | None = None
     """The paragraph that is being read."""
     bare: bool = False
-    """Whether nothing stands below its number yet."""
+    """Whether there is no text below its number yet."""
 
     def write(self, text: str) -> None:
         self.bare = False
@@ -97,7 +97,7 @@ class _Reader:
             self.at += len(line) + 1
 
     def heading(self, heading: LawHeading, *, words_follow: bool) -> None:
-        """Read a heading: below a § that has no title yet it is the §'s own, if words stand below it."""
+        """Read a heading; below a § without a title it is the title of the §, if text follows."""
         if self.unit is not None and self.bare and heading.level is None and words_follow:
             self.write(heading.text)
             self.unit = replace(self.unit, title=heading.text, body=self.at)
@@ -120,9 +120,10 @@ class _Reader:
 
 
 def _open(stack: list[LawHeading], heading: LawHeading) -> None:
-    """Close the parts that a heading ends: those that stand no higher by their words, or by the depth of their marks.
+    """Close the parts that a heading ends: those that are not higher by their words, or by the depth of their marks.
 
-    Czech laws mark divisions and titles of every height alike, and German ones call parts alike at several depths.
+    Czech laws use the same mark for divisions and titles of every level, and German laws use one name at several
+    levels.
     """
     rank = _rank(heading)
     if heading.level is None:
@@ -144,7 +145,7 @@ def _open(stack: list[LawHeading], heading: LawHeading) -> None:
 
 
 _BARE, _ARTICLE = 4.8, 5.5
-"""A title without a number stands just above the units of a law; an article may hold paragraphs of another law."""
+"""The ranks of a title without a number, just above the units, and of an article, which may contain another law's §."""
 
 
 def _rank(heading: LawHeading) -> float:
@@ -166,13 +167,13 @@ def _heading(depth: int, text: str, system: LegalSystem) -> LawHeading:
 
 
 def _unmarked(text: str, system: LegalSystem) -> int:
-    """Return the depth of a part's label that stands alone without a mark, as `Pododdíl 1` does; 0 for other words."""
+    """Return the depth of a part's label that has no mark, such as `Pododdíl 1`; 0 for other text."""
     match = system.label.fullmatch(text) if len(text) < _WIDTH else None
     level = system.by_word[match["word"].lower()] if match and (match["number"] or match["before"]) else None
     return _DIVISION if level and not level.unit and not level.text and level.rank > 1 else 0
 
 
-_DIVISION = 4  # the depth of marks that Czech laws have their smaller divisions at
+_DIVISION = 4  # the depth of marks for the smaller divisions of Czech laws
 
 
 def _system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> LegalSystem:
@@ -219,9 +220,9 @@ def _plain(text: str) -> str:
 
 
 def wrap_paragraph(text: str) -> list[str]:
-    """Return a paragraph in lines that fit on the page; capitals take half as much room again.
+    """Return a paragraph in lines that fit the page; capitals count as one and a half letters.
 
-    No line ends in a hyphen: whoever reads the page back takes it for a word that was cut.
+    No line ends with a hyphen, which a reader of the page would take for a divided word.
     """
     wide = sum(character.isupper() for character in text)
     width = _WIDTH if 4 * wide < len(text) else _WIDTH * 2 // 3

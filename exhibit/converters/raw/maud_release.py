@@ -1,4 +1,4 @@
-"""MAUD's release: its tables and agreements as files, where the excerpts of a cell stand, and what a deal is called."""
+"""MAUD's release: its tables and agreements, the locations of excerpts, and the names of deals."""
 
 import hashlib
 import re
@@ -21,43 +21,43 @@ from exhibit.schemas.layout import quote_parts
 from exhibit.storage.atomic import scratch_folder
 
 MAE = "MAE Definition"
-"""The deal point that tells whose a row is."""
+"""The deal point by which a row is assigned to its agreement."""
 
 _MAIN = "main.csv"
 _LABEL_FILES = ("MAUD_train.csv", "MAUD_dev.csv", "MAUD_test.csv")
 _LABEL_COLUMNS = ("contract_name", "text", "text_type", "question", "answer")
 _MADE_UP = frozenset({"abridged", "rare_answers"})
-"""Label rows on texts that were shortened or written for the label files: they say nothing of an agreement."""
+"""Label rows on shortened or invented texts, which are not evidence for an agreement."""
 
 
 @dataclass
 class Labels:
-    """The label files: whose the definitions are, and what experts ticked."""
+    """The label files: the agreements of definitions, and the experts' answers."""
 
     owners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Agreements by the key of their MAE definition."""
     verbatim: set[str] = field(default_factory=set)
-    """The MAE definitions as they stand."""
+    """The MAE definitions in their exact words."""
     answers: dict[tuple[str, str], dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     """Answers by question, for each agreement and deal point."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """Everything the release holds, read."""
+    """The content of the release."""
 
     rows: list[dict[str, str]]
     """The rows of main.csv by column."""
     labels: Labels
     texts: dict[str, str]
-    """The agreements by name, `contract_7`; characters as they are, since offsets count the BOM too."""
+    """The agreements by name, `contract_7`; unchanged, because offsets also count the BOM."""
     sha256: dict[str, str]
 
 
 def read_release(source: Path, info: DatasetInfo, columns: Collection[str], tally: Tally) -> Release:
-    """Read the release from maud-main/, its data/, or data.zip in either."""
+    """Read the release from maud-main/, its data/, or data.zip in either of them."""
     with ExitStack() as stack:
-        if not any(source.rglob(f"raw/{_MAIN}")) and any(source.rglob("data.zip")):  # as the repository has it
+        if not any(source.rglob(f"raw/{_MAIN}")) and any(source.rglob("data.zip")):  # unpack it, as in the repository
             archive, source = find_one(source, info, "data.zip"), stack.enter_context(scratch_folder())
             unpack(archive, source)
         main = find_one(source, info, f"raw/{_MAIN}")
@@ -107,12 +107,12 @@ def _decoded(texts: dict[str, bytes], tally: Tally) -> Iterator[tuple[str, str]]
 
 
 _PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
-"""The mark at a cell's end says on what pages of the annotators' PDF the excerpt stands."""
+"""The page mark at a cell's end, with the pages of the annotators' PDF."""
 _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
 
-_FIRST_PAGE = 3000  # characters of a printed page, on which title, parties and date stand
+_FIRST_PAGE = 3000  # characters of a printed page, which contains title, parties and date
 _PREAMBLE = 60_000
-"""Names that the first page shouts are written as usual somewhere in the agreement's first pages."""
+"""Characters of the agreement in which a name in capitals also occurs in its usual form."""
 _DATE = re.compile(rf"\b{MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
 _NAME = re.compile(
     r"\b(?:amended\s+and\s+restated\s+)?(?:agreement\s+(?:and\s+plan\s+)?of\s+(?:merger|reorganization)"
@@ -125,10 +125,10 @@ _AFTER = re.compile(rf"\bdated\b|{_DATE.pattern}|_{{5}}|\btable\s+of\s+contents\
 _BREAK = re.compile(r"\s*\n\s*|\s{2,}|;")
 _AND = re.compile(r"^(?:and\b\s*)+|(?<!\s)(?:\s*\band){1,9}$", re.IGNORECASE)
 _ASIDE = re.compile(r"\bsolely\b|\bpurposes\b|\bsections?\s+\d|^\W*$", re.IGNORECASE)
-_LONGEST_NAME = 80  # characters: what is longer is a list of parties that was not cut
+_LONGEST_NAME = 80  # characters: a longer name is a list of parties that was not split
 _SHELL = re.compile(r"\b(?:merger|acquisition)\s+(?:sub|corp|co)|\bsubsidiary\b|\bmidco\b|\bsub\b", re.IGNORECASE)
-"""A company made for the merger: where there are many parties, the others tell more."""
-_MOST = 3  # parties: of more, those made for the merger are left out
+"""A company formed for the merger: if there are many parties, the other names are more useful."""
+_MOST = 3  # parties: if there are more, those formed for the merger are left out
 
 
 @dataclass(frozen=True)
@@ -136,28 +136,28 @@ class DealPointCell:
     """The cell of one row for one deal point."""
 
     excerpts: tuple[str, ...]
-    """The words on either side of each `<omitted>`."""
+    """The texts between the `<omitted>` marks."""
     pages: str
     """The page mark without its brackets, for the labels."""
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Words of a cell, and their place in the contract's text when they have one."""
+    """A text of a cell, and its location in the agreement if it has one."""
 
     text: str
     match: Match | None = None
     others: tuple[Match, ...] = ()
-    """The places that the order of the cell's excerpts leaves possible besides."""
+    """Other possible locations, if the order of the cell's excerpts does not decide."""
 
     @property
     def span(self) -> Span | None:
-        """The range from the first character to the last, where there is one place only."""
+        """The range from the first character to the last, if there is only one location."""
         return self.match.span if self.match and not self.others else None
 
 
 def read_cell(cell: str) -> DealPointCell:
-    """Return a cell's excerpts without page marks; none when it only says that there is nothing."""
+    """Return a cell's excerpts without page marks; none if the cell only says that there is nothing."""
     parts, pages = [], []
     for part in quote_parts(cell):
         mark = _PAGES.search(part)
@@ -171,17 +171,17 @@ def read_cell(cell: str) -> DealPointCell:
 
 
 def definition_key(cell: str) -> str:
-    """Return what two copies of a definition share, whatever became of their spaces, dashes and page marks."""
+    """Return a key that copies of a definition share despite different spaces, dashes and page marks."""
     return fold("".join(read_cell(cell).excerpts), loose=True)
 
 
 def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
-    """Return the excerpts with their places; of several places, the one that the order of the others decides."""
+    """Return the excerpts with their locations; of several locations, the one that fits the order of the excerpts."""
     places = [
         sorted(prefer_whole_words(locate(text, document)), key=lambda match: match.span) for text in cell.excerpts
     ]
     located = [choices for choices in places if choices]
-    # close together: a section's heading stands in the table of contents too, and the nearest to what follows is quoted
+    # prefer close locations: a section's heading is also in the table of contents, and the one near the text is quoted
     tightest: list[Match] = min(in_order(located), key=measure_stretch, default=[])
     chain = iter(tightest or [choices[0] for choices in located])
     allowed = iter(_with_room(located) or located)
@@ -196,7 +196,9 @@ def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
 
 
 def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return for each excerpt the places that leave room for those before and after it; [] when no order does."""
+    """Return for each excerpt the locations that leave room for the excerpts before and after it; [] if no order
+    fits.
+    """
     earliest = [0]
     for choices in places:
         ends = [match.span.end for match in choices if match.span.start >= earliest[-1]]
@@ -214,7 +216,7 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    """Leave out an excerpt whose place lies inside another's: some cells say the same again in fewer words."""
+    """Leave out an excerpt whose location is inside another's: some cells repeat a text in fewer words."""
     taken = [(index, excerpt.span) for index, excerpt in enumerate(excerpts) if excerpt.span]
     return [
         excerpt
@@ -226,7 +228,7 @@ def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
 def _inside(excerpt: Excerpt, index: int, span: Span, other: int) -> bool:
     if excerpt.match is None:
         return False
-    # of two equal places the first is kept
+    # of two equal locations keep the first
     return any(
         span.start <= match.span.start and match.span.end <= span.end and (match.span != span or other < index)
         for match in (excerpt.match, *excerpt.others)
@@ -234,7 +236,7 @@ def _inside(excerpt: Excerpt, index: int, span: Span, other: int) -> bool:
 
 
 def _joined(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
-    """Make one of two excerpts with nothing but white space between their places: nothing was omitted."""
+    """Join two excerpts that have only white space between their locations: nothing was omitted."""
     joined: list[Excerpt] = []
     for excerpt in excerpts:
         last = joined[-1] if joined else Excerpt("")
@@ -256,7 +258,7 @@ def _meet(first: Span, second: Span, text: str) -> bool:
 
 
 def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
-    """Yield titles from plain to precise; `deal` names it where the first page does not name the parties."""
+    """Yield candidate titles, from short to precise; `deal` is used if the first page does not name the parties."""
     page = "".join(c for c in text[:_FIRST_PAGE] if c != "\ufeff" and c != "\u200b")
     name = _NAME.search(page)
     kind = title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
@@ -274,7 +276,7 @@ def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
 
 
 def _parties(page: str) -> list[str]:
-    """Return the names between `by and among` and the date or the table of contents; [] when it is no title page."""
+    """Return the names between `by and among` and the date or the table of contents; [] if it is not a title page."""
     among = _AMONG.search(page)
     after = _AFTER.search(page, among.end()) if among else None
     if among is None or after is None:
@@ -292,7 +294,7 @@ def _parties(page: str) -> list[str]:
 
 
 def _as_usual(name: str, text: str) -> str:
-    """Return a shouted name as the agreement itself writes it elsewhere: `BioTelemetry, Inc.`, `LVMH Moët`."""
+    """Return a name in capitals as the agreement writes it elsewhere: `BioTelemetry, Inc.`, `LVMH Moët`."""
     if name.isupper():
         words = r"\s+".join(re.escape(word) for word in name.split())
         written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))
@@ -301,6 +303,6 @@ def _as_usual(name: str, text: str) -> str:
 
 
 def _between(deal: str) -> str:
-    """Return the parties of a deal that is named `Target_Buyer.pdf`, or with `_` for every space."""
+    """Return the parties in a deal's name: `Target_Buyer.pdf`, or with `_` for every space."""
     names = re.sub(r"\.pdf$", "", deal.split(" | ")[0], flags=re.IGNORECASE).split("_")
     return f"between {names[0]} and {names[1]}" if len(names) == 2 else f"of {' '.join(names)}"

@@ -1,4 +1,4 @@
-"""Tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet read alike, each record with its place."""
+"""Reads tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet; each record has its position."""
 
 import csv
 import io
@@ -26,18 +26,18 @@ ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx
 
 _DELIMITERS = ",;\t|"
 _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
-_LONGEST_CELL = 1 << 30  # characters: a whole contract, and a limit that csv needs
-_DEEPEST_HEADER = 20  # rows: a title, a date, a few notes
+_LONGEST_CELL = 1 << 30  # characters: enough for a whole contract; csv needs a limit
+_DEEPEST_HEADER = 20  # rows above a header: a title, a date, a few notes
 _MOST_MISSING = 20_000_000
-"""Cells that all rows together may lack: each is kept as an empty one, and a few bytes could ask for a great many."""
+"""Most cells that all rows together may lack: each is stored as empty, and a small file could ask for very many."""
 
 Out = TypeVar("Out")
-_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the quick one, where libyaml is there
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the fast loader, if libyaml is installed
 
 
 @dataclass(frozen=True)
 class Record:
-    """A row of a table: its index among all rows, its place as a spreadsheet counts, its cells by column."""
+    """A row of a table: its index among all rows, its number in a spreadsheet, its cells by column."""
 
     index: int
     place: str
@@ -58,9 +58,10 @@ def read_records(
     encoding: str | None = None,
     accounted: bool = True,
 ) -> list[Record]:
-    """Return the rows of a table; a row that cannot be read is counted, a table that cannot is an error.
+    """Return the rows of a table; count a row that cannot be read, and raise for a table that cannot be read.
 
-    `accounted` rows must each end up kept or left out; those of a release with several tables are counted otherwise.
+    Args:
+        accounted: whether each row must end up kept or left out; a release with several tables is counted differently.
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
@@ -86,7 +87,7 @@ def columns_of(records: Sequence[Record]) -> list[str]:
 
 
 def decode_table(path: Path, data: bytes, tally: Tally, *, encoding: str | None = None) -> str:
-    """Return a table's text without its BOM; an encoding that is not UTF-8 is found, and noted."""
+    """Return a table's text without its BOM; an encoding other than UTF-8 is detected and noted."""
     try:
         decoded = Decoded(data.decode(encoding), encoding) if encoding else decode_bytes(data)
     except (UnicodeDecodeError, LookupError) as error:
@@ -99,19 +100,19 @@ def decode_table(path: Path, data: bytes, tally: Tally, *, encoding: str | None 
 
 
 def split_cells(text: str, delimiter: str) -> list[list[str]]:
-    """Return the cells of a delimited text; tab-separated ones may be quoted as CSV is, or not at all."""
+    """Return the cells of a delimited text; tab-separated cells may be quoted as in CSV, or not at all."""
     quoted = _cells(text, delimiter, csv.QUOTE_MINIMAL)
     if delimiter != "\t" or '"' not in text:
         return quoted
     plain = _cells(text, delimiter, csv.QUOTE_NONE)
-    # a program that quotes cells wraps all that hold a quotation mark; one bare mark shows that none are wrapped
+    # a program that quotes cells quotes all cells with a quotation mark; a single bare mark shows that none are quoted
     if all(_WRAPPED.fullmatch(cell) for record in plain for cell in record if '"' in cell):
         return quoted
     return quoted if _even(quoted) and not _even(plain) else plain
 
 
 def _cells(text: str, delimiter: str, quoting: Any) -> list[list[str]]:
-    usual = csv.field_size_limit(_LONGEST_CELL)  # a cell may hold a whole contract
+    usual = csv.field_size_limit(_LONGEST_CELL)  # a cell may contain a whole contract
     try:
         return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting))
     finally:
@@ -124,7 +125,7 @@ def _even(records: list[list[str]]) -> bool:
 
 def _rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     first = text.split("\n", _DEEPEST_HEADER)[:_DEEPEST_HEADER]  # a title above the header has no delimiter
-    # spreadsheets of many countries write semicolons, and files called .csv may well hold tabs
+    # spreadsheets of many countries write semicolons, and a .csv file may contain tabs
     widest = max(_DELIMITERS, key=lambda mark: max(_width(line, mark) for line in first))
     delimiter = "\t" if path.suffix.lower() == ".tsv" else widest
     try:
@@ -135,11 +136,11 @@ def _rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
 
 
 Numbered = tuple[int, list[Any]]
-"""A row by its number as a spreadsheet counts: from 1, the header and empty rows included."""
+"""A row with its number in a spreadsheet: from 1, counting the header and empty rows."""
 
 
 def _filled_rows(rows: Iterable[Sequence[Any]]) -> list[Numbered]:
-    """Return the rows with something in them, without the empty cells at their ends."""
+    """Return the rows that are not empty, without the empty cells at their ends."""
     filled = []
     for number, row in enumerate(rows, 1):
         cells = list(row)
@@ -155,7 +156,7 @@ def _is_blank(cell: Any) -> bool:
 
 
 def _header_at(rows: Sequence[Numbered]) -> int:
-    """Return which row is the header: the first that is about as wide as the others; a title above it is not."""
+    """Return the index of the header: the first row that is about as wide as the others, after a title."""
     widths = [len({str(cell) for cell in cells if not _is_blank(cell)}) for _, cells in rows]
     usual = sorted(widths)[len(widths) // 2] if widths else 0
     wide = (at for at, width in enumerate(widths[:_DEEPEST_HEADER]) if width >= min(2, usual) and 2 * width > usual)
@@ -163,7 +164,7 @@ def _header_at(rows: Sequence[Numbered]) -> int:
 
 
 def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", first: int = 0) -> Iterator[Record]:
-    """Yield the rows under a header by the names of their columns; `first` is the index of the first of them."""
+    """Yield the rows below a header by the names of their columns; `first` is the index of the first row."""
     at = _header_at(rows)
     for number, cells in rows[:at]:
         words = " ".join(str(cell) for cell in cells if not _is_blank(cell))
@@ -189,7 +190,7 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", fir
 
 
 def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
-    """Return a packed table, unpacked in a worker: a few bytes of it may stand for a great many."""
+    """Return a compressed table, read in a worker: a small file may decompress to a very large table."""
     try:
         return run_in_worker(read, path)
     except DocumentError as error:
@@ -197,7 +198,7 @@ def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
 
 
 def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
-    """Yield the rows of a workbook: of the sheet that is named, else of the first table and those with its header."""
+    """Yield the rows of a workbook: of the named sheet, else of the first table and of all sheets with its header."""
     tables, others = _unpacked(partial(_read_sheets, name=name), path)
     if name is not None and name not in tables:
         raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(others)}")
@@ -218,7 +219,7 @@ def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
 
 
 def _read_sheets(path: Path, name: str | None) -> tuple[dict[str, list[Numbered]], list[str]]:
-    """Return the rows of the sheet of a name, or of all, and the names of the others; called in a worker."""
+    """Return the rows of the named sheet, or of all sheets, and the names of the others; called in a worker."""
     with limit_reading(str(path), path.stat().st_size), workbook(path, merged=True) as book:
         wanted = [title for title in book.sheetnames if name in (None, title)]
         tables = {title: _filled_rows(_unmerged(book[title])) for title in wanted}
@@ -240,7 +241,7 @@ def _width(line: str, delimiter: str) -> int:
 
 def _lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     index = 0
-    # not splitlines: JSON may hold U+2028, which is no end of a line here
+    # not splitlines: JSON may contain U+2028, which does not end a line here
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -262,7 +263,7 @@ def _lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
 
 
 def _json(path: Path, text: str, *, as_yaml: bool) -> list[Any]:
-    """Return the list of objects that a JSON or YAML file is, or holds under a name that lists of rows have."""
+    """Return the list of objects in a JSON or YAML file: the file itself, or a list under a known name."""
     data = read_yaml(text, path) if as_yaml else _parse_json(text, path)
     rows = _find_rows(data)
     if rows is None and isinstance(data, dict):
@@ -283,7 +284,7 @@ def _parse_json(text: str, path: Path) -> Any:
 
 
 def read_yaml(text: str, path: Path) -> Any:
-    """Return what a YAML file holds; no object of Python is made from it, and no alias is followed."""
+    """Return the content of a YAML file; no Python objects are created, and aliases are refused."""
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_SafeLoader)):
             raise SourceError(f"{path}: YAML with aliases (*name), which may stand for a great deal; write them out")
@@ -297,7 +298,7 @@ def read_yaml(text: str, path: Path) -> Any:
 
 
 class _DatelessLoader(_SafeLoader):  # type: ignore[misc]
-    """Reads dates as they are written: 2024-05-01 is an answer, and no object."""
+    """A loader that keeps dates as text: 2024-05-01 may be an answer."""
 
 
 _DatelessLoader.yaml_implicit_resolvers = {
@@ -332,26 +333,26 @@ def _numbered(rows: list[Any]) -> Iterator[Record]:
 
 
 _ROWS = 64
-"""Rows that are decoded at once: few, as memory that ends while Arrow makes objects of them ends the process."""
+"""Rows that are decoded at once: few, because a lack of memory in Arrow would end the process."""
 _MOST_VALUE = 256
-"""Bytes of a value at the most, text apart: a dictionary within a list; a decimal number among columns takes 150."""
+"""Most bytes of a value without text: a dictionary within a list; a decimal number among columns takes 150."""
 _WIDEST = 4
 """Bytes of memory for a byte of text: one rare character makes all characters of its text as wide as itself."""
 _SPARE = 2 << 20
-"""Bytes that stay free: Python takes a megabyte from the system at a time."""
+"""Bytes that must stay free: Python takes a megabyte from the system at a time."""
 
 
 def read_parquet(path: Path) -> list[Any]:
-    """Return the rows of a Parquet file. Called in a worker."""
-    import pyarrow  # it takes a third of a second, and tables are seldom Parquet
+    """Return the rows of a Parquet file; called in a worker."""
+    import pyarrow  # import here: it takes 0.3 s, and tables are rarely Parquet
     from pyarrow import parquet
 
-    # what is freed is free for all; Arrow's own allocator keeps it, and takes 32 MiB at a time
+    # use the system's allocator: Arrow's own keeps freed memory, and takes 32 MiB at a time
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     rows: list[Any] = []
     try:
         with limit_reading(str(path), path.stat().st_size), pyarrow.OSFile(str(path)) as file:
-            # no reading ahead, no threads: a reader waits for ever for one of them that finds no memory left for itself
+            # no read-ahead and no threads: a reader would wait forever for a thread that finds no memory
             table = parquet.ParquetFile(file, pre_buffer=False)
             for batch in table.iter_batches(batch_size=_ROWS, use_threads=False):
                 left, most = memory_left(), sum(map(_most_bytes, batch.columns))
@@ -366,20 +367,20 @@ def read_parquet(path: Path) -> list[Any]:
 
 
 def _most_bytes(values: Any) -> int:
-    """Return what the values of a column may take as objects, with all that is nested in them."""
+    """Return the most bytes that the values of a column may take as Python objects, including nested values."""
     inner = _within(values)
     return len(values) * _MOST_VALUE + (sum(map(_most_bytes, inner)) if inner else values.nbytes * _WIDEST)
 
 
 def _within(values: Any) -> list[Any]:
-    """Return the values that are nested in those of a column: none in numbers and texts."""
+    """Return the values nested in those of a column; none in numbers and texts."""
     from pyarrow import ExtensionArray, types
 
     if isinstance(values, ExtensionArray):
         return [values.storage]
     if types.is_dictionary(values.type):
-        return [values.dictionary_decode()]  # each row gets a copy of its own
-    if types.is_map(values.type):  # a list of pairs
+        return [values.dictionary_decode()]  # each row gets a copy
+    if types.is_map(values.type):  # a map is a list of pairs
         first, last = values.offsets[0].as_py(), values.offsets[-1].as_py()
         return [side.slice(first, last - first) for side in (values.keys, values.items)]
     if types.is_struct(values.type):

@@ -1,4 +1,4 @@
-"""Raw benchmark files: a folder, an archive unpacked with care, or a pinned download."""
+"""Opens raw benchmark files: a folder, an archive that is unpacked safely, or a pinned download."""
 
 import csv
 import io
@@ -26,16 +26,16 @@ from exhibit.storage.cache import cache_folder
 from exhibit.storage.http import HttpClient
 from exhibit.storage.http_policy import HttpError, download_deadline
 
-MAX_FILES = 100_000  # the largest benchmark has some thousand
-MAX_BYTES = 8 << 30  # unpacked: a benchmark of PDFs takes some hundred megabytes
-_LONGEST_CELL = 1 << 24  # characters: a covenant quoted in full is longer than the csv module allows by itself
+MAX_FILES = 100_000  # files: the largest benchmark has some thousand
+MAX_BYTES = 8 << 30  # bytes after unpacking: a benchmark of PDFs takes some hundred megabytes
+_LONGEST_CELL = 1 << 24  # characters: a covenant quoted in full is longer than the csv module's default limit
 _LONGEST_NAME = 255
-"""Bytes of a name that any file system takes."""
+"""Most bytes of a name that every file system accepts."""
 
 
 @contextmanager
 def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
-    """Yield a folder with the raw files; what was unpacked for it is gone afterwards."""
+    """Yield a folder with the raw files; unpacked files are removed afterwards."""
     if source is None:
         source = fetch(info)
     if source.is_dir() or (source.is_file() and source.suffix.lower() in info.accepts):
@@ -55,7 +55,9 @@ def _from(info: DatasetInfo) -> str:
 
 
 def find_one(source: Path, info: DatasetInfo, *patterns: str) -> Path:
-    """Return the one file of the first name that a source has, at its top or further down; a file is that itself."""
+    """Return the only file of the first matching name in a source, at any depth; a source that is a file is
+    returned itself.
+    """
     if source.is_file():
         return source
     for search in (source.glob, source.rglob):
@@ -69,7 +71,7 @@ def find_one(source: Path, info: DatasetInfo, *patterns: str) -> Path:
 
 
 def refuse_pointer(path: Path, data: bytes, info: DatasetInfo) -> None:
-    """Raise where Git left a pointer in a file's place."""
+    """Raise if a file is only a Git LFS pointer."""
     if data.startswith(b"version https://git-lfs"):
         raise SourceError(f"{path}: a Git LFS pointer, not the file; run `git lfs pull`, or download it: {info.url}")
 
@@ -77,7 +79,7 @@ def refuse_pointer(path: Path, data: bytes, info: DatasetInfo) -> None:
 def read_csv(
     path: Path, data: bytes, wanted: Collection[str], info: DatasetInfo, *, header: Callable[[str], str] = str.strip
 ) -> list[dict[str, str]]:
-    """Return the rows of a release's table by column; one that lacks a column or a cell is not the release's."""
+    """Return the rows of a release's table by column; raise if a column or a cell is missing."""
     usual = csv.field_size_limit(_LONGEST_CELL)
     try:
         records = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
@@ -98,7 +100,7 @@ def read_csv(
 
 
 def read_json(path: Path, data: bytes, info: DatasetInfo, *, lists: str) -> dict[str, Any]:
-    """Return the object that a release's file is, which has a list of this name."""
+    """Return the object in a release's JSON file; raise if it has no list of this name."""
     try:
         content = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -109,7 +111,7 @@ def read_json(path: Path, data: bytes, info: DatasetInfo, *, lists: str) -> dict
 
 
 def by_name(paths: Iterable[Path]) -> dict[str, Path]:
-    """Return files by their names; two of one name are an error."""
+    """Return files by their names; raise if two have the same name."""
     files: dict[str, Path] = {}
     for path in paths:
         if files.setdefault(path.name, path) != path:
@@ -121,7 +123,7 @@ def by_name(paths: Iterable[Path]) -> dict[str, Path]:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip below a folder; nothing climbs out of it, links to elsewhere, or fills the disk."""
+    """Unpack a zip archive into a folder; no path leaves the folder, no link is created, and sizes are limited."""
     try:
         with zipfile.ZipFile(archive) as file:
             entries = file.infolist()
@@ -132,7 +134,7 @@ def unpack(archive: Path, folder: Path) -> None:
         raise SourceError(f"{archive}: damaged archive ({error}); get it again") from error
     except OSError as error:
         raise SourceError(f"{archive}: cannot be unpacked: {error.strerror}; is there room in TMPDIR?") from error
-    except RuntimeError as error:  # zipfile's way to say that a password is needed
+    except RuntimeError as error:  # zipfile raises this if a password is needed
         raise SourceError(f"{archive}: {error}") from error
 
 
@@ -152,13 +154,13 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
             or "\0" in name
             or any(len(part.encode("utf-8", "surrogateescape")) > _LONGEST_NAME for part in path.parts)
         ):
-            raise SourceError(f"{archive}: {name[:80]!r}… is no name that a file system takes; do not trust this file")
+            raise SourceError(f"{archive}: {name[:80]!r}… is not a valid file name; do not trust this file")
         if stat.S_ISLNK(entry.external_attr >> 16):
             raise SourceError(f"{archive}: {name!r} is a symbolic link; do not trust this file")
 
 
 def _check_twins(archive: Path, names: list[str]) -> None:
-    """Refuse two names that are one file where case or the spelling of accents does not count, as on macOS."""
+    """Raise if two names are the same file on a system that ignores case or the encoding of accents, such as macOS."""
     firsts: dict[str, str] = {}
     for name in names:
         key = unicodedata.normalize("NFC", name).casefold()
@@ -174,7 +176,7 @@ def _check_twins(archive: Path, names: list[str]) -> None:
 
 
 def fetch(info: DatasetInfo) -> Path:
-    """Return the pinned archive, or the folder of pinned files, from the cache; what is missing is downloaded."""
+    """Return the pinned archive, or the folder of pinned files, from the cache; download missing files."""
     if not info.downloads:
         hand = f" {info.by_hand}" if info.by_hand else ""
         raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}.{hand}")
@@ -194,7 +196,7 @@ def fetch(info: DatasetInfo) -> Path:
 def _fetch_one(download: Download, path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # not `whole`: the name must be known again, so that a later run goes on where this one was stopped
+        # a fixed name, so that a later run can continue an interrupted download
         partial = path.with_name(path.name + ".partial")
         _download(download, partial)
         _verify(download, partial)
@@ -204,7 +206,7 @@ def _fetch_one(download: Download, path: Path) -> None:
 
 
 def _download(download: Download, partial: Path) -> None:
-    """Append to what is there already; a server that cannot resume starts from the beginning."""
+    """Download a file, continuing a partial one; if the server cannot resume, start from the beginning."""
     have = partial.stat().st_size if partial.exists() else 0
     if have >= download.bytes:
         return
@@ -212,7 +214,7 @@ def _download(download: Download, partial: Path) -> None:
     client = HttpClient()
     deadline = download_deadline(download.bytes)
     try:
-        # more than is wanted is read, by which the check sees that it is another file
+        # read one byte more than expected, so that the check notices another file
         most = download.bytes + (1 << 20)
         with client.send("GET", download.url, headers=headers, deadline=deadline, most=most, follow=5) as response:
             response.check()
@@ -221,7 +223,7 @@ def _download(download: Download, partial: Path) -> None:
                 partial.open("ab" if have else "wb") as file,
                 tqdm(total=download.bytes, initial=have, unit="B", unit_scale=True, disable=None) as bar,
             ):
-                for block in response.parts():  # as it comes: what arrived before a break is kept
+                for block in response.parts():  # write each block as it arrives: bytes before a break are kept
                     file.write(block[: download.bytes + 1 - have])
                     have += len(block)
                     bar.update(len(block))

@@ -1,4 +1,4 @@
-"""Names and titles: files paired with the rows that name them, and titles that tell documents apart."""
+"""Pairs files with the rows that name them, and makes titles that distinguish documents."""
 
 import json
 import os
@@ -19,24 +19,24 @@ from exhibit.schemas.errors import DocumentError, ServiceError, printable
 from exhibit.storage.cache import cache_folder
 
 _MIN_LENGTH = 20
-"""Names shorter than this say too little to be matched by a part of them."""
-_LETTERS_A_SLIP = 10  # a letter or two may be wrong in a name of twenty
+"""Fewest characters of a name that may be matched by a part of it."""
+_LETTERS_A_SLIP = 10  # letters per allowed misspelling: two in a name of twenty letters
 
 
 @dataclass
 class Pairs:
-    """Which row has which file; and how sure that is."""
+    """The assignment of rows to files, and how certain it is."""
 
     files: dict[int, Path] = field(default_factory=dict)
     similar: list[tuple[str, str]] = field(default_factory=list)
-    """Pairs that rest on a similar name alone, for the report."""
+    """Pairs that were matched only by a similar name, for the report."""
     doubled: list[int] = field(default_factory=list)
-    """Rows that name a file which an earlier row has."""
+    """Rows that name a file that an earlier row already has."""
     missing: list[int] = field(default_factory=list)
 
 
 def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
-    """Tie each name to one file: equal names first, then the rest by what is left over, surest rule first."""
+    """Assign each name to one file: equal names first, then the rest by the most certain rule that still fits."""
     left = {path.name: path for path in paths}
     pairs = Pairs()
     for rule in _RULES:
@@ -59,13 +59,13 @@ def _equal(name: str, left: Mapping[str, Path]) -> Path | None:
 
 
 def _alike(name: str, left: Mapping[str, Path]) -> Path | None:
-    """`A&B .PDF` and `A_B.pdf`."""
+    """Return whether two names are equal without spaces and punctuation, such as `A&B .PDF` and `A_B.pdf`."""
     key = file_key(name)
     return _only(path for path in left.values() if file_key(path.name) == key)
 
 
 def _longer(name: str, left: Mapping[str, Path]) -> Path | None:
-    """One name goes on where the other ends."""
+    """Return whether one name is the beginning of the other."""
     key = file_key(name)
     keys = {path: file_key(path.name) for path in left.values()}
     return _only(
@@ -76,7 +76,7 @@ def _longer(name: str, left: Mapping[str, Path]) -> Path | None:
 
 
 def _similar(name: str, left: Mapping[str, Path]) -> Path | None:
-    """A letter lost on the way (`É` as `_`), in a name that is still clearly this one."""
+    """Return whether two names differ only by a few lost letters (`É` as `_`)."""
     key = file_key(name)
     if len(key) < _MIN_LENGTH:
         return None
@@ -110,13 +110,13 @@ _SCHEMA = json.dumps(
         "additionalProperties": False,
     }
 )
-"""Held to this a model cannot wrap the title in talk; a server that knows no schemas replies with the title alone."""
-_PROMPT_CHARACTERS = 4000  # the first page, which has the title
-_LONGEST = 200  # characters: a title, where a model goes on talking
+"""A JSON Schema that keeps a model from adding words to the title; a server without schemas returns only the title."""
+_PROMPT_CHARACTERS = 4000  # characters of the first page, which has the title
+_LONGEST = 200  # characters of a title: a model may add more text
 
 
 def join_names(names: Sequence[str], *, most: int = 3) -> str:
-    """Return `A, B and C`; of long lists the first ones and how many more."""
+    """Return `A, B and C`; of a long list the first names and the number of the others."""
     if len(names) > most:
         rest = len(names) - (most - 1)
         names = [*names[: most - 1], f"{rest} others"]
@@ -124,9 +124,9 @@ def join_names(names: Sequence[str], *, most: int = 3) -> str:
 
 
 def unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Choose for each document the plainest of its candidate titles that no other document has.
+    """Choose for each document the shortest of its candidate titles that no other document has.
 
-    Candidates go from plain to precise (name and parties, then the date, then the file's stem).
+    Candidates go from short to precise: name and parties, then the date, then the file's stem.
     """
     level = dict.fromkeys(candidates, 0)
     while True:
@@ -137,24 +137,24 @@ def unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
             break
         for name in clashing:
             level[name] += 1
-    # stems can differ in the ending alone
+    # stems may differ only in the suffix
     return {name: f"{title} ({name})" if name in clashing else title for name, title in chosen.items()}
 
 
 def own_title(path: Path) -> str:
-    """Return the title that a PDF gives itself; empty where it has none, is damaged, or takes too long to read."""
+    """Return the title in a PDF's metadata; empty if it has none, is damaged, or takes too long to read."""
     try:
         return run_in_worker(read_title, path)
     except DocumentError:
-        return ""  # the conversion reads it next, and reports it
+        return ""  # the conversion reads the file next, and reports the error
 
 
 def read_title(path: Path) -> str:
-    """Return the title that a PDF gives itself, empty where it is damaged. Called in a worker."""
+    """Return the title in a PDF's metadata, empty if it is damaged; called in a worker."""
     try:
         with limit_reading(str(path), path.stat().st_size, pdf.MEMORY):
             return printable(pdf.title(path)).replace("\0", "").strip()
-    except (OSError, ValueError):  # half a surrogate pair is no title
+    except (OSError, ValueError):  # a lone surrogate is not a title
         return ""
 
 
@@ -162,7 +162,7 @@ def read_title(path: Path) -> str:
 
 
 def llm_titles(texts: Mapping[str, Callable[[], str]]) -> dict[str, str]:
-    """Ask an OpenAI-compatible server for titles; its replies are kept in the cache, so that each is asked once."""
+    """Ask an OpenAI-compatible server for titles; replies are cached, so that each title is requested once."""
     model = os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
     module, _ = load_plugin("exhibit.models.llms", "openai")
     llm: LLM = module.open(model, {"retries": 1, "cache": cache_folder() / "titles"})
@@ -184,7 +184,7 @@ def _title(reply: Completion, model: str) -> str:
 
 
 def _said(text: str) -> str:
-    """Return the title in a reply that follows the schema, else the reply."""
+    """Return the title in a reply that follows the schema, else the whole reply."""
     try:
         held = json.loads(text)
     except (ValueError, RecursionError):

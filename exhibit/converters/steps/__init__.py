@@ -1,1 +1,1 @@
-"""The steps that every conversion takes: flags, reading, patches, documents, the bundle."""
+"""The steps of every conversion: flags, reading, patches, documents, the bundle."""

@@ -1,4 +1,4 @@
-"""A benchmark to a bundle: documents copied in, gold located, everything written aside and moved into place."""
+"""Builds a bundle from a benchmark: adds the documents, locates the gold, writes the files and validates them."""
 
 import json
 import shutil
@@ -50,14 +50,14 @@ from exhibit.storage.removal import remove_below
 _MACHINE_OPTIONS = frozenset(
     {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict", "json"}
     | {"per_host", "delay", "timeout", "retries", "refetch"}
-    | {"patch"}  # bundle.json tells of patches by what is in them
+    | {"patch"}  # bundle.json records patches by their content
 )
-"""Where and how, not what: the same bundle must come out whatever these are."""
+"""Options that do not change the bundle: where and how it is made."""
 
 ORIGINALS = "originals"
-"""The folder of a bundle for the files that its documents were printed from."""
+"""The folder of a bundle for the files from which its documents were printed."""
 _TEXTS = "texts.partial"
-"""The folder, gone before the bundle is finished, in which the documents' texts wait for the tables."""
+"""A temporary folder for the documents' texts, until the tables are written."""
 ABOUT_UNREADABLE = "question about a document that cannot be read"
 
 
@@ -69,8 +69,8 @@ def build(
     folder: Path,
     shared: SharedDocuments | None = None,
 ) -> BundleInfo:
-    """Write a whole bundle into an empty folder and check it; documents in `shared` are not printed and read again."""
-    converter = info.name  # a table's bundle is called as its user likes
+    """Write a whole bundle into an empty folder and validate it; a document in `shared` is not printed again."""
+    converter = info.name  # the bundle of a table has the name that its user gives it
     info = benchmark.info or info
     (folder / CORPUS).mkdir()
     jobs, items = options.jobs, len(benchmark.documents)
@@ -78,7 +78,7 @@ def build(
     shared = shared or SharedDocuments(folder / _TEXTS, folder / CORPUS, ())
     shared.texts.mkdir(exist_ok=True)
     done = _materialise_all(benchmark, folder / CORPUS, engine, tally, options, shared)
-    if not benchmark.by_construction:  # a variant has labels of its own for the amendments that were made
+    if not benchmark.by_construction:  # a bundle made by rule has its own labels for amendments
         done = mark_families(done, tally)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
     if benchmark.draft or benchmark.by_construction:
@@ -100,7 +100,7 @@ def build(
     bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
     kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in given)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
-    # a table's own name is nobody's dataset
+    # the name of a table is not the name of a dataset
     text = card_text(replace(info, derived="") if benchmark.info else info, converter)
     bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, texts=shared.texts)
     remove_below(folder, _TEXTS)
@@ -109,13 +109,13 @@ def build(
 
 
 def finish(info: BundleInfo, folder: Path) -> BundleInfo:
-    """Write bundle.json, which knows every other file, and check the whole."""
+    """Write bundle.json, which lists every other file, and validate the bundle."""
     info = info.model_copy(update={"files": _files(folder)})
     write_info(info, folder / INFO)
     problems = validate(folder)
     if problems:
         listing = "\n".join(f"  {problem}" for problem in problems[:20])
-        raise BundleError(f"the new bundle breaks {len(problems)} promises; please report this bug:\n{listing}")
+        raise BundleError(f"the new bundle has {len(problems)} problems; please report this bug:\n{listing}")
     return info
 
 
@@ -135,7 +135,7 @@ def _materialise_all(
             before = known[name]
             outcome = next(outcomes) if before is None else Outcome(before)
             if isinstance(outcome.error, ServiceError):
-                raise outcome.error  # a store that is away is not the fault of its documents
+                raise outcome.error  # a store that is unreachable is not the fault of the document
             if outcome.error is not None:
                 _leave_out(raw, outcome.error, tally)
                 remove_below(corpus, name)
@@ -162,7 +162,7 @@ def _file_of(raw: RawDocument) -> Item | None:
 
 
 def _keep_originals(documents: Sequence[RawDocument], folder: Path) -> None:
-    """Copy the files that documents were printed from; the corpus has the prints alone."""
+    """Copy the files from which documents were printed; the corpus has only the printed PDFs."""
     originals = folder / ORIGINALS
     for raw in documents:
         if raw.original is not None:
@@ -178,7 +178,7 @@ def _answerable_from(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 
 
 def _writable(raw: RawDocument, tally: Tally) -> bool:
-    """Return whether a document's name can stand in train.json and in a folder; count it where it cannot."""
+    """Return whether a document's name is valid in train.json and as a file name; count it if not."""
     if len(raw.filename.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
         tally.fault(f"document's name has more than {LONGEST_NAME} bytes; rename it", raw.filename, item=_file_of(raw))
         return False
@@ -189,7 +189,7 @@ def _writable(raw: RawDocument, tally: Tally) -> bool:
 
 
 def _sound(row: RawRow, tally: Tally) -> bool:
-    """Return whether a row's words can be written as UTF-8; count it where they cannot."""
+    """Return whether a row's texts can be written as UTF-8; count the row if not."""
     labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
     try:
@@ -210,7 +210,7 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
         contexts=[
             Context(
                 filename=quote.filename,
-                # an answer that stands for a passage, and is not found, is none
+                # an answer that stands for a passage, and is not found, gives no passage
                 text=None
                 if quote.answer and done[quote.filename].places[quote].how == "absent"
                 else quote.text or done[quote.filename].places[quote].text,
@@ -221,7 +221,7 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
 
 
 def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
-    """Return whether every passage of a row stands in its document; count it where one does not."""
+    """Return whether every passage of a row is located; count the row if not."""
     if all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text):
         return True
     tally.leave_out("passage not found in the document", f"row {row.id}: {row.filename}")
@@ -229,7 +229,7 @@ def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 
 
 def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Path) -> list[RawRow]:
-    """Write the rows that a person must judge first to a file of their own; return the others."""
+    """Write the rows that a person must review first to drafts.jsonl; return the other rows."""
     unsure = [row for row in rows if row.labels.get("draft") == "unsure"]
     lines = [
         {**_row(row, done).model_dump(), "gold": [line.model_dump() for line in _gold([row], done)]} for row in unsure
@@ -241,7 +241,7 @@ def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Pat
 
 
 def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
-    """Yield one line per context; a row without any has one line, which carries its labels."""
+    """Yield one line of gold per context; a row without contexts has one line with its labels."""
     for row in rows:
         if not row.quotes:
             yield gold_of(row.id, None, row.filename, NOWHERE, {**row.labels, **_family(row.filename, done)})
@@ -258,7 +258,7 @@ def _family(filename: str | None, done: dict[str, Done]) -> dict[str, Label]:
 
 
 def _near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
-    """Return the label that says where the same clause stands as of other days; none where there is no such clause."""
+    """Return the label with the locations of the same clause in versions of other days; empty if there are none."""
     places = [
         f"{quote.filename}#{start}-{end}"
         for quote in row.near_misses
@@ -289,7 +289,7 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
         if line.context is not None and line.how == "absent":
             quote = words[line.id][line.context].text
             if not quote:
-                continue  # a file named without words: nothing to locate
+                continue  # a file without a quote: nothing to locate
             name = f"{line.filename}: row {line.id}: {quote[:80]!r}"
             if tally.strict:
                 raise SourceError(f"{name}: quote not found in the document (--strict)")
@@ -302,7 +302,7 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
 
 
 def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
-    """Say of each provision that a row names what could not be told of it."""
+    """Note for each provision that a row names whether it is absent or ambiguous."""
     for row in rows:
         for quote in row.quotes:
             for accepted in done[quote.filename].places[quote].not_accepted:
@@ -324,7 +324,7 @@ def _describe(
     gold: Sequence[Gold],
     documents: list[DocumentEntry],
 ) -> BundleInfo:
-    # only a benchmark that cites headings has sections, and only a table answers that stand in for quotes
+    # only a benchmark that cites headings has sections, and only a table has answers that stand for quotes
     hows = [how for how in HOWS if how not in ("section", "answer")]
     return BundleInfo(
         format=FORMAT,
@@ -349,10 +349,10 @@ def _describe(
 
 
 def counts_of(rows: Sequence[Row], gold: Sequence[Gold], *, documents: int, hows: Collection[str]) -> Counts:
-    """Return what bundle.json counts; ways of locating that are not among `hows` only where there are some."""
+    """Return the counts for bundle.json; ways of locating outside `hows` are included only if they occur."""
     impossible = sum(row.is_impossible for row in rows)
     words = {row.id: row.contexts for row in rows}
-    # a file named without words has nothing to locate: it counts as a context, not as one that was missed
+    # a file without a quote counts as a context, but not as a quote that was missed
     located = Counter(line.how for line in gold if line.context is not None and words[line.id][line.context].text)
     return Counts(
         documents=documents,
@@ -375,7 +375,7 @@ def _content_options(options: Namespace) -> dict[str, Label]:
     chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
     ocr = ocr_from(options)
     if ocr is not None:
-        chosen["ocr_engine"] = ocr.engine  # what `auto` is here may be another elsewhere
+        chosen["ocr_engine"] = ocr.engine  # record the engine: `auto` may choose another one elsewhere
     else:
         chosen = {name: value for name, value in chosen.items() if not name.startswith("ocr")}
     if not options.keep_originals:
@@ -384,7 +384,7 @@ def _content_options(options: Namespace) -> dict[str, Label]:
 
 
 def card_text(info: DatasetInfo, converter: str) -> CardText:
-    """Return the text of the card that no file of the bundle contains."""
+    """Return the texts of the card that the bundle's files do not provide."""
     texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived", "command")}
     return CardText(converter=converter, **texts)
 

@@ -1,4 +1,4 @@
-"""The command line that all converters share: flags, errors, the table at the end."""
+"""The command line that all converters share: flags, errors, the summary table."""
 
 import argparse
 import textwrap
@@ -28,9 +28,9 @@ from exhibit.storage.locations import Location, check_out, parse_location
 
 
 def main(converter: Converter, argv: list[str] | None = None) -> int:
-    """Convert: argv -> source -> read -> materialise -> locate -> write -> validate -> rename -> table."""
+    """Convert a benchmark: argv -> source -> read -> materialise -> locate -> write -> validate -> rename -> table."""
     options = make_parser(converter).parse_args(argv)
-    away = "run the same command again: what is there already is not sent again"
+    away = "run the same command again: files that already arrived are not sent again"
     stopped = f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}"
     return guarded(stopped)(_convert_and_tell)(converter, options)
 
@@ -47,7 +47,7 @@ def _convert_and_tell(converter: Converter, options: argparse.Namespace) -> int:
 
 
 def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
-    """Write the bundle that the options ask for; it appears whole or not at all."""
+    """Write the bundle that the options ask for; it appears complete or not at all."""
     tally = Tally(strict=options.strict)
     check_engine(options.engine)
     out = check_out(options.out, force=options.force)
@@ -62,10 +62,10 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
 
 
 def make_parser(converter: Converter) -> argparse.ArgumentParser:
-    """Return the flags that every converter has, and those of this one."""
+    """Return a parser with the flags of every converter and those of this one."""
     info = converter.INFO
     command = f"python -m converters.{info.name}"
-    about = (info.benchmark, info.summary, f"The source must hold {info.expects}.", info.by_hand)
+    about = (info.benchmark, info.summary, f"The source must contain {info.expects}.", info.by_hand)
     bundle = f"datasets_out/{info.name}"
     source = "[--source DIR|ZIP]" if info.downloads else "--source PATH"
     examples = [f"{command} --out {bundle}"] if info.downloads else []
@@ -92,18 +92,18 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     return parser
 
 
-_WIDTH = 80  # of a terminal
+_WIDTH = 80  # columns of a terminal
 
 
 def add_own_flags(converter: Any, parser: argparse.ArgumentParser) -> None:
-    """Add the flags that one converter has: what its own `add_arguments` adds, and those of its TOML file."""
+    """Add the flags of one converter: those of its `add_arguments`, and those of its TOML file."""
     if hasattr(converter, "add_arguments"):
         converter.add_arguments(parser)
     add_arguments(parser, converter.INFO.flags)
 
 
 def table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
-    """Return the summary that ends a conversion."""
+    """Return the summary table at the end of a conversion."""
     rows = summary_rows(bundle, seconds)
     width = max(len(label) for label, _ in rows)
     lines = [f"{label:<{width}}  {value}" for label, value in rows]
@@ -111,7 +111,7 @@ def table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
 
 
 def summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str]]:
-    """Return what a conversion made and what it left out, as labels and values."""
+    """Return labels and values for the kept and left out items of a conversion."""
     counts = bundle.counts
     rows: list[tuple[str, str]] = [
         ("documents", f"{counts.documents:,}"),

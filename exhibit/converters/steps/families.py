@@ -1,4 +1,4 @@
-"""Families of contracts in a corpus: an agreement and its amendments, told by titles, parties and dates."""
+"""Families of contracts in a corpus: an agreement and its amendments, linked by titles, parties and dates."""
 
 from dataclasses import replace
 
@@ -7,11 +7,11 @@ from exhibit.converters.steps.materialise import Done
 from exhibit.law.families import link_families
 
 FAMILY = "family"
-"""The label of a question and of a document: the contract of its family, by its file's name."""
+"""The label with the file name of a family's contract, for a question or a document."""
 
 
 def mark_families(done: dict[str, Done], tally: Tally) -> dict[str, Done]:
-    """Return the documents, those of a family with the labels `family`, `amends` and `effective_from`."""
+    """Return the documents; those of a family get the labels `family`, `amends` and `effective_from`."""
     agreed = {name: one.contract for name, one in done.items() if one.contract is not None}
     amendments = [one.member for one in agreed.values() if one.member.amendment is not None]
     if not amendments:

@@ -1,4 +1,4 @@
-"""One document into the corpus: copied or printed, read back as a RAG system will read it, its gold located."""
+"""Adds one document to the corpus: copies or prints it, reads it as a RAG system will, and locates its gold."""
 
 import shutil
 from collections import Counter
@@ -29,21 +29,21 @@ from exhibit.storage.atomic import write_whole
 
 @dataclass(frozen=True)
 class Task:
-    """A document's file and the quotes to find in it."""
+    """A document's file and the quotes to locate in it."""
 
     document: RawDocument
     quotes: tuple[Quote, ...]
     path: Path
-    """The file to read: the official one, or the print of it that already stands in the corpus."""
+    """The file to read: the official one, or the printed one that is already in the corpus."""
     target: Path
     fault: DocumentError | None = None
-    """Why it could not be printed."""
+    """The error if it could not be printed."""
     printed: Printed | None = None
-    """Its printer and the printer's remarks; None where nothing was printed."""
+    """Its printer and the printer's notes; None if nothing was printed."""
     ocr: Ocr | None = None
-    """How pages without text are read; without it they are not."""
+    """The OCR engine for pages without text; None to leave them without text."""
     text: Path | None = None
-    """Where its text is left for the tables, so that it is not read a second time."""
+    """The file for its extracted text, so that the tables need not read the document again."""
 
     def __str__(self) -> str:
         """Return the document's name in error messages."""
@@ -52,7 +52,7 @@ class Task:
 
 @dataclass(frozen=True)
 class QuotePlace:
-    """Where a quote stands: offsets only, small enough to come back from a worker by the thousand."""
+    """The location of a quote: only offsets, small enough for a worker to return thousands."""
 
     pages: list[int]
     spans: list[tuple[int, int]]
@@ -60,32 +60,32 @@ class QuotePlace:
     how: How
     score: float | None
     text: str | None = None
-    """The words of a provision that the source only names."""
+    """The text of a provision that the source only names."""
     remark: str = ""
-    """What is to be said of a provision: it is absent, ambiguous, or a part of it could not be told."""
+    """A remark on a provision: it is absent, ambiguous, or a part of it was not found."""
     not_accepted: tuple[str, ...] = ()
-    """Accepted provisions that are no alternative: the document does not have them, or in several places."""
+    """Accepted provisions that are not alternatives, because the document has none or several of them."""
     hidden: str = ""
-    """Why nobody sees words of it on the page; empty where they are seen."""
+    """The reason why words of it are invisible on the page; empty if all are visible."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """A document that is in the corpus."""
+    """A document that was added to the corpus."""
 
     entry: DocumentEntry
     places: dict[Quote, QuotePlace]
     notes: tuple[str, ...]
     page_starts: tuple[int, ...] = ()
-    """Where its pages begin, for a source that states pages."""
+    """The offsets of its pages, for a source that states pages."""
     contract: "ContractFacts | None" = None
-    """The names of a contract, or what an amendment says of itself; None for other documents."""
+    """The names of a contract, or the facts of an amendment; None for other documents."""
     printer: str = ""
-    """What printed it; empty for a file that came as it is."""
+    """The printer; empty for a file that was not printed."""
 
 
 class ContractFacts(NamedTuple):
-    """The facts by which contracts and their amendments are linked; the text is not among them."""
+    """The facts by which contracts and their amendments are linked, without the text."""
 
     name: ContractName[str]
     member: FamilyMember[str]
@@ -93,7 +93,7 @@ class ContractFacts(NamedTuple):
 
 Spans = Sequence[tuple[int, int]]
 _TELLING = 5
-"""Letters and digits of an answer that stands for a passage: a `yes` or a `2` stands anywhere."""
+"""Fewest letters and digits of an answer that stands for a passage: a `yes` or a `2` occurs anywhere."""
 NOWHERE = QuotePlace([], [], [], "absent", None)
 
 
@@ -106,7 +106,7 @@ def tasks(
     ocr: Ocr | None = None,
     texts: Path | None = None,
 ) -> Iterator[Task]:
-    """Yield a task per document, printing those that have no file: one browser, while workers locate the last ones."""
+    """Yield a task per document, and print documents without a file; workers locate gold at the same time."""
     for raw in documents:
         target = corpus / raw.filename
         fault: DocumentError | None = None
@@ -120,14 +120,14 @@ def tasks(
             target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
         wanted = tuple(quotes.get(raw.filename, ()))
         path = raw.path or target
-        # a file with another ending would be read in another way
+        # a file with another suffix would be read differently
         text = texts / raw.filename if texts and path.suffix == target.suffix else None
-        without_page = replace(raw, html=None, blocks=())  # its page is not needed any more
+        without_page = replace(raw, html=None, blocks=())  # the HTML is not needed any more
         yield Task(without_page, wanted, path, target, fault, printed, ocr, text)
 
 
 def materialise(task: Task) -> Done:
-    """Put a document into the corpus, read it, and locate its quotes."""
+    """Add a document to the corpus, read it, and locate its quotes."""
     raw = task.document
     if task.fault:
         raise task.fault
@@ -160,7 +160,7 @@ def materialise(task: Task) -> Done:
         labels=dict(raw.labels),
     )
     if task.text is not None:
-        with suppress(OSError):  # then it is read again
+        with suppress(OSError):  # if it cannot be stored, it is read again later
             write_whole(task.text, document.text)
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
     printed = task.printed or Printed(raw.printer)
@@ -178,13 +178,13 @@ def _contract_facts(name: str, document: Document) -> ContractFacts | None:
 
 
 _LETTERS = 3
-"""Hidden letters that a place must have to be told of: a comma in white does not matter."""
+"""Fewest hidden letters of a location that are reported: a white comma does not matter."""
 
 
 def _with_hidden(
     places: dict[Quote, QuotePlace], document: Document, hidden: Sequence[HiddenSpan]
 ) -> dict[Quote, QuotePlace]:
-    """Return the places, each with the reasons why words of it are not seen on the page."""
+    """Return the locations, each with the reasons why words of it are invisible on the page."""
 
     def reasons(place: QuotePlace) -> str:
         letters: Counter[str] = Counter()
@@ -198,7 +198,7 @@ def _with_hidden(
 
 
 def _wordless(task: Task) -> str:
-    """Return why a document has no text: it is empty, or it is a scan."""
+    """Return the error for a document without text: it is empty, or it is a scan."""
     file = task.document.original or task.path
     if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
         return f"{file}: no words in it"
@@ -208,18 +208,20 @@ def _wordless(task: Task) -> str:
 
 @dataclass(frozen=True)
 class _Finder:
-    """Finds quotes in a document; where the source knows a quote's offsets in its own text, carries them over."""
+    """Locates quotes in a document; if the source has a quote's offsets in its own text, converts them."""
 
     source: str | None
     document: Document
 
     @cached_property
     def _paired(self) -> tuple[Fold, Fold] | None:
-        """Source and document folded to the same text, so that folded offsets are the same; None where they differ."""
+        """The source's text and the document folded to the same text, so that folded offsets agree; None if they
+        differ.
+        """
         source, document = Fold.of(self.source or "", loose=True), self.document.loose
         if source.text == document.text:
             return source, document
-        # a character that no font at hand has is drawn as a box and read as nothing: leave its kind out of both
+        # a character that no font has is printed as a box and read as nothing: leave it out of both texts
         given, read = Counter(source.text), Counter(document.text)
         lost = {character for character in given | read if given[character] != read[character]}
         if any(character.isascii() for character in lost):
@@ -232,7 +234,7 @@ class _Finder:
         return ProvisionIndex(self.document)
 
     def _provision(self, quote: Quote) -> QuotePlace:
-        """Return where a provision stands that the source names; what is absent or ambiguous says so."""
+        """Return the location of a provision that the source names; its remark says if it is absent or ambiguous."""
         places = [self._provisions.find(named) for named in read_provisions(quote.provision)[:1]]
         found = places[0] if places else []
         if len(found) != 1:
@@ -246,7 +248,7 @@ class _Finder:
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _with_acceptable(self, where: QuotePlace, quote: Quote) -> QuotePlace:
-        """Return a place with the accepted provisions as alternatives; those that cannot be told are named."""
+        """Return a location with the accepted provisions as alternatives; those that are not found are listed."""
         named = {text: [self._provisions.find(one) for one in read_provisions(text)] for text in quote.acceptable}
         found = [place[0].spans for places in named.values() for place in places if len(place) == 1]
         lost = [text for text, places in named.items() if not any(len(place) == 1 for place in places)]
@@ -254,12 +256,12 @@ class _Finder:
         return replace(where, alternatives=[*where.alternatives, *alternatives], not_accepted=tuple(lost))
 
     def place(self, quote: Quote) -> QuotePlace:
-        """Return where a quote stands, with the places of what is accepted in its stead."""
+        """Return the location of a quote, with the locations of accepted passages as alternatives."""
         where = self._place_alone(quote)
         return self._with_acceptable(where, quote) if quote.acceptable else where
 
     def _place_alone(self, quote: Quote) -> QuotePlace:
-        """Return where a quote stands; a section is called one, however its words were found."""
+        """Return the location of a quote; a section has the method `section`, however its words were found."""
         if quote.provision and not quote.text:
             return self._provision(quote)
         where = self._place(quote)
@@ -284,18 +286,18 @@ class _Finder:
         matches = prefer_whole_words(locate(quote.text, self.document, page=quote.page))
         matches = self._on_stated_page(matches, quote.page)
         if quote.spans and self.source:
-            # of the same words in several places, the one that is as far into the text as the source says
+            # of the same words at several locations, choose the one at the same relative position as in the source
             share = quote.spans[0][0] / len(self.source)
             matches.sort(key=lambda match: abs(match.span.start / len(self.document.text) - share))
         return place_of(matches, self.document)
 
     def _on_stated_page(self, matches: list[Match], page: int | None) -> list[Match]:
-        """Return the matches on the page that the source states, all where none is there."""
+        """Return the matches on the page that the source states; all matches if none is on it."""
         there = [match for match in matches if page in self.document.pages_of(match.span)]
         return there or matches
 
     def _carried(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
-        """Return a place from offsets in the source's text; nothing where the texts differ."""
+        """Return a location from offsets in the source's text; None if the texts differ."""
         if self.source == self.document.text:
             return [Span(*span) for span in spans]
         if self._paired is None:
@@ -310,7 +312,7 @@ class _Finder:
 
 
 def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Document) -> QuotePlace | None:
-    """Return the place that a reviewer marked, where the document still has those words there."""
+    """Return the location that a reviewer marked, if the document still has the same words there."""
     words = " ".join(document.text[start:end] for start, end in spans if end <= len(document.text))
     if not spans or fold(words, loose=True) != fold(quote, loose=True):
         return None
@@ -319,7 +321,7 @@ def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Documen
 
 
 def place_of(matches: list[Match], document: Document) -> QuotePlace:
-    """Return the best match as the place and the others as alternatives."""
+    """Return the best match as the location, and the others as alternatives."""
     kept = prefer_whole_words(matches)
     if not kept:
         return NOWHERE

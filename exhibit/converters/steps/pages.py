@@ -1,4 +1,4 @@
-"""Pages that a source states, counted from 0 or from 1 as its quotes tell: they decide between places alike."""
+"""Pages that a source states: whether they count from 0 or 1, and the choice between equal locations by page."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -12,9 +12,9 @@ ELSEWHERE = "quote that does not stand on the page that the source states (its w
 
 
 def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally) -> None:
-    """Choose, of the places of each quote, those on the page that its source states."""
+    """Choose, among the locations of each quote, those on the page that the source states."""
     stated = [quote for quote in dict.fromkeys(quotes) if quote.stated is not None and quote.filename in done]
-    # a quote that would fit both ways of counting says nothing about which is meant
+    # a quote that fits both ways of counting does not decide
     votes: Counter[int] = Counter()
     for quote in stated:
         first = {base for base in (0, 1) if list(_on_page(quote, done[quote.filename], base))}
@@ -37,7 +37,7 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
 
 
 def _on_page(quote: Quote, done: Done, base: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the places of a quote that touch the page it states, where the first page has the number `base`."""
+    """Yield the locations of a quote on the page that it states, if the first page has the number `base`."""
     place: QuotePlace = done.places[quote]
     wanted = (quote.stated or 0) + 1 - base
     for spans in (place.spans, *place.alternatives):

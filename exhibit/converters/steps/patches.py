@@ -1,4 +1,4 @@
-"""Reviewers' corrections of the gold: applied as a source is read, or to a bundle whose source is not at hand."""
+"""Applies reviewers' corrections of the gold: while a source is read, or to an existing bundle."""
 
 import shutil
 from collections import defaultdict
@@ -23,7 +23,7 @@ from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out, fetch_file
 
 SHIPPED = "shipped"
-"""The word for the patch, or the list of addresses, that comes with a converter."""
+"""The value of a flag for the patch, or the list of addresses, that comes with a converter."""
 _KNOWN = Path(__file__).parents[1] / "_known"
 CORRECTED = "gold corrected by review"
 UNFIT = "correction not applied: the gold is not what was reviewed"
@@ -31,13 +31,13 @@ ELSEWHERE = "in a patch, and not in the source as it was read"
 
 
 def apply_patches(benchmark: Benchmark, info: DatasetInfo, names: Sequence[str], tally: Tally) -> Benchmark:
-    """Return the benchmark with patches applied in their order."""
+    """Return the benchmark with patches applied in order."""
     for name in names:
         path = _patch_path(name, info)
         patch = read_patch(path)
         wanted = (benchmark.info or info).name
         if patch.dataset != wanted:
-            raise SourceError(f"{path}: is for {patch.dataset}, and this is {wanted}")
+            raise SourceError(f"{path}: is a patch for {patch.dataset}, but this is {wanted}; give another patch")
         benchmark = _apply(benchmark, patch, path, tally)
     return benchmark
 
@@ -84,7 +84,7 @@ def _apply(benchmark: Benchmark, patch: Patch, path: Path, tally: Tally) -> Benc
 
 
 def _fixed_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
-    """Return the row with the gold that reviewers gave it; as it is where they saw another one."""
+    """Return the row with the corrected gold; unchanged if the reviewers saw other gold."""
     if fix is None:
         return row
     name = row.name
@@ -107,19 +107,19 @@ def _fixed_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
 def _note_strangers(
     benchmark: Benchmark, aside: dict[str, str], questions: Sequence[int], path: Path, tally: Tally
 ) -> None:
-    """Note what a patch names and the source does not have: it was left out before, or the patch is another's."""
+    """Note the questions and documents that a patch names and the source does not have."""
     known = {raw.filename for raw in benchmark.documents}
     ids = {row.id for row in benchmark.rows}
     for name in [*(name for name in aside if name not in known), *(f"row {id}" for id in questions if id not in ids)]:
         tally.note(ELSEWHERE, f"{path.name}: {name}")
 
 
-# ---------------------------------------------------------------- of a bundle
+# ---------------------------------------------------------------- patches of a bundle
 
 
 @dataclass
 class ChangedBundle:
-    """The changed questions and gold of a bundle, and remarks for its reader."""
+    """The changed questions and gold of a bundle, and notes for its reader."""
 
     rows: list[Row] = field(default_factory=list)
     gold: list[Gold] = field(default_factory=list)
@@ -128,13 +128,13 @@ class ChangedBundle:
 
 
 def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool = False) -> PatchEntry:
-    """Write the bundle with the patch applied; it appears whole or not at all."""
+    """Write the bundle with the patch applied; it appears complete or not at all."""
     bundle = open_bundle(root)
     info = bundle.info
     if info is None:
         raise BundleError(f"{root}: no {INFO}; a patch is for a bundle that a converter made")
     if info.name != patch.dataset:
-        raise BundleError(f"{path}: is for {patch.dataset}, and {root} is {info.name}")
+        raise BundleError(f"{path}: is a patch for {patch.dataset}, but {root} is {info.name}")
     lines: dict[int, list[Gold]] = defaultdict(list)
     for line in bundle.gold:
         lines[line.id].append(line)
@@ -151,7 +151,7 @@ def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool 
     for question in bundle.questions:
         row, mine = after.get(int(question.id)), lines[int(question.id)]
         if row is None:
-            continue  # told of by the tally
+            continue  # the tally counts it
         better = row_of(question), mine
         if row is not rows[row.id]:
             better = replace_gold(better[0], mine, passages[row.id], row.answer, row.labels, bundle)
@@ -165,7 +165,7 @@ def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool 
 
 
 def _raw_row(question: Question, lines: Sequence[Gold]) -> RawRow:
-    """Return a question of a bundle as a converter read it."""
+    """Return a question of a bundle in the form in which a converter reads it."""
     return RawRow(
         id=int(question.id),
         question=question.question,
@@ -178,7 +178,7 @@ def _raw_row(question: Question, lines: Sequence[Gold]) -> RawRow:
 
 
 def row_of(question: Question) -> Row:
-    """Return a question as train.json has it."""
+    """Return a question as a row of train.json."""
     return Row(
         id=int(question.id),
         question=question.question,
@@ -196,7 +196,7 @@ def replace_gold(
     labels: dict[str, Label],
     bundle: BundleFolder,
 ) -> tuple[Row, list[Gold]]:
-    """Return a row with better gold, and its lines; without passages nothing in the documents answers."""
+    """Return a row with corrected gold, and its lines; without passages, no document answers the question."""
     if not passages:
         name = next((line.filename for line in lines if line.filename), None)
         impossible = {"answer": IMPOSSIBLE_ANSWER, "is_impossible": True, "contexts": []}
@@ -218,7 +218,7 @@ def replace_gold(
 def write_changed(
     bundle: BundleFolder, info: BundleInfo, changed: ChangedBundle, out: Path, extra: Mapping[str, str], *, force: bool
 ) -> None:
-    """Write a bundle with other rows and gold, and further files of text; it appears whole or not at all."""
+    """Write a bundle with other rows and gold, and further text files; it appears complete or not at all."""
     check_out(out, force=force)
     left_out = {reason: list(names) for reason, names in info.left_out.items()}
     for reason, names in changed.left_out.items():
@@ -244,7 +244,7 @@ def write_changed(
 
 
 def _card_text(info: BundleInfo) -> CardText:
-    """Return what the converter says that no file of the bundle does; a table's bundle is called as its user likes."""
+    """Return the converter's texts for the card; a table's bundle has the name that its user gave it."""
     if info.name not in plugin_names("exhibit.converters"):
         return CardText(converter="table")
     about: DatasetInfo = load_plugin("exhibit.converters", info.name)[0].INFO

@@ -1,4 +1,4 @@
-"""Worker processes on this machine: few items in flight, results in order, a late or dead worker is replaced."""
+"""Worker processes on this machine: few items in flight, results in order; a late or dead worker is replaced."""
 
 import os
 import threading
@@ -44,7 +44,7 @@ class _Crew:
     """Runs items in up to `size` workers, with one thread per worker; results are futures."""
 
     def __init__(self, function: Callable[[Any], Any], limits: Limits, *, size: int) -> None:
-        """Start without workers: each of the first items starts one."""
+        """Start without workers: each of the first items starts one worker."""
         self._open_place, self._size = partial(Workplace, *work_for(function, limits)), size
         self._looked_after: list[tuple[threading.Thread, Workplace]] = []
         self._jobs: SimpleQueue[tuple[Future[Outcome[Any]], bytes, str] | None] = SimpleQueue()
@@ -69,7 +69,7 @@ class _Crew:
                 future.set_exception(error)
 
     def close(self) -> None:
-        """Stop the items in flight; idle workers stay for the next map."""
+        """Stop the items in flight; keep idle workers for the next map."""
         with suppress(Empty):
             while True:
                 self._jobs.get_nowait()
@@ -77,12 +77,14 @@ class _Crew:
             place.open = False
             self._jobs.put(None)
         for thread, place in self._looked_after:
-            thread.join(10)  # with a timeout: at the end of a program the thread may already be gone
+            thread.join(10)  # with a timeout: when the program exits, the thread may already be gone
             place.leave(keep=True)
 
 
 class OneWorker(Generic[In, Out]):
-    """Runs one item at a time in a process that keeps its open programs (a browser) until an item kills it."""
+    """Runs one item at a time in one process; its open programs, such as a browser, stay open until an item kills
+    it.
+    """
 
     def __init__(self, function: Callable[[In], Out], *, limits: Limits) -> None:
         self.place = Workplace(*work_for(function, limits))

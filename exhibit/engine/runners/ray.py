@@ -1,4 +1,4 @@
-"""Ray tasks, on a local cluster or an existing one; docs/engines.md says why not Ray Data."""
+"""Runs items as Ray tasks, on a local cluster or an existing one; docs/engines.md explains why Ray Data is not used."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from exhibit.engine.worker import MapWork, Workplace, dump, outcome_in
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
-"""Errors that mean that a worker, its machine or its result is lost: the item can be retried elsewhere."""
+"""Errors that mean that a worker, its machine or its result is lost: another worker can retry the item."""
 _PATIENCE = 10.0
-"""Timeout in seconds for the head of a cluster to answer."""
+"""Timeout in seconds for the cluster's head node to answer."""
 _DEEP = 4
-"""Levels of nesting inside an item at which paths are searched."""
+"""Levels of nesting inside an item that are searched for paths."""
 _LOOKING = 120.0
-"""Timeout in seconds for the machines to check the paths; a busy machine that does not answer counts as fine."""
+"""Timeout in seconds for a machine to check the paths; a machine that does not answer in time passes the check."""
 _log = logging.getLogger(__name__)
 
 
@@ -62,14 +62,14 @@ class Runner:
                 yield work.outcome(flight.popleft())
         finally:
             for sent in flight:
-                with suppress(Exception):  # a lost cluster has nothing to cancel
+                with suppress(Exception):  # if the cluster is lost, there is nothing to cancel
                     ray.cancel(sent.ref, force=True)
 
     def _room(self) -> int:
-        """Return how many items may be in flight: done but not yielded, running, or waiting for a worker."""
+        """Return how many items may be in flight: done but not yet yielded, running, or waiting for a worker."""
         processors = int(ray.cluster_resources().get("CPU", 1)) or 1
         jobs = self.jobs or processors
-        # a cluster with more processors than `jobs` would run every item at once that is sent ahead
+        # a cluster with more processors than `jobs` would run all items in flight at once
         return jobs * AHEAD if processors <= jobs else jobs
 
 
@@ -82,9 +82,9 @@ class _Work:
     """A function that is stored in the cluster once for all items."""
 
     def __init__(self, function: Callable[[Any], Any], limits: Limits) -> None:
-        # by value if the script defines the function: the cluster's machines do not have the script
+        # pickle the function by value if the script defines it: the cluster's machines do not have the script
         self._work = ray.put((cloudpickle.dumps(function), limits, str(Path.cwd())))
-        # Ray's own retries are off: Ray would retry for ever an item that the system kills for lack of memory
+        # Ray's own retries are off: Ray would retry forever an item that the system kills for lack of memory
         self._task = ray.remote(_apply).options(num_cpus=1, max_retries=0)
 
     def send(self, item: Any) -> Any:
@@ -98,7 +98,7 @@ class _Work:
             try:
                 return outcome_in(ray.get(ref))
             except _DIED as error:
-                _log.debug("try %d of %s: %s", tried, sent.item, error)
+                _log.debug("attempt %d of %s: %s", tried, sent.item, error)
                 if tried < TRIES:
                     ref = self.send(sent.item)
             except faults.RayTaskError:
@@ -109,9 +109,9 @@ class _Work:
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
-    """Run in one of Ray's workers: pass an item to a child process, which can be killed, and wait for it.
+    """Run an item in a child process of a Ray worker, and wait for it: the child process can be killed.
 
-    The outcome travels as bytes: arrays read in place from Ray's store would be read-only.
+    The outcome is returned as bytes: arrays that are read in place from Ray's store would be read-only.
     """
     function, limits, folder = work
     place = Workplace(dump(MapWork.of(function, limits)._replace(folder=folder)), limits)
@@ -133,7 +133,7 @@ def connect(address: str, jobs: int | None) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         if address == "local":
-            # as Ray does on macOS: its servers listen on the loopback interface alone
+            # as Ray does on macOS: its servers listen only on the loopback interface
             ray_constants.ENABLE_RAY_CLUSTER = False
             ray.init(address, num_cpus=jobs, include_dashboard=False, **quiet)
         else:
@@ -149,14 +149,14 @@ def connect(address: str, jobs: int | None) -> None:
 
 
 def _knock(address: str) -> None:
-    """Raise at once where no server listens: Ray itself would wait for minutes."""
+    """Raise at once if no server listens at the address: Ray itself would wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
 def package_folder() -> str:
-    """Return the folder `exhibit` that is sent to a cluster, so that its workers run this version of the code."""
+    """Return the folder `exhibit`, which is sent to a cluster so that its workers run this version of the code."""
     return str(Path(exhibit.__file__).parent)
 
 
@@ -173,7 +173,7 @@ def _first_line(error: Exception) -> str:
 
 
 def check_seen(item: Any, function: Any, address: str) -> None:
-    """Raise when a machine of the cluster lacks a file or folder that an item or its function names."""
+    """Raise if a machine of the cluster lacks a file or folder that an item or its function refers to."""
     paths = sorted({str(path.absolute()) for one in (item, function) for path in paths_in(one)})
     if not paths:
         return
@@ -197,17 +197,17 @@ def _answer(ref: Any) -> list[str]:
     try:
         missing: list[str] = ray.get(ref)
     except ray.exceptions.RayError:
-        return []  # the machine is gone: others do its work
+        return []  # the machine is gone: other machines do its work
     return missing
 
 
 def unseen(paths: list[str]) -> list[str]:
-    """Return the paths that do not exist; runs on each machine."""
+    """Return the paths that do not exist on the machine that runs this function."""
     return [path for path in paths if not Path(path).exists()]
 
 
 def paths_in(value: Any, deep: int = _DEEP) -> Iterator[Path]:
-    """Yield the paths inside a value that exist on this machine; for a file not yet written, its folder."""
+    """Yield the paths inside a value that exist on this machine; for a file that does not exist yet, its folder."""
     if isinstance(value, Path):
         existing = next((one for one in (value, value.parent) if one.exists()), None)
         if existing is not None:

@@ -1,4 +1,4 @@
-"""Runs one item after another in this process: for debugging, and for work too small for several processes."""
+"""Runs one item after another in this process: for debugging, and for work that is too small for several processes."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -13,15 +13,16 @@ class Runner:
     takes_address = False
 
     def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:  # noqa: ARG002 - as all runners
-        # memory is not limited here: a failed allocation in a library would end the whole run, not one worker
+        # memory is not limited here: a failed allocation in a library would end the whole run, not only one worker
         self._limits = Limits(limits.seconds, None) if limits else UNLIMITED
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item; an item that exceeds its time is stopped if it runs Python code."""
+        """Yield one outcome per item; stop an item that exceeds its time limit, if it runs Python code."""
         for item in items:
             try:
                 with time_limited(self._limits, name_item(item)):
                     outcome = attempt_within(self._limits, function, item)
-            except LimitError as error:  # between two attempts, where no other code catches it
+            # the limit was reached between two attempts, where no other code catches the error
+            except LimitError as error:
                 outcome = Outcome(None, error)
             yield outcome

@@ -1,20 +1,20 @@
-"""One file for each program that reads pictures of text.
+"""OCR engines, one file each.
 
-A plug-in says everything about itself:
+An engine describes itself:
 
-    LANGUAGES = frozenset({"en", "cs"})          # two-letter codes of the languages it can read
-    CODES = {"cs": "ces"}                        # its own names of languages, where it has others; may be left out
-    def missing(language) -> str: ...            # what is not installed and how to get it; several as `cs+en`
+    LANGUAGES = frozenset({"en", "cs"})          # two-letter codes of the languages that it can read
+    CODES = {"cs": "ces"}                        # its own codes of languages, where they differ; optional
+    def missing(language) -> str: ...            # the missing package and how to install it; several as `cs+en`
     def open(language) -> Callable[[Image], list[TextLine]]: ...
 
-Pictures come straightened, so that lines run from left to right; boxes are in pixels from the top left.
+Images are already straightened, so that lines run from left to right; boxes are in pixels from the top left.
 """
 
 from typing import NamedTuple
 
 
 class TextLine(NamedTuple):
-    """Words side by side: their box, and the program's confidence from 0 to 1."""
+    """A line of words: its box, and the engine's confidence from 0 to 1."""
 
     left: float
     top: float

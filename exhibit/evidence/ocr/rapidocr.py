@@ -13,17 +13,17 @@ from exhibit.evidence.ocr import TextLine
 from exhibit.schemas.errors import DocumentError, ToolkitError
 
 LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split())
-"""The languages of its model's alphabet (no Cyrillic, Greek or Arabic); one model reads them all."""
+"""The languages of the model's alphabet (no Cyrillic, Greek or Arabic); one model reads them all."""
 
 _MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
 _NARROWEST = 8
-"""Times the shorter side: RapidOCR would allocate 10 GB for a strip of 4000 by 1 pixels."""
+"""Highest ratio of the longer to the shorter side: RapidOCR would allocate 10 GB for a strip of 4000 by 1 pixels."""
 _LONGEST_SIDE = 4000
-"""Pixels: its own limit of 2000 would shrink a page of A4 at 200 dpi."""
+"""Longest side in pixels: RapidOCR's own limit of 2000 would shrink a page of A4 at 200 dpi."""
 
 
 def missing(_language: str) -> str:
-    """Return what is not installed; one model has every language that it reads."""
+    """Return a message if the package is not installed, else an empty text; one model reads all languages."""
     try:
         here = find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
     except ValueError:  # the import is blocked
@@ -33,7 +33,7 @@ def missing(_language: str) -> str:
 
 @cache
 def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
-    """Return the reader; its models are loaded once for all languages."""
+    """Return a function that reads an image; the models are loaded once for all languages."""
     try:
         rapidocr = import_module("rapidocr")
         import_module("onnxruntime")
@@ -42,15 +42,16 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
     engine = rapidocr.RapidOCR(params={"Global.log_level": "critical", "Global.max_side_len": _LONGEST_SIDE})
 
     def read(picture: Image.Image) -> list[TextLine]:
-        pixels = np.ascontiguousarray(np.asarray(_padded(picture))[:, :, ::-1])  # blue first
-        # no direction classifier: on straight pages it turns one good line in a few hundred upside down
+        # RapidOCR expects the channels blue, green, red
+        pixels = np.ascontiguousarray(np.asarray(_pad_strip(picture))[:, :, ::-1])
+        # no direction classifier: on straight pages it turns one correct line in a few hundred upside down
         try:
             result = engine(pixels, use_cls=False)
         except MemoryError:
             raise
-        except Exception as error:  # OpenCV and ONNX Runtime have their own errors
+        except Exception as error:  # OpenCV and ONNX Runtime have their own error classes
             reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise DocumentError(f"RapidOCR did not read a page ({reason[0][:200]})") from error
+            raise DocumentError(f"RapidOCR could not read a page ({reason[0][:200]})") from error
         if result.boxes is None or result.txts is None:
             return []
         return [_line(*entry) for entry in zip(result.boxes, result.txts, result.scores, strict=True)]
@@ -58,7 +59,7 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
     return read
 
 
-def _padded(picture: Image.Image) -> Image.Image:
+def _pad_strip(picture: Image.Image) -> Image.Image:
     """Return a picture with a white margin if it is a narrow strip."""
     width, height = picture.size
     size = (max(width, height // _NARROWEST, 1), max(height, width // _NARROWEST, 1))

@@ -1,4 +1,4 @@
-"""Tesseract, if its command is installed: one package per language (`tesseract-ocr-ces` …)."""
+"""Tesseract, if its command is installed; each language has its own package (`tesseract-ocr-ces` …)."""
 
 import csv
 import io
@@ -19,22 +19,24 @@ CODES = {
     "nb": "nor", "nl": "nld", "no": "nor", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus", "sk": "slk",
     "sl": "slv", "sv": "swe", "tr": "tur", "uk": "ukr", "zh": "chi_sim",
 }  # fmt: skip
-"""Tesseract's names of languages, by their two-letter codes."""
+"""Tesseract's language codes, by two-letter code."""
 LANGUAGES = frozenset(CODES)
 
-_MISSING = "Tesseract is not here: apt-get install tesseract-ocr {codes}"
+_MISSING = "Tesseract is not installed: apt-get install tesseract-ocr {codes}"
 _SECONDS = 300
-"""Seconds for one page; a page of A4 takes a few."""
+"""Timeout in seconds for one page; a page of A4 takes a few seconds."""
 _LISTING = 60
-"""Seconds for the list of its languages, which takes milliseconds."""
+"""Timeout in seconds for listing the languages, which takes milliseconds."""
 _MOST_PIXELS = 1e6
-"""Pixels: no picture is larger, so a larger number is no position of a word."""
+"""Largest position in pixels: no image is larger, so a larger number is invalid."""
 _WORD = "5"
 """The level of words in Tesseract's table."""
 
 
 def missing(language: str) -> str:
-    """Return what is not installed: the command, or the package of one of the languages, `cs+en`."""
+    """Return a message if the command or a language's package is not installed, else an empty text; several as
+    `cs+en`.
+    """
     absent = [code for code in _codes(language) if code not in _installed()]
     return _MISSING.format(codes=" ".join(f"tesseract-ocr-{one.replace('_', '-')}" for one in absent)) if absent else ""
 
@@ -57,7 +59,7 @@ def _installed() -> frozenset[str]:
 
 @cache
 def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
-    """Return a reader that runs the command once per picture."""
+    """Return a function that runs the command on an image."""
     if missing(language):
         raise ToolkitError(missing(language))
     program, code = find_program("tesseract") or "tesseract", "+".join(_codes(language))
@@ -65,7 +67,7 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
     def read(picture: Image.Image) -> list[TextLine]:
         data = io.BytesIO()
         picture.convert("L").save(data, "PNG", compress_level=1)
-        # one thread: several workers already read pages
+        # one thread: several workers read pages at the same time
         command = [program, "stdin", "stdout", "-l", code, "--dpi", "200", "--psm", "3", "tsv"]
         try:
             done = run_program(command, seconds=_SECONDS, given=data.getvalue())
@@ -91,7 +93,7 @@ def parse_table(table: str) -> list[TextLine]:
             left, top, width, height = (_pixels(row[name]) for name in ("left", "top", "width", "height"))
             word = TextLine(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
             lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
-    return [_joined(words) for words in lines.values()]
+    return [_join_words(words) for words in lines.values()]
 
 
 def _pixels(number: str) -> float:
@@ -100,9 +102,9 @@ def _pixels(number: str) -> float:
     return pixels
 
 
-def _joined(words: list[TextLine]) -> TextLine:
+def _join_words(words: list[TextLine]) -> TextLine:
     text = " ".join(word.text for word in words)
-    # a long word with low confidence weighs more than a short one
+    # weigh by length: a long word with low confidence counts more than a short one
     confidence = sum(word.confidence * len(word.text) for word in words) / sum(len(word.text) for word in words)
     return TextLine(
         min(word.left for word in words),

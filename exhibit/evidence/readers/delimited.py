@@ -1,4 +1,4 @@
-"""CSV and TSV as documents: the cells as a table."""
+"""CSV and TSV files, read as a table."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Mails as files (.eml): head, body, and attachments as documents of their own."""
+"""Mails as files (.eml): headers, body, and attachments as documents of their own."""
 
 import email
 from collections.abc import Iterable, Sequence
@@ -18,24 +18,26 @@ _HEADS = ("From", "To", "Cc", "Date", "Subject")
 
 
 def page(path: Path) -> Printable:
-    """Return the mail as a mail program shows it: the HTML body if there is one, else the plain one."""
+    """Return the mail as a mail program shows it: the HTML body if there is one, else the plain text."""
     with convert_parser_errors(path, KIND):
         message = _message(path)
         heads = [(name, str(message.get(name, ""))) for name in _HEADS]
         bodies = {kind: _words(message.get_body((kind,))) for kind in ("plain", "html")}
-        return Printable(mail_page(heads, **bodies, attached=_attached(message)))
+        return Printable(mail_page(heads, **bodies, attached=_list_attached(message)))
 
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the mail's attachments."""
     with convert_parser_errors(path, KIND):
-        return _attached(_message(path))
+        return _list_attached(_message(path))
 
 
 def _message(path: Path) -> EmailMessage:
     message = email.message_from_bytes(path.read_bytes(), policy=policy.default)
     if not any(message.get(name) for name in _HEADS):
-        raise DocumentError(f"{path}: no mail, it has neither sender nor subject; is the ending right?")
+        raise DocumentError(
+            f"{path}: not a mail, it has neither a sender nor a subject; is the file name's extension right?"
+        )
     return message
 
 
@@ -49,7 +51,7 @@ def _words(part: object) -> str:
         return data.decode("cp1252", "replace") if isinstance(data, bytes) else ""
 
 
-def _attached(message: EmailMessage) -> list[Attachment]:
+def _list_attached(message: EmailMessage) -> list[Attachment]:
     attachments = []
     for number, part in enumerate(message.iter_attachments(), 1):
         name = part.get_filename()

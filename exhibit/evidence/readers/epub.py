@@ -34,7 +34,7 @@ def page(path: Path) -> Printable:
                 continue
             pieces.append(f'<article class="sheet">{fragment(decoded.text)}</article>')
     if not pieces:
-        raise DocumentError(f"{path}: no chapter in it; is it a whole EPUB?")
+        raise DocumentError(f"{path}: no chapter in it; is the EPUB complete?")
     return Printable("".join(pieces), tuple(notes))
 
 

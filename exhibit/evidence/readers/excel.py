@@ -1,4 +1,4 @@
-"""Excel workbooks: each sheet as a table under its name, formulas by their last value."""
+"""Excel workbooks: each sheet as a table under its name; a formula is read as its last value."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +17,11 @@ MEMORY = PACKED
 TYPES = {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx"}
 
 _MOST_CELLS = 2_000_000
-"""Cells: a larger workbook is a database, and would print as thousands of sheets of paper."""
+"""Most cells of a sheet: a larger one is a database, and would print as thousands of pages."""
 
 
 def page(path: Path) -> Printable:
-    """Return the sheets one after another, with a note for hidden ones."""
+    """Return the sheets one after another, with a note for each hidden sheet."""
     pieces: list[str] = []
     notes: list[str] = []
     with workbook(path) as book:
@@ -34,7 +34,11 @@ def page(path: Path) -> Printable:
 
 @contextmanager
 def workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
-    """Open a workbook to read its values, with `merged` also its merged cells; a broken one is a DocumentError."""
+    """Open a workbook for reading its values; raise DocumentError if it is broken.
+
+    Args:
+        merged: also read which cells are merged.
+    """
     with open_archive(path, KIND) as archive:
         import openpyxl
 
@@ -51,13 +55,13 @@ def _texts(path: Path, sheet: Any) -> Iterator[list[str]]:
         count += max(len(cells), 1)
         if count > _MOST_CELLS:
             raise DocumentError(
-                f"{path}: sheet {sheet.title!r} has over {_MOST_CELLS:,} cells; delete the ones that no one reads"
+                f"{path}: sheet {sheet.title!r} has more than {_MOST_CELLS:,} cells; delete those that are not needed"
             )
         yield cells
 
 
 def cell_text(value: Any) -> str:
-    """Return a cell as its sheet would show it: whole numbers without a point, dates without midnight."""
+    """Return a cell's text as the sheet shows it: whole numbers without a decimal point, dates without midnight."""
     if value is None:
         return ""
     if isinstance(value, bool):

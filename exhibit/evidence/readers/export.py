@@ -1,4 +1,4 @@
-"""JSON exports of a search index or a crawler: the text of the record, or the texts of its records in order."""
+"""JSON exports of a search index or a crawler: the text of one record, or of all records in order."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +21,9 @@ def read(path: Path) -> Document:
     try:
         texts = list(_texts(data))
     except RecursionError:
-        raise DocumentError(f"{path}: JSON that is nested too deeply") from None
+        raise DocumentError(f"{path}: the JSON is nested too deeply") from None
     if not texts:
-        raise DocumentError(f"{path}: no text in it; looked for the fields {', '.join(_TEXT_FIELDS)}")
+        raise DocumentError(f"{path}: no text in it; it has none of the fields {', '.join(_TEXT_FIELDS)}")
     return Document(path.name, "\n\n".join(texts), (), path)
 
 
@@ -32,7 +32,7 @@ def _texts(data: Any) -> Iterator[str]:
         for item in data:
             yield from _texts(item)
     elif isinstance(data, dict):
-        # an export of chunks has all of them here, and only the first in its own text field
+        # an export of chunks has all chunks here, and only the first in its own text field
         pieces = list(_texts(data["chunks"])) if isinstance(data.get("chunks"), list) else []
         if pieces:
             yield from pieces

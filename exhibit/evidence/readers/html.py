@@ -1,4 +1,4 @@
-"""HTML: the words that a reader sees, one line per block, as a browser would break them."""
+"""HTML: the visible words, one line per block, as a browser would break them."""
 
 import re
 from collections import Counter
@@ -60,7 +60,7 @@ class _Visible:
 
     def end(self, tag: str) -> None:
         if self._hides[tag]:
-            # this also ends the effect of an unclosed hidden tag inside
+            # this also ends an unclosed hidden element inside
             while self._hides[tag]:
                 self._hides[self._hidden.pop()] -= 1
         elif tag in _BLOCKS:

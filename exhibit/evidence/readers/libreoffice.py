@@ -1,4 +1,4 @@
-"""Older and rarer office files, converted by LibreOffice, if installed, to a format that has a reader."""
+"""Older and rarer office files, which LibreOffice converts, if installed, to a format that has a reader."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from exhibit.storage.programs import find_program
 
 KIND = "older office file (needs LibreOffice)"
 STARTS_A_PROGRAM = True
-"""LibreOffice needs much memory even for a small file: only the limits of the item apply to it."""
+"""LibreOffice needs much memory even for a small file: only the item's own limits apply to it."""
 
 _WORD, _EXCEL, _SLIDES = ("docx", "word"), ("xlsx", "excel"), ("pptx", "powerpoint")
 _TARGETS = {
@@ -31,23 +31,23 @@ TYPES = {
 }
 
 _COMMANDS = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
-_MISSING = "needs LibreOffice, which is not here: install it (apt-get install libreoffice, or libreoffice.org)"
+_MISSING = "needs LibreOffice, which is not installed: apt-get install libreoffice, or libreoffice.org"
 _SECONDS = 180
-"""Seconds for one file, start of the program included: 300 pages take a tenth of it."""
+"""Timeout in seconds for one file, including the start of LibreOffice: 300 pages take a tenth of it."""
 _PROFILE = Path(__file__).with_suffix(".xcu")
-"""Settings of a profile that loads nothing from outside the document, and runs none of its macros."""
+"""The settings of a profile that loads nothing from outside the document and runs no macros."""
 _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
 
 
 def command() -> str | None:
-    """Return the program's path, or None if it is not installed."""
+    """Return LibreOffice's path; None if it is not installed."""
     return next((program for name in _COMMANDS if (program := find_program(name))), None)
 
 
 def page(path: Path) -> Printable:
-    """Return the page that the reader of the newer format makes from LibreOffice's conversion."""
+    """Return the page that the reader of the newer format makes from the converted file."""
     ending, reader = _TARGETS[path.suffix.lower()]
-    # LibreOffice would print any bytes as text
+    # check the signature: LibreOffice would print any bytes as text
     head_of(path, kind=f"{path.suffix} file", starts=_HEADS)
     program = command()
     if program is None:
@@ -63,7 +63,7 @@ def page(path: Path) -> Printable:
 
 
 def converted_file(path: Path, ending: str, folder: Path, program: str) -> Path:
-    # a profile of its own: a second LibreOffice on the same profile would pass the file on and do nothing
+    # a separate profile: a second LibreOffice with the same profile would pass the file to the first and do nothing
     profile = folder / "profile"
     (profile / "user").mkdir(parents=True)
     shutil.copyfile(_PROFILE, profile / "user" / "registrymodifications.xcu")
@@ -77,11 +77,11 @@ def converted_file(path: Path, ending: str, folder: Path, program: str) -> Path:
             environment={**os.environ, "HOME": str(folder)},
         )
     except subprocess.TimeoutExpired as error:
-        raise DocumentError(f"{path}: LibreOffice did not end within {_SECONDS} s; is the file damaged?") from error
+        raise DocumentError(f"{path}: LibreOffice did not finish within {_SECONDS} s; is the file damaged?") from error
     except OSError as error:
         raise DocumentError(f"{path}: {program} does not start: {error.strerror}; install LibreOffice again") from error
     target = folder / "out" / f"document.{ending}"
     if not target.is_file():
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
-        raise DocumentError(f"{path}: LibreOffice cannot convert it{f' ({said[-1][:120]})' if said else ''}")
+        raise DocumentError(f"{path}: LibreOffice cannot convert this file{f' ({said[-1][:120]})' if said else ''}")
     return target

@@ -1,4 +1,4 @@
-"""Markdown, rendered: the words that a reader sees, without the markup."""
+"""Markdown, rendered: the words without the markup."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Outlook's mails (.msg), which are property storages in an OLE file: the part of [MS-OXMSG] that a reader needs."""
+"""Outlook mails (.msg), which are OLE files with properties: the part of the format [MS-OXMSG] that a reader needs."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,40 +22,42 @@ _FIXED = "__properties_version1.0"
 _WIDE, _NARROW, _BINARY, _STORAGE = "001F", "001E", "0102", "000D"
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 _MOST, _MOST_TIMES = 1 << 20, 4
-"""Bytes of all attachments: a megabyte, and a multiple of the mail, whose parts may repeat the same bytes often."""
+"""Limits on the bytes of all attachments: a megabyte, or a multiple of the mail's size, because parts may be shared."""
 
 
 def page(path: Path) -> Printable:
     """Return the mail as a mail program shows it."""
-    with convert_parser_errors(path, KIND), _opened(path) as mail:
+    with convert_parser_errors(path, KIND), _open_mail(path) as mail:
         top = _Storage(mail, ())
-        check_attachment_sizes(_attached(top), path)
+        check_attachment_sizes(_list_attached(top), path)
         return _page(top)
 
 
 def attachments(path: Path) -> list[Attachment]:
-    """Return the mail's attachments; a mail inside it is a page of HTML."""
-    with convert_parser_errors(path, KIND), _opened(path) as mail:
-        return check_attachment_sizes(_attached(_Storage(mail, ())), path)
+    """Return the mail's attachments; a mail inside the mail becomes an HTML page."""
+    with convert_parser_errors(path, KIND), _open_mail(path) as mail:
+        return check_attachment_sizes(_list_attached(_Storage(mail, ())), path)
 
 
 def check_attachment_sizes(attachments: list[Attachment], path: Path) -> list[Attachment]:
-    """Return the attachments; raise if a mail of this size cannot hold them."""
+    """Return the attachments; raise if they are too large for a mail of this size."""
     total, size = sum(len(one.data) for one in attachments), path.stat().st_size
     if total > _MOST + _MOST_TIMES * size:
-        raise DocumentError(f"{path}: {total} bytes of attachments in a mail of {size}; do not trust this file")
+        raise DocumentError(f"{path}: {total} bytes of attachments in a mail of {size} bytes; do not trust this file")
     return attachments
 
 
-def _opened(path: Path) -> Any:
+def _open_mail(path: Path) -> Any:
     import olefile
 
     if not olefile.isOleFile(str(path)):
-        raise DocumentError(f"{path}: no {KIND}, it starts with {head_of(path)!r}; is the ending right?")
+        raise DocumentError(
+            f"{path}: not a valid {KIND}, it starts with {head_of(path)!r}; is the file name's extension right?"
+        )
     mail = olefile.OleFileIO(str(path), raise_defects=olefile.DEFECT_FATAL)
     if not mail.exists(_FIXED):
         mail.close()
-        raise DocumentError(f"{path}: an OLE file, but no {KIND}; is the ending right?")
+        raise DocumentError(f"{path}: an OLE file, but not a valid {KIND}; is the file name's extension right?")
     return mail
 
 
@@ -70,27 +72,27 @@ class _Storage:
     def data(self, tag: str, kind: str) -> bytes | None:
         """Return a property's bytes."""
         name = [*self.folder, f"__substg1.0_{tag}{kind}"]
-        if not self.mail.exists(name) or self.mail.get_type(name) != 2:  # 2: a stream
+        if not self.mail.exists(name) or self.mail.get_type(name) != 2:  # 2: the type of a stream
             return None
         data: bytes = self.mail.openstream(name).read()
         return data
 
     def text(self, *tags: str) -> str:
-        """Return the first of these properties that has text."""
+        """Return the text of the first of these properties that has text."""
         for tag in tags:
             wide = self.data(tag, _WIDE)
             narrow = self.data(tag, _NARROW) if wide is None else None
-            words = wide.decode("utf-16-le", "replace") if wide is not None else _decoded(narrow or b"")
+            words = wide.decode("utf-16-le", "replace") if wide is not None else _decode_text(narrow or b"")
             words = words.rstrip("\0")
             if words.strip():
                 return words
         return ""
 
     def time(self, *tags: int) -> str:
-        """Return the first of these times, to the minute, in UTC."""
+        """Return the first of these times that exists, to the minute, in UTC."""
         name = [*self.folder, _FIXED]
         data = self.mail.openstream(name).read() if self.mail.exists(name) else b""
-        # the header is 32 bytes at the top, 24 in a mail inside a mail, 8 elsewhere; entries are 16
+        # the header is 32 bytes at the top, 24 in a mail inside a mail, 8 elsewhere; an entry is 16 bytes
         start = 32 if not self.folder else 24
         entries = {data[at : at + 4]: data[at + 8 : at + 16] for at in range(start, len(data) - 15, 16)}
         for tag in tags:
@@ -101,7 +103,7 @@ class _Storage:
         return ""
 
     def children(self, prefix: str) -> "list[_Storage]":
-        """Return the storages inside this one whose names have the prefix, sorted."""
+        """Return the storages inside this one whose names start with the prefix, sorted."""
         depth = len(self.folder)
         names = {
             tuple(entry[: depth + 1])
@@ -121,21 +123,21 @@ def _page(mail: _Storage) -> Printable:
         ("Subject", mail.text(_SUBJECT)),
     ]
     html = mail.data(_HTML, _BINARY)
-    page = _decoded(html) if html else mail.text(_HTML)
+    page = _decode_text(html) if html else mail.text(_HTML)
     plain = mail.text(_BODY)
     if not page.strip() and not plain.strip():
         plain = _rich(mail.data(_RTF, _BINARY) or b"")
-    return Printable(mail_page(heads, plain=plain, html=page, attached=_attached(mail)))
+    return Printable(mail_page(heads, plain=plain, html=page, attached=_list_attached(mail)))
 
 
 def _rich(data: bytes) -> str:
-    """Return the words of a body that exists only as compressed RTF, [MS-OXRTFCP]; its tables and fonts are lost."""
+    """Return the words of a body that exists only as compressed RTF ([MS-OXRTFCP]); tables and fonts are lost."""
     from compressed_rtf import decompress
 
     return rtf_text(decompress(data)) if data else ""
 
 
-def _attached(mail: _Storage) -> list[Attachment]:
+def _list_attached(mail: _Storage) -> list[Attachment]:
     attachments = []
     for number, inner in enumerate(mail.children("__attach_version1.0_#"), 1):
         name = inner.text(_LONG_NAME, _SHORT_NAME, _SHOWN_NAME)
@@ -150,6 +152,6 @@ def _attached(mail: _Storage) -> list[Attachment]:
     return attachments
 
 
-def _decoded(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     decoded = decode_bytes(data)
     return decoded.text if decoded else data.decode("cp1252", "replace")

@@ -1,4 +1,4 @@
-"""OpenDocument text (.odt): headings, numbered lists, tables, footnotes, headers and comments; changes as accepted."""
+"""OpenDocument text (.odt): headings, numbered lists, tables, footnotes, headers and comments; changes are accepted."""
 
 import html
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _ROW_GROUPS = tuple(f"{_TABLE}table-{kind}" for kind in ("header-rows", "rows", 
 _FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman", "": "none"}
 _STYLES = (f"{_TEXT}list-style", f"{_TEXT}outline-style")
 _MOST_REPEATED = 1000
-"""Spaces or cells that one tag may stand for."""
+"""Most spaces or cells that one tag may repeat."""
 
 
 @dataclass
@@ -88,7 +88,7 @@ class _Writer:
             number = "" if item.tag != f"{_TEXT}list-item" else None
             for child in item:
                 for block in self.blocks([child], style, depth):
-                    # a number belongs to the item's own first paragraph, not to a list inside it
+                    # the number belongs to the item's own first paragraph, not to a list inside the item
                     if number is None and child.tag in (f"{_TEXT}p", f"{_TEXT}h"):
                         number = html.escape(self._number(style, depth))
                         end = block.index(">") + 1
@@ -105,7 +105,7 @@ class _Writer:
 
 
 def _rows(table: Any) -> Iterator[Any]:
-    """Yield a table's own rows, without those of a table in one of its cells."""
+    """Yield a table's own rows, without the rows of nested tables."""
     for child in table:
         if child.tag == f"{_TABLE}table-row":
             yield child
@@ -114,7 +114,7 @@ def _rows(table: Any) -> Iterator[Any]:
 
 
 def _outermost(parent: Any) -> Iterator[Any]:
-    """Yield the paragraphs below an element, except those inside another paragraph, whose words include theirs."""
+    """Yield the outermost paragraphs below an element; their words include those of paragraphs inside them."""
     for child in parent:
         if child.tag == f"{_TEXT}p":
             yield child
@@ -128,7 +128,7 @@ def page(path: Path) -> Printable:
         content, styles = parse_part(archive, "content.xml"), parse_part(archive, "styles.xml")
         body = content.find(f"{_OFFICE}body/{_OFFICE}text") if content is not None else None
         if body is None:
-            raise DocumentError(f"{path}: no text in it (content.xml); is it a whole OpenDocument text?")
+            raise DocumentError(f"{path}: no text in it (content.xml); is the OpenDocument text complete?")
         writer = _Writer(_lists(content, styles))
         text = "".join(writer.blocks(body))
         edges = {name: list(_edge(styles, name)) for name in ("header", "footer")}
@@ -137,7 +137,7 @@ def page(path: Path) -> Printable:
 
 
 def _lists(*roots: Any) -> Numbering:
-    """Return the list styles by name; the numbers of headings have no name."""
+    """Return the list styles by name; the name of the numbering of headings is empty."""
     lists: dict[str, tuple[str, dict[int, ListLevel]]] = {}
     for style in (s for root in roots if root is not None for s in root.iter(*_STYLES)):
         name = style.get(f"{_STYLE}name", "") if style.tag == _STYLES[0] else ""
@@ -154,7 +154,7 @@ def _form(level: Any) -> str:
 
 
 def _level(level: Any, depth: int, forms: dict[int, str]) -> ListLevel:
-    """Return a level of a list; its number includes those of the levels above that have one: 2 levels for "4.2"."""
+    """Return a level of a list; its number may include the numbers of higher levels: "4.2" includes one."""
     shown = range(max(depth + 1 - whole_number(level.get(f"{_TEXT}display-levels"), 1), 0), depth + 1)
     numbers = ".".join(f"%{chr(ord('1') + at)}" for at in shown if forms.get(at, "none") != "none")
     text = level.get(f"{_STYLE}num-prefix", "") + numbers + level.get(f"{_STYLE}num-suffix", "")

@@ -1,8 +1,8 @@
 """PDF, read with PDFium.
 
-Newlines: PDFium ends a line with CR LF; here it is LF. Pages are joined by one LF. A hyphen at a line's end,
-which PDFium reports as U+FFFE and joins to the next line, is "-". Every kind of space (NBSP, thin, em) is a
-plain space: in a PDF they are layout. Each of these keeps one character for one, so boxes are never off.
+PDFium ends a line with CR LF; here a line ends with LF. Pages are joined by one LF. PDFium reports a hyphen at a line's
+end as U+FFFE and joins the next line; here it is "-". Every kind of space (NBSP, thin, em) is a plain
+space: in a PDF they are layout. Each replacement keeps one character for one, so that boxes stay correct.
 """
 
 import ctypes
@@ -26,13 +26,15 @@ from exhibit.storage.locations import Location, fetch_file
 SUFFIXES = (".pdf",)
 KIND = "PDF"
 MEMORY = PAGES
-"""Pages are read one at a time, so a file that takes much memory is a hostile one."""
+"""Pages are read one at a time, so only a hostile file takes much memory."""
 
 _PASSWORD = pdfium_c.FPDF_ERR_PASSWORD
 _MOST_PIXELS = 50_000_000
-"""Pixels of one picture: the largest standard paper, A0, has 18 million at the report's scale, of four bytes each."""
+"""Most pixels of one image: the largest standard paper, A0, has 18 million at the report's scale, of four bytes
+each.
+"""
 _MOST_PAGES = 50_000
-"""Pages: a file may claim millions, and each takes time; the longest books of law have some thousands."""
+"""Most pages: a file may claim millions, and each takes time; the longest law books have some thousands."""
 
 
 def read(path: Path) -> Document:
@@ -55,13 +57,13 @@ def read(path: Path) -> Document:
 
 
 def title(path: Location) -> str:
-    """Return the title in a PDF's metadata, empty if it has none."""
+    """Return the title in a PDF's metadata; empty if there is none."""
     with open_pdf(path) as pdf:
         return str(pdf.get_metadata_value("Title"))
 
 
 def outline(path: Location) -> list[tuple[str, int]]:
-    """Return the titles of a PDF's bookmarks in order, each with its depth; a circular bookmark is cut."""
+    """Return the titles of a PDF's bookmarks in order, each with its depth; circular bookmarks are cut."""
     titles: list[tuple[str, int]] = []
     with open_pdf(path) as pdf:
         seen: set[int] = set()
@@ -86,9 +88,9 @@ def _bookmark_title(mark: Any) -> str:
 
 
 class LineType(NamedTuple):
-    """The type of a line, from its last letter: its height in points, and whether it is bold.
+    """The font of a line: the height in points, and whether it is bold.
 
-    The last letter decides, because the numbers of paragraphs are often bold.
+    The line's last letter decides, because the numbers of paragraphs are often bold.
     """
 
     height: float
@@ -96,7 +98,7 @@ class LineType(NamedTuple):
 
 
 def line_types(document: Document) -> dict[int, LineType]:
-    """Return the type of each line by the offset of its first word; empty if the file is no PDF."""
+    """Return the font of each line by the offset of its first word; empty if the file is not a PDF."""
     types: dict[int, LineType] = {}
     if document.path is None or not document.pages:
         return types
@@ -133,7 +135,7 @@ def boxes(document: Document, span: Span) -> list[Box]:
 
 
 def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:
-    """Return the rectangles of each span on one page, which is opened once for all of them."""
+    """Return the rectangles of each span on one page; the page is opened only once."""
     if document.path is None or not spans:
         return [[] for _ in spans]
     start, end = document.pages[number - 1].span
@@ -149,7 +151,7 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
             drawn = pdf[page - 1]
             width, height = drawn.get_size()
             if width * height * scale**2 > _MOST_PIXELS:
-                raise DocumentError(f"{path}: page {page} is {width:g} by {height:g} points; too large to draw")
+                raise DocumentError(f"{path}: page {page} is {width:g} by {height:g} points, too large to draw")
             return drawn.render(scale=scale).to_pil()
         except (pdfium.PdfiumError, ValueError) as error:
             raise DocumentError(f"{path}: page {page} is damaged and cannot be drawn ({error})") from error
@@ -160,9 +162,9 @@ def to_user_space(path: Location, number: int, points: Sequence[tuple[float, flo
     with open_pdf(path) as pdf:
         page = _page(pdf, path, number)
         width, height = page.get_size()
-        fine = 100  # PDFium takes whole device units: hundredths of a point
+        fine = 100  # PDFium takes whole device units: use hundredths of a point
         size = round(width * fine), round(height * fine)
-        # a matrix from three points two pages apart, so that rounding does not matter
+        # compute the matrix from three points two page sizes apart, so that rounding does not matter
         corners = [(0, 0), (size[0], 0), (0, size[1])]
         origin, right, down = (_from_device(page, size, corner) for corner in corners)
         return [
@@ -190,18 +192,18 @@ def open_pdf(file: Location) -> Iterator[Any]:
 @contextmanager
 def _pdf(path: Path) -> Iterator[Any]:
     if b"%PDF-" not in (head := head_of(path, 1024, kind="PDF")):
-        raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the ending right?")
+        raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the file name's extension right?")
     try:
         pdf = pdfium.PdfDocument(path)
     except pdfium.PdfiumError as error:
         if error.err_code == _PASSWORD:
             raise DocumentError(f"{path}: encrypted; remove the password (qpdf --decrypt) first") from error
-        raise DocumentError(f"{path}: damaged or cut short, no PDF reader can open it ({error})") from error
+        raise DocumentError(f"{path}: damaged or incomplete: no PDF reader can open it ({error})") from error
     try:
         if not len(pdf):
-            raise DocumentError(f"{path}: a PDF with no pages; is it damaged?")
+            raise DocumentError(f"{path}: a PDF without pages; is it damaged?")
         if len(pdf) > _MOST_PAGES:
-            raise DocumentError(f"{path}: says that it has {len(pdf)} pages, more than {_MOST_PAGES}")
+            raise DocumentError(f"{path}: claims to have {len(pdf)} pages, more than {_MOST_PAGES}")
         yield pdf
     finally:
         pdf.close()
@@ -221,7 +223,7 @@ def _read_page(pdf: Any, index: int) -> tuple[str, float, float]:
 
 
 def _raw_text(textpage: Any) -> str:
-    """Return PDFium's text of a page, one character for each of its text indices."""
+    """Return PDFium's text of a page, with one character for each text index."""
     if not textpage.count_chars():
         return ""
     text: str = textpage.get_text_range(errors="replace")
@@ -233,7 +235,7 @@ def clean_text(text: str) -> str:
     return _ODD.sub(lambda match: _plain(match.group()), text.replace("\r\n", "\n")).replace("\r", "\n")
 
 
-# Anything that is not printable ASCII, a newline or a common letter may need a replacement.
+# Any other character than printable ASCII, a newline or a common letter may need a replacement.
 _ODD = re.compile(r"[^\n\r\x20-\x7e]")
 
 
@@ -257,7 +259,7 @@ def boxes_on_page(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> l
     try:
         textpage = page.get_textpage()
     except pdfium.PdfiumError:
-        return [[] for _ in parts]  # a page whose text was empty
+        return [[] for _ in parts]  # the page has no text
     try:
         counted = counted_text(textpage)
         return [_part_boxes(page, textpage, number, _char_range(textpage, counted, *part)) for part in parts]
@@ -282,9 +284,9 @@ class _Counted(NamedTuple):
 
 
 def counted_text(textpage: Any) -> _Counted:
-    """Return a page's text, and the position in it of each character that PDFium counts."""
+    """Return a page's cleaned text, and the position in it of each character that PDFium counts."""
     raw = _raw_text(textpage)
-    # each CR LF became one LF, and PDFium counts UTF-16 units: walk once and count both
+    # each CR LF became one LF, and PDFium counts UTF-16 units: count both in one pass
     units = [0]
     position = 0
     unit = 0
@@ -299,13 +301,13 @@ def counted_text(textpage: Any) -> _Counted:
 _NONE = range(0)
 _LAST = re.compile(r"^.*[^\W\d_]", re.MULTILINE)
 _BOLD = 600
-"""The font weight from which type is semibold; regular is 400."""
+"""The font weight from which a font is semibold; regular is 400."""
 
 
 def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
     """Return PDFium's character indices for offsets in the cleaned text of a page."""
     if end > len(counted.text):
-        return _NONE  # words from OCR: they have no characters in the PDF
+        return _NONE  # words from OCR, which have no characters in the PDF
     # white space at the end of a span would add an empty rectangle
     while end > start and counted.text[end - 1].isspace():
         end -= 1
@@ -332,7 +334,7 @@ def _rectangle(textpage: Any, index: int) -> Rectangle:
 
 
 def joined_lines(rectangles: list[Rectangle]) -> list[Rectangle]:
-    """Join rectangles side by side: PDFium returns one for each change of font, sometimes for each letter."""
+    """Join rectangles that are side by side: PDFium returns one for each change of font, sometimes for each letter."""
     joined: list[Rectangle] = []
     for new in rectangles:
         old = joined[-1] if joined else None

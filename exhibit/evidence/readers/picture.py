@@ -1,4 +1,4 @@
-"""Pictures of pages (.png, .jpg, .tiff): scans, which have no text until OCR reads them."""
+"""Images of pages (.png, .jpg, .tiff): scans, which have no text until OCR reads them."""
 
 import base64
 import io
@@ -17,7 +17,7 @@ TYPES = {"image/png": ".png", "image/jpeg": ".jpg", "image/tiff": ".tiff"}
 
 _MOST_FRAMES = 2000  # pages of a fax or a scan; a film has more frames
 _MOST_PIXELS = 80_000_000
-"""Pixels: a page of A3 at 600 dpi has 70 million."""
+"""Most pixels of a page: A3 at 600 dpi has 70 million."""
 
 
 def read(path: Path) -> Document:
@@ -30,7 +30,7 @@ def read(path: Path) -> Document:
 
 
 def page(path: Path) -> Printable:
-    """Return the pictures, each on a page of its own."""
+    """Return the images, each on a page of its own."""
     pictures = []
     with convert_parser_errors(path, KIND), Image.open(path) as image:
         check_size(path, image)
@@ -43,7 +43,7 @@ def page(path: Path) -> Printable:
 
 
 def check_size(path: Path, image: Image.Image) -> None:
-    """Refuse a picture with too many pixels or pages."""
+    """Raise if an image has too many pixels or pages."""
     if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
         limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
-        raise DocumentError(f"{path}: too large a picture; the limits are {limits}")
+        raise DocumentError(f"{path}: the image is too large; the limits are {limits}")

@@ -1,4 +1,4 @@
-"""PowerPoint: each slide on a page of its own, its tables, groups and speaker's notes included."""
+"""PowerPoint: each slide on a page of its own, with its tables, groups and speaker's notes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ MEMORY = PACKED
 TYPES = {"application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx"}
 
 _DEEPEST = 20
-"""Levels of nested groups; a slide that people made has two or three."""
+"""Levels of nested groups that are read; real slides have two or three."""
 
 
 def page(path: Path) -> Printable:

@@ -19,7 +19,7 @@ def page(path: Path) -> Printable:
 
 
 def rtf_text(data: bytes) -> str:
-    """Return the words of RTF, which is ASCII and declares the code page of its escapes."""
+    """Return the words of an RTF file, which is ASCII and declares the code page of its escapes."""
     from striprtf.striprtf import rtf_to_text
 
     return str(rtf_to_text(data.decode("latin-1"), errors="replace")).strip()

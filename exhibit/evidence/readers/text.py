@@ -1,4 +1,4 @@
-"""Plain text, character for character: no newline is changed, a BOM is character 0."""
+"""Plain text, character for character: no newline is changed, and a BOM is character 0."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ KIND = "plain text"
 
 
 def read(path: Path) -> Document:
-    """Read a text file exactly, so that published offsets hold; a note names any encoding other than UTF-8."""
+    """Read a text file exactly, so that published offsets stay valid; a note names any encoding other than UTF-8."""
     text, encoding = decode_file(path)
     notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
     return Document(path.name, text, (), path, notes)
@@ -30,5 +30,5 @@ def decode_file(path: Path) -> Decoded:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
     text = decode_bytes(data)
     if text is None:
-        raise DocumentError(f"{path}: not a text file; is the ending right?")
+        raise DocumentError(f"{path}: not a text file; is the file name's extension right?")
     return text

@@ -1,7 +1,7 @@
-"""Word documents (.docx): tables, numbers, footnotes, headers and footers, comments; tracked changes as accepted.
+"""Word documents (.docx): tables, numbers, footnotes, headers and footers, comments; tracked changes are accepted.
 
-mammoth turns the text into HTML. This module adds what mammoth leaves out: the numbers of clauses, which Word computes
-when it shows a file; headers above the text and footers below it, each once; comments at the end.
+mammoth converts the text to HTML. This module adds the parts that mammoth leaves out: the numbers of clauses, which
+Word computes when it shows a file; headers above the text and footers below it, each once; comments at the end.
 """
 
 import io
@@ -32,19 +32,19 @@ def page(path: Path) -> Printable:
     """Return the text with every tracked change accepted."""
     with open_archive(path, KIND) as archive:
         main = _main_part(archive)
-        parts, changes = _prepared(archive, main)
-        body = _html(_packed(archive, parts))
+        parts, changes = _prepare_parts(archive, main)
+        body = _html(_pack_parts(archive, parts))
         edges = {kind: list(_edge(archive, main, kind)) for kind in ("header", "footer")}
         comments = _comments(archive, main)
     return office_page(body, **edges, changes=changes, comments=comments)
 
 
 def _main_part(archive: zipfile.ZipFile) -> str:
-    """Return the name of the part that has the text; most programs call it word/document.xml."""
+    """Return the name of the archive's part that has the text; most programs call it word/document.xml."""
     named = [*_targets(archive, "", "officeDocument"), "word/document.xml"]
     main = next((name for name in named if read_part(archive, name) is not None), None)
     if main is None:
-        raise DocumentError(f"{archive.filename}: no text in it (word/document.xml); is it a whole Word document?")
+        raise DocumentError(f"{archive.filename}: no text in it (word/document.xml); is the Word document complete?")
     return main
 
 
@@ -59,17 +59,18 @@ def _targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
 
 
 def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
-    """Return the path of a part: as the main part states, else where most programs put it."""
+    """Return the path of a part: the one that the main part names, else the usual one."""
     return (_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
 
 
-def _prepared(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
-    """Return the parts that are changed for mammoth, and the number of tracked changes."""
+def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
+    """Return the parts that mammoth must read in a changed form, and the number of tracked changes."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     numbering, styles = (_part_of(archive, main, kind) for kind in ("numbering", "styles"))
     lists = read_numbering(parse_part(archive, numbering), parse_part(archive, styles))
-    parts = {numbering: _NO_LISTS}  # otherwise mammoth would number the paragraphs a second time, in its own way
+    # remove the lists: otherwise mammoth would number the paragraphs a second time, in its own way
+    parts = {numbering: _NO_LISTS}
     changes = 0
     for name in (main, *(_part_of(archive, main, kind) for kind in _NOTES)):
         root = parse_part(archive, name)
@@ -101,12 +102,12 @@ def write_numbers(root: Any, lists: Numbering) -> None:
         element.insert(0 if properties is None else 1, run)
 
 
-def _packed(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> io.BytesIO:
+def _pack_parts(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> io.BytesIO:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
         for name in dict.fromkeys(archive.namelist()):
             if name not in parts and name.endswith((".xml", ".rels")):
-                parse(archive.read(name))  # mammoth's own parser expands entities
+                parse(archive.read(name))  # raise here for entities, which mammoth's own parser would expand
             copy.writestr(name, parts.get(name) or archive.read(name))
     packed.seek(0)
     return packed
@@ -166,7 +167,7 @@ def accept_changes(root: Any) -> int:
     for name in _KEPT:
         for element in list(root.iter(f"{W}{name}")):
             for child in list(element):
-                element.addprevious(child)  # one by one: looking up each position would be quadratic
+                element.addprevious(child)  # one by one: looking up each position would take quadratic time
             element.getparent().remove(element)
             count += 1
     return count

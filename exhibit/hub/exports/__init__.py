@@ -1,4 +1,6 @@
-"""One file per format: the file name is the format's name on the command line, `write(export, folder)` writes it."""
+"""Export formats, one file each: the file name is the format's name, and its `write(export, folder)` writes the
+format.
+"""
 
 import csv
 import json
@@ -20,11 +22,11 @@ PLAIN = (".txt", ".md", ".text")
 """Suffixes of documents that are plain text."""
 
 Words = dict[tuple[str, int, int], str]
-"""The document's text at each location of gold: by file name, start and end."""
+"""The document's text at each gold span: by file name, start and end."""
 
 
 class Cut(NamedTuple):
-    """A located piece of gold: its location, and the document's text there."""
+    """A located piece of a gold passage: its location, and the document's text there."""
 
     filename: str
     start: int
@@ -34,11 +36,11 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Export:
-    """A bundle during its export."""
+    """A bundle that is being exported."""
 
     bundle: BundleFolder
     texts: Path | None = None
-    """A folder with the extracted text of each document; None = the documents are read here."""
+    """A folder with the extracted text of each document; if None, the documents are read."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
     noted: dict[str, list[str]] = field(default_factory=dict)
 
@@ -52,7 +54,7 @@ class Export:
 
     @property
     def name(self) -> str:
-        """The bundle's name, which may differ from its folder's."""
+        """The bundle's name, which may differ from its folder's name."""
         return self.bundle.info.name if self.bundle.info else self.bundle.root.resolve().name
 
     def title_of(self, filename: str) -> str:
@@ -61,7 +63,7 @@ class Export:
         return next((entry.title for entry in entries if entry.filename == filename), "") or Path(filename).stem
 
     def documents(self, words: Words) -> Iterator[tuple[str, str]]:
-        """Yield each document's name and text, one text at a time, and add the text of its gold to `words`."""
+        """Yield each document's name and text, one at a time, and add the text of its gold spans to `words`."""
         spans: dict[str, set[tuple[int, int]]] = defaultdict(set)
         for line in self.bundle.gold:
             spans[line.filename or ""].update(line.spans)
@@ -69,14 +71,18 @@ class Export:
             text = self._text_of(filename)
             for start, end in spans[filename]:
                 if end > len(text):
-                    raise BundleError(f"{filename}: gold at {start}-{end}, past its {len(text)} characters")
+                    raise BundleError(
+                        f"{filename}: gold at {start}-{end}, but the text has only {len(text)} characters"
+                    )
                 words[filename, start, end] = text[start:end]
             yield filename, text
 
     def gold(self) -> dict[int | str, list[Gold]]:
         """Return the lines of gold.jsonl by row."""
         if self.bundle.questions and not self.bundle.gold:
-            raise BundleError(f"{self.bundle.root / GOLD}: missing or empty; this format needs the places of the gold")
+            raise BundleError(
+                f"{self.bundle.root / GOLD}: missing or empty; this format needs the locations of the gold"
+            )
         lines: dict[int | str, list[Gold]] = defaultdict(list)
         for line in self.bundle.gold:
             lines[line.id].append(line)

@@ -1,4 +1,4 @@
-"""BEIR's format: documents, queries, and which document is relevant to which query."""
+"""The BEIR format: documents, queries, and the relevant documents of each query."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,9 @@ from exhibit.schemas.bundle import Question
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write whole documents as the corpus; an impossible question has no relevant document, its answer is metadata."""
+    """Write whole documents as the corpus; an impossible question has no relevant document, and its answer is
+    metadata.
+    """
     texts = export.documents({})
     corpus = ({"_id": name, "title": export.title_of(name), "text": text, "metadata": {}} for name, text in texts)
     write_lines(folder / "corpus.jsonl", corpus)

@@ -1,6 +1,6 @@
-"""BEIR's format with passages: documents in pieces of about a thousand characters, and the pieces that answer.
+"""The BEIR format with passages: chunks of about 1,000 characters, and the relevant chunks of each query.
 
-A piece that holds at least half of a gold passage is relevant with score 2, one that has any of its words with score 1.
+A chunk with at least half of a gold passage is relevant with score 2, a chunk with a smaller part with score 1.
 """
 
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from exhibit.schemas.bundle import Question
 from exhibit.schemas.models import Gold
 
 _SIZE = 1000
-"""Most characters of a piece: a clause or two, about the length that passage retrievers are trained on."""
+"""Most characters of a chunk: one or two clauses, about the length that passage retrievers are trained on."""
 _BREAKS = ("\n\n", "\n", ". ", " ")
-"""Where a piece may end, the best first."""
+"""The strings after which a chunk may end, the best first."""
 
 Pieces = dict[str, list[tuple[int, int]]]
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write the pieces as the corpus; an impossible question has no relevant piece, its answer is metadata."""
+    """Write the chunks as the corpus; an impossible question has no relevant chunk, and its answer is metadata."""
     pieces: Pieces = {}
     write_lines(folder / "corpus.jsonl", _corpus(export, pieces))
     write_lines(folder / "queries.jsonl", map(_query, export.bundle.questions))
@@ -48,7 +48,7 @@ def _query(question: Question) -> dict[str, Any]:
 
 
 def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
-    """Yield the starts and ends of pieces that tile the text, cut at the best break of their second half."""
+    """Yield the starts and ends of chunks that tile the text; each ends at the best break in its second half."""
     start = 0
     while start < len(text):
         end = min(len(text), start + size)
@@ -60,7 +60,7 @@ def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
 
 
 def relevant_pieces(lines: list[Gold], pieces: Pieces) -> dict[str, int]:
-    """Return the score of each piece that contains words of the gold, in the order of the documents."""
+    """Return the score of each chunk that overlaps the gold, in the order of the documents."""
     scores: dict[str, int] = {}
     for line in lines:
         whole = sum(end - start for start, end in line.spans)

@@ -1,4 +1,4 @@
-"""Croissant: MLCommons' metadata of the bundle, one `croissant.json` with which other tools load it."""
+"""The Croissant format: one `croissant.json` with MLCommons' metadata, with which other tools load the bundle."""
 
 import json
 import re
@@ -13,21 +13,21 @@ from exhibit.storage.bundle import sha256_of
 
 FILE = "croissant.json"
 _TEMPLATE = Path(__file__).parent.parent / FILE
-"""The constant part: the vocabulary of Croissant 1.0, the files, and the fields of their records."""
+"""The template with the constant parts: the vocabulary of Croissant 1.0, the files, and the fields of their records."""
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write the description, and beside it the two files that it describes."""
+    """Write the description and the two files that it describes."""
     info = export.bundle.info
     if info is None:
-        raise BundleError(f"{export.bundle.root}: no bundle.json; its licence and its files' checksums are needed")
+        raise BundleError(f"{export.bundle.root}: no bundle.json; this format needs its licence and checksums")
     for name in (TRAIN, GOLD):
         (folder / name).write_bytes((export.bundle.root / name).read_bytes())
     write_description(info, folder)
 
 
 def write_description(info: BundleInfo, folder: Path) -> None:
-    """Write the description of a bundle into a folder that holds the questions and the gold."""
+    """Write the description of a bundle into a folder that contains the questions and the gold."""
     text = json.dumps(describe(info, folder), ensure_ascii=False, indent=1)
     (folder / FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
 

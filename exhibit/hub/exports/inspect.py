@@ -1,4 +1,4 @@
-"""Inspect: the questions as samples, the documents' texts, and a task with a scorer that `inspect eval` runs."""
+"""The Inspect format: questions as samples, the documents' texts, and a task with a scorer that `inspect eval` runs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ def _samples(export: Export) -> Iterator[dict[str, Any]]:
         lines = gold[question.id]
         named = dict.fromkeys(line.filename for line in lines if line.filename)
         if len(named) > 1:
-            export.note("question on several documents: the model is shown the first", question.id)
+            export.note("question on several documents: the model sees only the first", question.id)
         metadata = {
             "document": next(iter(named), None),
             "is_impossible": question.is_impossible,

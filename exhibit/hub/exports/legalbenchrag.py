@@ -1,4 +1,4 @@
-"""LegalBench-RAG's own format: tests with character spans, and the texts to which the spans refer."""
+"""The LegalBench-RAG format: tests with character spans, and the texts to which the spans refer."""
 
 import json
 from collections import defaultdict
@@ -12,13 +12,15 @@ from exhibit.schemas.layout import fit_name
 from exhibit.schemas.models import Gold
 
 _BRIDGED = 1
-"""Most characters between two snippets that are merged, as `sort_and_merge_spans` does."""
+"""Snippets with at most this many characters between them are merged, as the benchmark's `sort_and_merge_spans`
+does.
+"""
 
 
 def write(export: Export, folder: Path) -> None:
     """Write one benchmark per group of the bundle; a passage in several pieces becomes several snippets.
 
-    The benchmark's own types refuse a test whose snippets overlap or touch: such snippets become one.
+    The benchmark refuses a test whose snippets overlap or touch, so such snippets are merged.
     """
     gold = export.gold()
     paths = _paths(export)
@@ -33,7 +35,9 @@ def write(export: Export, folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8", newline="")
         if "\r" in text:
-            export.note("has carriage returns: read it without changing newlines, or the spans shift", paths[filename])
+            export.note(
+                "has carriage returns: read it without converting line ends, or the spans are shifted", paths[filename]
+            )
     benchmarks: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for question in export.bundle.questions:
         if question.is_impossible:
@@ -45,7 +49,7 @@ def write(export: Export, folder: Path) -> None:
             continue
         apart = merge_cuts(cuts, after)
         if len(apart) < len(cuts):
-            export.note("snippets of a test at most a character apart are one now", question.id)
+            export.note("snippets of a test at most one character apart were merged", question.id)
         snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in apart]
         benchmarks[_group(export, gold[question.id][0])].append({"query": question.question, "snippets": snippets})
     (folder / "benchmarks").mkdir()
@@ -55,9 +59,9 @@ def write(export: Export, folder: Path) -> None:
 
 
 def merge_cuts(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> list[Cut]:
-    """Return the cuts; cuts of one document at most a character apart are merged, as the benchmark does.
+    """Return the cuts; cuts of one document that are at most one character apart are merged, as in the benchmark.
 
-    A merged cut takes the place of its first piece; `after` has the character behind each end.
+    A merged cut takes the place of its first piece; `after` has the character that follows each cut.
     """
     order = list(dict.fromkeys(cuts))
     apart: list[tuple[int, Cut]] = []
@@ -74,14 +78,14 @@ def merge_cuts(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> lis
 
 
 def _group(export: Export, line: Gold) -> str:
-    """Return the benchmark of a row: its group if the bundle has groups, else the bundle itself."""
+    """Return the benchmark of a row: its group if the bundle has groups, else the bundle's name."""
     info = export.bundle.info
     label = line.labels.get(info.groups) if info and info.groups else None
     return str(label or export.name).replace("/", "_")
 
 
 def _paths(export: Export) -> dict[str, str]:
-    """Return each document's path below corpus/: in the folder of the first benchmark that uses it."""
+    """Return each document's path below corpus/: in the folder of the first benchmark that uses the document."""
     homes: dict[str, str] = {}
     for line in export.bundle.gold:
         if line.filename is not None:
@@ -91,8 +95,8 @@ def _paths(export: Export) -> dict[str, str]:
         name = filename if filename.lower().endswith(".txt") else fit_name(filename, ".txt")
         paths[filename] = f"{homes.get(filename, export.name)}/{name}"
         if len(name.encode("utf-8", "surrogatepass")) > 255:
-            raise BundleError(f"{filename}: with .txt at its end longer than the 255 bytes a file name may have")
+            raise BundleError(f"{filename}: the name with .txt is longer than 255 bytes; rename the document")
     if len(set(paths.values())) < len(paths):
         twice = next(path for path in paths.values() if list(paths.values()).count(path) > 1)
-        raise BundleError(f"two documents would both be corpus/{twice}; rename one of them")
+        raise BundleError(f"two documents would have the path corpus/{twice}; rename one of them")
     return paths

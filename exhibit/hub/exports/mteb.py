@@ -1,4 +1,4 @@
-"""MTEB: the pieces and relevances of `beir_passages`, with a task beside them that `mteb` loads and runs."""
+"""The MTEB format: the chunks and relevance scores of `beir_passages`, and a task that `mteb` loads and runs."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from exhibit.hub.tables import LICENCES
 _TASK = Path(__file__).parent.parent / "mteb_task.txt"
 _ALWAYS = _TASK.with_name("mteb_task.json")
 """The metadata that all such tasks share."""
-_DESCRIPTION = "Questions on legal documents, whose gold passages were located in the documents as extracted."
+_DESCRIPTION = "Questions on legal documents with gold passages located in the extracted text."
 
 
 def write(export: Export, folder: Path) -> None:

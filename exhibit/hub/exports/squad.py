@@ -1,4 +1,4 @@
-"""SQuAD 2.0: each document is one paragraph with its questions and the offsets of their answers."""
+"""The SQuAD 2.0 format: each document is one paragraph with its questions and the offsets of their answers."""
 
 import json
 from collections import defaultdict
@@ -11,7 +11,7 @@ from exhibit.schemas.models import Gold
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write one paragraph per document; a question on several documents appears under each with a numbered id."""
+    """Write one paragraph per document; a question on several documents is repeated for each, with a numbered id."""
     gold = export.gold()
     words: Words = {}
     texts = {filename: len(text) for filename, text in export.documents(words)}
@@ -21,7 +21,7 @@ def write(export: Export, folder: Path) -> None:
             asked[filename].append(entry)
     with (folder / "squad.json").open("w", encoding="utf-8", newline="\n") as out:
         separator = '{"version": "v2.0", "data": [\n'
-        # each text is read again: a corpus need not fit into memory
+        # read each text again: a corpus may be larger than the memory
         for filename, text in export.documents({}):
             paragraphs = [{"context": text, "qas": asked[filename]}]
             out.write(separator + json.dumps({"title": filename, "paragraphs": paragraphs}, ensure_ascii=False))
@@ -40,7 +40,7 @@ def _entries(export: Export, question: Question, lines: list[Gold], words: Words
     elif not about:
         export.leave_out("question without a located passage", question.id)
     if len(about) > 1:
-        export.note("question on several documents, given under each", question.id)
+        export.note("question on several documents, repeated for each", question.id)
     return [
         (filename, _entry(question, number if len(about) > 1 else 0, [c for c in cuts if c.filename == filename]))
         for number, filename in enumerate(about, 1)
@@ -48,7 +48,7 @@ def _entries(export: Export, question: Question, lines: list[Gold], words: Words
 
 
 def _entry(question: Question, number: int, cuts: list[Cut]) -> dict[str, Any]:
-    # SQuAD lists alternative correct answers; the pieces of an interrupted passage are listed the same way
+    # SQuAD lists alternative correct answers; we list the pieces of an interrupted passage in the same way
     answers = [{"text": cut.text, "answer_start": cut.start} for cut in dict.fromkeys(cuts)]
     return {
         "id": f"{question.id}-{number}" if number else str(question.id),

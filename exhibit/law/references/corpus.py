@@ -1,4 +1,4 @@
-"""Finds all references of a text, and the provisions of a corpus: those that it contains or refers to."""
+"""Finds all references in a text, and the provisions that a corpus contains or cites."""
 
 import re
 from collections import defaultdict
@@ -15,17 +15,17 @@ from exhibit.law.references.european import find_european
 from exhibit.law.references.reference import Kind, Path, Reference, blank, same_source
 from exhibit.law.references.statutes import find_numbered, find_statutes
 
-# full names are read before names that could be a part of them: "Part 1 of the Limitation Act 1980" is not CPR Part 1
+# full names are read before names that may be a part of them: "Part 1 of the Limitation Act 1980" is not CPR Part 1
 _IN_FULL = (courts.find_cases, courts.find_tribunals, find_european, find_statutes, find_numbered)
 _FINDERS = (*_IN_FULL, courts.find_directions, courts.find_guides, courts.find_rules)
-# A law's abbreviation, `BGB` or `BDSG`.
+# The abbreviation of a law, such as `BGB` or `BDSG`.
 _SHORT = re.compile(r"(?<!\w)[A-ZÄÖÜ][A-Za-zÄÖÜäöü]{0,7}[A-Z](?!\w)")
 _NUMBERED = re.compile(r"(?m)^[ \t]*\(?(\d{1,2}|[a-z])\)")
 _TITLE = re.compile(
     r"(?i)^\W*(?:Document:\s*)?(?P<sort>(?:CPR\s+)?PART|PRACTICE\s+DIRECTION)\s+"
     r"(?P<number>\d{1,2}[ \xa0]?(?:[A-Z]{1,3}\d?)?)(?![\w.])\s*(?P<rest>.*)$"
 )
-# exports separate a letter from its number: "91.3 A The court"; but "91.3 A party may" begins a sentence
+# exports separate a letter from its number: "91.3 A The court"; but in "91.3 A party may" the A begins a sentence
 _NUMBER = (
     r"(?:[A-Z]\.?)?\d{1,3}(?:[ \xa0]?[A-Z](?=\.\d))?(?:\.\d{1,3})*"
     r"(?:(?:[A-Z]{1,2}|[ \xa0](?:[A-Z]{2}|[B-HJ-Z]|[AI](?!\s+[a-z])))(?![A-Za-z.]))?"
@@ -34,18 +34,20 @@ _LABEL = re.compile(
     rf"^\s*(?:(?:Rule|Para(?:graph)?\.?|Section|Chapter)\s+)?(?P<number>{_NUMBER})(?=[\s.(]|[A-Z][a-z]|$)"
 )
 _ANNEXED = re.compile(r"(?i)^\s*(?P<sort>Annex|Appendix)\s+(?P<number>[A-Z]{1,2}|\d{1,2})\b")
-# exports glue lists together: "about -(a) documents used in court proceedings; and(b) the obligations"
+# exports join the items of a list: "about -(a) documents used in court proceedings; and(b) the obligations"
 _PARAGRAPH = re.compile(
     r"(?:^|(?<=[-–—;:,.)])|(?<=\band)|(?<=\bor)|(?<=[\dA-Z]))\s*\((\d{1,3}[ ]?[A-Z]{0,2}|[a-z]{1,5})\)"
 )
 
 
 def references(text: str, *, context: str = "") -> list[Reference]:
-    """Return every reference of a text in order, repeats included.
+    """Return every reference of a text in order, including repeats.
 
-    `context` is the text before, such as the question: "the Act" and "section 14.1" of a reply may mean what it
-    names. Its own references are left out. In a text of another language they are the provisions of its legal system,
-    `§ 433 BGB`.
+    In a text of another language, the references are the provisions of its legal system, such as `§ 433 BGB`.
+
+    Args:
+        context: the text before, such as the question: "the Act" and "section 14.1" may refer to a source named there.
+            The context's own references are not returned.
     """
     offset = len(context) + 2 if context else 0
     whole = f"{context}\n\n{text}" if context else text
@@ -69,12 +71,12 @@ def _unit_words() -> re.Pattern[str]:
 
 
 def _system(text: str) -> LegalSystem:
-    """Return the legal system of the provisions that a text names; the English one where it names none."""
+    """Return the legal system whose provisions a text names; the English one if it names none."""
     return system_for(language_of(text[:_OPENING]) if _unit_words().search(text) else "en")
 
 
 def _provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
-    """Yield the provisions that a text names; one without its law is of the law named last."""
+    """Yield the provisions that a text names; a provision without a law belongs to the law named last."""
     patterns = [_SHORT, *([re.compile(system.data["code"])] if "code" in system.data else [])]
     codes = dict.fromkeys(match[0] for pattern in patterns for match in pattern.finditer(text))
     last = ""
@@ -84,7 +86,7 @@ def _provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
 
 
 def _law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
-    """Yield the paragraphs of a law of a known system, with the numbered and lettered parts of each."""
+    """Yield the paragraphs of a law of a known legal system, with their numbered and lettered parts."""
     edition = read_edition(text)
     codes = law_name(edition.title).codes if edition else ()
     for unit in units(text, system) if codes else ():
@@ -94,7 +96,7 @@ def _law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
             yield from (Reference("statute", code, (label_key(unit.label)[1], *inside)) for code in codes)
 
 
-# ---------------------------------------------------------------- what a corpus has of the law
+# ---------------------------------------------------------------- the provisions of a corpus
 
 _OPENING = 1500
 """Characters of the first pages, on which a guide states its name."""
@@ -104,11 +106,11 @@ class _Place(NamedTuple):
     kind: Kind
     source: str
     part: str
-    """The Part whose rules these are, which their numbers begin with; empty elsewhere."""
+    """The Part of the rules, with whose number their numbers begin; empty for other provisions."""
 
 
 class ReferenceCorpus:
-    """References that occur in some texts, in any form; a rule implies its Part."""
+    """The references that occur in some texts, in normal form; a rule implies its Part."""
 
     def __init__(self, references: Iterable[Reference]) -> None:
         self._sources: dict[tuple[Kind, Path], set[str]] = defaultdict(set)
@@ -123,7 +125,7 @@ class ReferenceCorpus:
         return cls(reference for text in texts for reference in (*own_places(text), *references(text)))
 
     def contains(self, reference: Reference) -> bool:
-        """Return whether a full reference occurs; only a shortened name may match another source."""
+        """Return whether a full reference occurs; a shortened name may match several sources."""
         sources = self._sources.get((reference.kind, reference.path), set())
         if reference.source in sources:
             return True
@@ -144,7 +146,7 @@ def own_places(text: str) -> Iterator[Reference]:
     base: Path = ()
     inside: list[str] = []
     for line in text.split("\n"):
-        titled = None if is_guide else _titled(line)
+        titled = None if is_guide else _read_title(line)
         if titled:
             place, base, inside = titled, (), []
         if place is None:
@@ -162,15 +164,15 @@ def own_places(text: str) -> Iterator[Reference]:
 
 
 def _guide(opening: str) -> _Place | None:
-    """Return the guide that a text is; a practice direction may name one, but has its own title first."""
+    """Return the guide if a text is one; a practice direction may name a guide, but has its own title first."""
     guides = courts.name_guides(opening)
-    if not guides or any(_titled(line) for line in opening[: guides[0].start].split("\n")):
+    if not guides or any(_read_title(line) for line in opening[: guides[0].start].split("\n")):
         return None
     return _Place("guide", guides[0].name, "")
 
 
-def _titled(line: str) -> _Place | None:
-    """Return the Part or practice direction that a line is the title of; "Part 36 applies where …" is none."""
+def _read_title(line: str) -> _Place | None:
+    """Return the Part or practice direction whose title a line is; "Part 36 applies where …" is not a title."""
     match = _TITLE.match(line) if len(line) < 200 else None
     if match is None:
         return None
@@ -184,7 +186,7 @@ def _titled(line: str) -> _Place | None:
 
 
 def _labelled(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
-    """Return the number that a line begins with, or the last one, and the rest of the line."""
+    """Return the number at the start of a line, or the previous number, and the rest of the line."""
     annexed = _ANNEXED.match(line) if place.kind != "rule" else None
     if annexed:
         return (f"{annexed['sort'].lower()} {annexed['number'].upper()}",), [], line[annexed.end() :]
@@ -201,7 +203,9 @@ def _parts(number: str) -> Path:
 
 
 def _nested(inside: list[str], label: str) -> list[str]:
-    """Return where a paragraph stands after the last one: numbers hold letters, letters hold Roman numerals."""
+    """Return the path of a paragraph after the previous one: letters are below numbers, Roman numerals below
+    letters.
+    """
     ranks = [_rank(part, inside[:depth]) for depth, part in enumerate(inside)]
     rank = _rank(label, inside)
     kept = [part for part, own in zip(inside, ranks, strict=True) if own < rank]

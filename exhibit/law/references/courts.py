@@ -60,7 +60,7 @@ _COURT_NAMES = """
 UKSC UKHL UKPC EWCA EWHC EWFC EWCOP EWCC EWCR UKUT UKFTT EAT UKIAT UKAITUR UKSIAC UKIPTrib CAT UKGD CSIH CSOH HCJAC HCJT
 HCJ SAC ScotSC UT NICA NIQB NIKB NICh NICC NIFam NIMag NIMaster NICty NICoroner
 """.split()
-# Towns whose sheriffs' judgments are numbered for themselves; `[2019] SC 12` is a page of a law report.
+# Towns whose sheriff courts number their own judgments; `[2019] SC 12` is a page of a law report.
 _SHERIFFS = """
 ABE AIR ALL ARB AYR BAN CAM DNF DUM DUN EDIN ELG FAL FOR GLA GRE HAM INV JED KIL KIR KLK LAN LER LIV OBA PAI PER PET POR
 SEL STI STO STR TAI WIC
@@ -105,11 +105,11 @@ _ALIASES: dict[str, str] = {
     "admiralty and commercial courts": "commercial court",
     "administrative": "administrative court",
 }
-_HIGHEST = 99  # the greatest number of a Part: the Rules have 89, and a larger number belongs to other rules
+_HIGHEST = 99  # the highest number of a Part: the Rules have 89, and a higher number belongs to other rules
 
 
 def find_rules(text: str) -> Iterator[Mention]:
-    """Yield Parts and rules of the CPR, without Parts of other texts, bare numbers and other bodies' rules."""
+    """Yield the Parts and rules of the CPR, but not Parts of other texts, bare numbers or rules of other bodies."""
     for match in _RULE.finditer(text):
         unit = (match["of"] or match["unit"] or "").lower().rstrip(".")
         numbers = read_numbers(text, match.end(), plural=unit in {"parts", "rules", "rr", "pts"})
@@ -125,7 +125,7 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) 
         return False
     if whole:
         return bool(_ITS_PARTS.match(text, numbers.end)) or not _OTHER_PARTS.match(text, numbers.end)
-    # Part 11 has one rule, 11; any other has a point: "rule 28" of an arbitration institute is not ours
+    # Part 11 has one rule, 11; all others have a point: "rule 28" of an arbitration institute is not a rule of the CPR
     return "." in text[match.end() : numbers.end] or (first[0] == "11" and len(first) > 1)
 
 
@@ -133,7 +133,9 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) 
 
 
 def find_directions(text: str) -> Iterator[Mention]:
-    """Yield practice directions by number; `paragraph 2.1 of the Practice Direction` is the last one named."""
+    """Yield practice directions by number; `paragraph 2.1 of the Practice Direction` refers to the direction named
+    last.
+    """
     heads = [(m.start(), n) for m in _HEAD.finditer(text) if (n := _numbers(text, m))]
     units = list(read_units(text, _INSIDE))
     free = {unit.start: unit for unit in units}
@@ -151,7 +153,7 @@ def find_directions(text: str) -> Iterator[Mention]:
 
 
 def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int, NumberedUnit]) -> Iterator[Mention]:
-    """Yield directions from their head on; a paragraph after several belongs to the last."""
+    """Yield the directions after a heading word; a paragraph after several directions belongs to the last one."""
     for number, *inside in numbers.paths[:-1]:
         yield make_mention("direction", number, [tuple(inside)], start, numbers.end)
     number, *rest = numbers.paths[-1]
@@ -170,7 +172,7 @@ def _numbers(text: str, head: re.Match[str]) -> Numbers | None:
 
 
 def guide_name(text: str) -> str:
-    """Return a guide's name in one form: `kings bench` for the King's Bench Division Guide 2025."""
+    """Return a guide's name in normal form: `kings bench` for the King's Bench Division Guide 2025."""
     plain = re.sub(r"['’]", "", " ".join(text.split())).lower()
     plain = re.sub(r" ?guide(?: \d{4})?$", "", plain).replace(" division", "")
     plain = plain.rpartition(" the ")[2]
@@ -190,7 +192,7 @@ def find_guides(text: str) -> Iterator[Mention]:
     named = name_guides(text)
     known: list[tuple[str, Path]] = []
     for unit in sorted(_units(text, named)):
-        guide = _named_by(text, unit, named)
+        guide = _find_named_guide(text, unit, named)
         if guide is None:
             guide = _understood(text, unit, named, known)
         if guide is not None:
@@ -198,8 +200,8 @@ def find_guides(text: str) -> Iterator[Mention]:
             yield make_mention("guide", guide, unit.paths, unit.start, unit.end)
 
 
-def _named_by(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
-    """Return the guide that is named beside a place, first the one after `of`; None if there is none."""
+def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
+    """Return the guide that is named beside a place, preferably after `of`; None if there is none."""
     joined = _TO_NAME.match(text, unit.end)
     after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
     if after and joined and joined["of"]:
@@ -208,17 +210,17 @@ def _named_by(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
 
 
 def _understood(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
-    """Return the guide of a place that names none; None if the place is not in a guide.
+    """Return the guide of a place without a guide's name; None if the place is not in a guide.
 
     After "Circuit Commercial Court Guide section D7.1 … D13 of the CCG", section D7.2 is in the guide of D7.1.
     """
     last = next((guide.name for guide in reversed(named) if guide.end <= unit.start), None)
     if of_guide := _OF_GUIDE.match(text, unit.end):
-        # a guide says its own name before any other's
+        # a guide states its own name before the names of others
         return named[0].name if of_guide["own"] and last else last or ""
     written = text[unit.number : unit.end]
     annexed = unit.paths[0][0].startswith(("annex", "appendix"))
-    # annexes and numbers with a letter: only guides have those, so they need not name theirs
+    # only guides have annexes and numbers with a letter, so these need no name
     fixed = annexed or _WITH_LETTER.match(written) or ("para" not in unit.unit and _WITH_POINT.match(written))
     if not unit.unit or not fixed or _OF_SOMETHING.match(text, unit.end):
         return None
@@ -233,7 +235,7 @@ def _follows(text: str, guide: Named, unit: NumberedUnit) -> bool:
 
 def _units(text: str, named: list[Named]) -> Iterator[NumberedUnit]:
     for unit in read_units(text, _GUIDE_UNIT, lettered=True):
-        # "Annexes 212" in a table of contents is a page
+        # "Annexes 212" in a table of contents is a page number
         if not (unit.unit.startswith(("annex", "append")) and re.search(r"\d{3}|\n", text[unit.start : unit.end])):
             yield unit
     for guide in named:
@@ -251,13 +253,13 @@ _DIVISIONS = {division.upper(): division for division in _DIVISION_NAMES}
 
 
 def find_cases(text: str) -> Iterator[Mention]:
-    """Yield every neutral citation, without law reports such as [1974] AC 133."""
+    """Yield every neutral citation, but not law reports such as [1974] AC 133."""
     for match in _CITATION.finditer(text):
         court = _COURTS[match["court"].upper()] if match["court"] else f"SC {match['town'].upper()}"
         before, after, end = (match["before"] or "").capitalize(), match["after"] or "", match.end("number")
-        # "[2022] EWFC 9 (b) the second point": a division of one letter is a capital
+        # "[2022] EWFC 9 (b) the second point": a division of one letter must be a capital
         division = None if after == after.lower() and len(after) == 1 else _DIVISIONS.get(after.upper())
-        if court == "EWCA":  # here, and in the Sheriff Appeal Court, the division stands before the number
+        if court == "EWCA":  # in this court and the Sheriff Appeal Court the division precedes the number
             source = f"EWCA {before}".strip()
         elif court == "SAC":
             source = f"SAC ({before})" if before else court

@@ -20,7 +20,7 @@ _ANOTHER = re.compile(
 _CELEX = re.compile(
     r"(?<!\w)(?:CELEX(?:\s{1,3}|:\s{0,3}))?3(?P<year>(?:19|20)\d\d)(?P<sort>[RLDF])(?P<number>\d{4})(?!\w)"
 )
-# Acts that are known by a name; the version that is UK law is an instrument of its own.
+# Acts with a short name; the version retained in UK law is a separate instrument.
 _NAMES: dict[str, str] = {
     "uk gdpr": r"UK\s{1,3}GDPR|UK\s{1,3}General\s{1,3}Data\s{1,3}Protection\s{1,3}Regulation",
     "eu regulation 2016/679": r"(?:EU\s{1,3})?GDPR|General\s{1,3}Data\s{1,3}Protection\s{1,3}Regulation",
@@ -57,11 +57,11 @@ _LIST = re.compile(r",?\s{1,3}(?:and|or)\s{1,3}|,\s{1,3}")
 _ALIAS = re.compile(r"\s{0,3}\((?:[Tt]he\s{1,3})?['\"“‘]?(?:the\s{1,3})?")
 _AFTER = re.compile(r"(?:\s{1,3}\([^()\n]{1,60}\))?(?:,|:|\s{0,3}[-–—])?\s{0,3}(?:\(|(?:at|in|under)\s{1,3})?")
 _OLDEST, _NEWEST = 1952, 2099
-"""The first acts are those of the Coal and Steel Community."""
+"""Years of acts: the first are those of the Coal and Steel Community."""
 _YEAR_FIRST_FROM = 2015
-"""Regulations have been numbered year first since 2015; before, `No 44/2001` had the year last."""
+"""The first year in which regulations have the year first; `No 44/2001` has it last."""
 _NEAR = 100
-"""Number of earlier acts that `the Directive` may mean: it bounds the time for a hostile text."""
+"""Most earlier acts that `the Directive` may refer to: this limits the time for a hostile text."""
 
 
 def find_european(text: str) -> Iterator[Mention]:
@@ -70,9 +70,9 @@ def find_european(text: str) -> Iterator[Mention]:
     by_start = {act.start: act for act in acts}
     units = list(read_units(text, _PROVISION, roman=("annex",)))
     owners: dict[int, Named] = {}
-    # an act's other name may stand in brackets after it: `Regulation (EU) 2016/679 (GDPR)`
+    # an act may have another name in brackets after it: `Regulation (EU) 2016/679 (GDPR)`
     used = {b.start for a, b in pairwise(acts) if a.name == b.name and _ALIAS.fullmatch(text, a.end, b.start)}
-    for unit in reversed(units):  # "Article 3 and Article 5 of the Directive": the later one knows
+    for unit in reversed(units):  # in "Article 3 and Article 5 of the Directive" the later article names the act
         owner, end = _owner(text, unit, acts, by_start) or (None, unit.end)
         if owner is None:
             beside = _LIST.match(text, unit.end)
@@ -81,7 +81,7 @@ def find_european(text: str) -> Iterator[Mention]:
             continue
         owners[unit.start] = owner
         if not _AGAIN.search(text, unit.end, end):
-            used.add(owner.start)  # "the Directive" is another mention; "of Directive 95/46/EC" is this one
+            used.add(owner.start)  # "the Directive" is another mention; "of Directive 95/46/EC" is part of this one
         point = _POINT.match(text, unit.start)
         paths = [(*path, point[1]) if point else path for path in unit.paths]
         yield make_mention("statute", owner.name, paths, unit.start, end)
@@ -101,7 +101,7 @@ def _owner(text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int,
         near = reversed(acts[max(0, before - _NEAR) : before])
         last = next((act for act in near if _sort(act) == sort), None)
         return (last, again.end()) if last else None
-    for act in reversed(acts[max(0, before - 2) : before]):  # its other name may stand between, in brackets
+    for act in reversed(acts[max(0, before - 2) : before]):  # another name may stand between, in brackets
         after = _AFTER.match(text, act.end)
         if after and after.end() == unit.start:
             return act, unit.end
@@ -109,7 +109,7 @@ def _owner(text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int,
 
 
 def _sort(act: Named) -> str:
-    """Return the word for later mentions of an act: the GDPR is `the Regulation`."""
+    """Return the word that later mentions use for an act: `the Regulation` for the GDPR."""
     return "regulation" if act.name == "uk gdpr" else act.name.split()[1] if " " in act.name else ""
 
 
@@ -129,7 +129,7 @@ def _numbered(text: str) -> Iterator[Named]:
 
 
 def _eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> str | None:
-    """Return an act in its normal form, year first; None for another text, as `Decision 12/2019` of a board."""
+    """Return an act in normal form, year first; None if it is another text, such as `Decision 12/2019` of a board."""
     if sort == "decision" and not known:
         return None
     year, number = _year(first), second
@@ -141,7 +141,7 @@ def _eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> 
 
 
 def _year(digits: str) -> int | None:
-    """Return the year of four or two digits; acts of this century have four."""
+    """Return the year for two or four digits; years of this century must have four."""
     year = int(digits) + (1900 if len(digits) == 2 else 0)
     return year if len(digits) in (2, 4) and _OLDEST <= year <= _NEWEST else None
 

@@ -1,4 +1,4 @@
-"""References in a normal form, the credit of one reference for another, and the numbers in references."""
+"""References in normal form, the credit of one reference for another, and the numbers in references."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ Kind = Literal["rule", "direction", "statute", "guide", "case"]
 Path = tuple[str, ...]
 
 COARSER = 0.5
-"""The credit of Part 3 where rule 3.4 is expected: correct, but the reader has to search."""
+"""The credit for Part 3 if rule 3.4 is expected: it is correct, but the reader has to search."""
 
 _AFTER_A = (
     r"and|or|but|to|of|in|on|for|by|is|are|was|were|be|as|at|if|when|where|which|that|unless|without|with|"
@@ -22,7 +22,7 @@ _AFTER_A = (
     r"refers?|"
     r"allows?|includes?|gives?|came|supplement\w*|para\w*|section"
 )
-# the rules are exported as "rule 73.10 A(3)" and "Practice Direction 5 A sets out"; "rule 3.4 A party may" is 3.4
+# the rules are exported as "rule 73.10 A(3)" and "Practice Direction 5 A sets out"; but "rule 3.4 A party may" is 3.4
 _SPACED = rf"[ \xa0](?:[B-HJ-Z]|A[A-D]|Z[A-G]|[AI](?!\s+(?!(?:{_AFTER_A})\b)[a-z]))\d?(?![\w'’]|\s+\d{{4}}\b)"
 _LETTERS = rf"(?:[A-Z]{{1,3}}\d?(?![A-Za-z])|{_SPACED})"
 _BRACKET = r"\((?:\d{1,3}[ ]?[A-Z]{0,2}|[a-z]{1,5}|[A-Z])\)"
@@ -30,7 +30,7 @@ _ITEM = re.compile(
     rf"(?P<lead>\d{{1,3}}{_LETTERS}?)(?P<dots>(?:\.\d{{1,3}}{_LETTERS}?)*)"
     rf"(?P<brackets>(?:[ ]?\(\d{{1,2}}[A-Z]{{0,2}}\))?(?:{_BRACKET})*)(?!\d|\.\d|,\d{{3}}\b)"
 )
-# Numbers of court guides: `O.5.1`, `J1.1`, `K`.
+# Numbers in court guides: `O.5.1`, `J1.1`, `K`.
 _LETTERED = re.compile(
     rf"(?P<lead>[A-Z])(?P<dots>(?:\.?\d{{1,3}}[A-Z]?(?:\.\d{{1,3}}[A-Z]?)*)?)(?P<brackets>(?:{_BRACKET})*)(?![\w'’])"
 )
@@ -46,14 +46,14 @@ _MEASURE = re.compile(
 )
 _OF_THE = re.compile(r"\s+(?:of|to)\s+the\b")
 _ROMAN = re.compile(r"[IVX]{1,6}[A-Z]?\b")
-# An instrument's name, and its year where it has one.
+# An instrument's name, and its year if it has one.
 _DATED = re.compile(r"(?s)(.*?) ?(\d{4})?")
 # Words that initials leave out.
 _SMALL = frozenset("of and the for in to on by with etc".split())
 _NOWHERE = Span(0, 0)
-"""The position of a reference that was not read from a text."""
+"""The span of a reference that was not read from a text."""
 _LONGEST = 60
-"""Greatest length of a range; of a longer one only the ends count."""
+"""Most numbers of a range; of a longer range only the ends count."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Reference:
     source: str
     """`CPR`; `53B`; `limitation act 1980`; `eu directive 1995/46`; `commercial court`; `EWHC (Ch)`; `UKEAT`."""
     path: Path
-    """`("3", "4", "2", "a")` for rule 3.4(2)(a); year and number of a case; empty for an Act as a whole."""
+    """`("3", "4", "2", "a")` for rule 3.4(2)(a); year and number for a case; empty for an Act as a whole."""
     span: Span = field(default=_NOWHERE, compare=False)
 
     def __str__(self) -> str:
@@ -90,11 +90,11 @@ class Reference:
 
 
 def credit(expected: Reference, given: Reference) -> float:
-    """Return the credit of a reference for an expected one: 1, a half, or 0.
+    """Return the credit of a reference for an expected one: 1, 0.5 or 0.
 
-    1 when it is the same or more precise: rule 36.5 includes Part 36. A half when it is coarser.
+    1 if it is the same or more precise: rule 36.5 includes Part 36. 0.5 if it is coarser.
     0 for another paragraph of the same rule: a coarse reference is true, but a wrong paragraph leads to the wrong
-    words. A case has no coarser form: year, court, division and number must all agree.
+    words. A case has no coarser form: year, court, division and number must all be equal.
     """
     if expected.kind != given.kind or not same_source(expected.kind, expected.source, given.source):
         return 0.0
@@ -106,7 +106,7 @@ def credit(expected: Reference, given: Reference) -> float:
 
 
 def same_source(kind: Kind, one: str, other: str) -> bool:
-    """Return whether two names can mean one source: `act 1996` is short for `arbitration act 1996`."""
+    """Return whether two names can mean the same source: `act 1996` is short for `arbitration act 1996`."""
     if one == other or (kind == "guide" and not (one and other)):
         return True
     return kind == "statute" and _same_instrument(one, other)
@@ -122,16 +122,16 @@ def _same_instrument(one: str, other: str) -> bool:
 
 
 def _initials(name: str) -> str:
-    """Return `sca` for `senior courts act`; words in brackets do not count."""
+    """Return the initials of a name, `sca` for `senior courts act`, without words in brackets."""
     words = re.sub(r"\([^()]*\)", " ", name).split()
     return "".join(word[0] for word in words if word not in _SMALL)
 
 
-# ---------------------------------------------------------------- what a finder hands back
+# ---------------------------------------------------------------- the results of a finder
 
 
 class Named(NamedTuple):
-    """A source that is named at a position, in its normal form: an Act, a guide, an act of the European Union."""
+    """A source that is named at a position, in normal form: an Act, a guide, an act of the European Union."""
 
     start: int
     end: int
@@ -140,7 +140,7 @@ class Named(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """A span that one finder has read and no other may read; references may be empty, as for `Part 1 of the Act`."""
+    """A span that one finder has read and no other may read; it may have no reference, as `Part 1 of the Act`."""
 
     span: Span
     references: tuple[Reference, ...]
@@ -153,7 +153,7 @@ def make_mention(kind: Kind, source: str, paths: Iterable[Path], start: int, end
 
 
 def blank(text: str, spans: Sequence[Span]) -> str:
-    """Return a text of the same length with these spans blanked out."""
+    """Return the text with blanks in place of these spans; its length does not change."""
     parts = []
     end = 0
     for span in sorted(spans):
@@ -180,7 +180,7 @@ class NumberedUnit(NamedTuple):
 
     start: int
     number: int
-    """Where the first number stands."""
+    """The position of the first number."""
     end: int
     unit: str
     paths: tuple[Path, ...]
@@ -191,14 +191,17 @@ def read_units(
 ) -> Iterator[NumberedUnit]:
     """Yield the provisions whose word matches the group `unit` of a pattern, with the numbers after it.
 
-    Those in `roman` may have Roman numbers. Annexes and appendices may have letters; they and recitals have their name
-    in their path.
+    Args:
+        roman: the words whose numbers may be Roman.
+        lettered: whether numbers may begin with a letter.
+
+    Annexes and appendices may have letters; their paths, and those of recitals, begin with their word.
     """
     for match in pattern.finditer(text):
         unit = match["unit"].strip().rstrip(".").lower()
         kind = next((kind for kind in ("annex", "appendix", "recital") if unit.startswith(kind[:6])), "")
         capitals = _ROMAN.match(text, match.end()) if roman else None
-        at = match.end() + (text[match.end() : match.end() + 1] == "(")  # "Annex (A)"
+        at = match.end() + (text[match.end() : match.end() + 1] == "(")  # also read "Annex (A)"
         numbers: Numbers | None
         if capitals is not None:
             numbers = Numbers(((capitals.group(),),), capitals.end()) if unit.startswith(tuple(roman)) else None
@@ -211,9 +214,11 @@ def read_units(
 
 
 def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lettered: bool = False) -> Numbers | None:
-    """Return the numbers from a position on; a list continues after a plural, or if every number has a point.
+    """Return the numbers at a position; a list continues if the word is plural, or if every number has a point.
 
-    `single` reads only one number; `lettered` also reads `O.5.1` and `K`.
+    Args:
+        single: read only one number.
+        lettered: also read `O.5.1` and `K`.
     """
     first = _item(text, at, lettered=lettered)
     if first is None or _MEASURE.match(text, first.end()):
@@ -230,7 +235,7 @@ def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lett
             if item is None or _MEASURE.match(text, item.end()) or (pointed and not item["dots"]):
                 break
             if not (plural or pointed or _OF_THE.match(text, item.end())):
-                break  # "Part 36 and 14 days": but "section 215 or 217 of the Act"
+                break  # stop at "Part 36 and 14 days", but not at "section 215 or 217 of the Act"
             more, path = item, _path(item)
         if path is None:
             break
@@ -255,7 +260,7 @@ def _inside(brackets: str) -> list[str]:
 
 
 def _beside(path: Path, brackets: str, dots: str) -> Path | None:
-    """Return the paragraph that `(4)` means after `25.2(2)`: it replaces the last number of its kind."""
+    """Return the path that `(4)` means after `25.2(2)`: it replaces the last number of its kind."""
     new = _inside(brackets)
     fixed = 1 + len([dot for dot in dots.split(".") if dot])
     for place in range(len(path) - 1, fixed - 1, -1):

@@ -8,7 +8,7 @@ from exhibit.law.references.reference import Mention, Named, NumberedUnit, Path,
 
 _SORTS = r"(?:Acts?|Regulations|Order|Rules|Measure)"
 _YEARS = r"(?:1[2-9]\d\d|20\d\d)"
-# A footnote's number is often glued to the year: `Senior Courts Act 19811`.
+# A footnote's number is often joined to the year: `Senior Courts Act 19811`.
 _ENDING = re.compile(
     rf"(?<![\w-])(?P<sort>{_SORTS}|ACT|REGULATIONS|ORDER|RULES)(?P<place>\s{{1,3}}\((?:Northern\s{{1,3}}Ireland|NI|"
     r"N\.I\.)\))?"
@@ -62,13 +62,13 @@ _NUMBERED = re.compile(
 _NUMBERED_ACT = re.compile(
     r"(?<!\w)(?P<year>(?:19|20)\d\d)\s{1,3}(?P<series>asp|anaw|asc)\s{1,3}(?P<number>\d{1,3})(?!\w)"
 )
-# The end of the text before a number, if that is the instrument's own name.
+# The end of the text before a number, if it is the instrument's own name.
 _NAMED_BEFORE = re.compile(r"\0\d{0,2}\s{0,3}[(,]\s{0,3}$")
 _IN_BRACKETS = re.compile(
     r"\0\d{0,2}\s{0,3}\(\s{0,3}(?:asp|anaw|asc|nawm|c\.?)\s{0,3}\d{1,3}(?:\s{0,3}\([NW]\.?I?\.?\))?\s{0,3}\)"
 )
 _OF_NUMBER = re.compile(r",?\s{1,3}(?:(?:of|in)\s{1,3}(?:the\s{1,3})?)?")
-# Words that begin no name.
+# Words that cannot begin a name.
 _NOT_NAMES = frozenset(
     """
 see under in by and the of for pursuant section sections s ss part parts chapter schedule regulation article rule
@@ -101,11 +101,11 @@ _UNIT_WORDS: dict[str, str] = {
     "chapter": "chapter chapters",
     "para": "paragraph paragraphs para paras",
 }
-_REACH = 160  # characters: the longest title of an Act that is cited has fewer
+_REACH = 160  # characters: the titles of cited Acts are shorter
 _OURS = frozenset({"rules", "civil procedure rules", "civil procedure rules 1998"})
 _UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
 _OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
-"""The instrument whose usual unit this is: such a provision needs no word before its number."""
+"""The instruments whose usual unit this is: such a provision needs no word before its number."""
 _LARGE = frozenset({"sch", "part", "chapter"})
 _NEAR = 400
 """Greatest distance in characters from a bare `section 33` back to its Act."""
@@ -117,22 +117,22 @@ def sort_of(name: str) -> str:
 
 
 class Instruments:
-    """The instruments of a text: those named with a year, and the meaning of their short names."""
+    """The instruments of a text: those named with a year, and the instruments that short names refer to."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.named = _longest([named for match in _ENDING.finditer(text) if (named := _named(text, match))])
+        self.named = _longest([named for match in _ENDING.finditer(text) if (named := _read_instrument(text, match))])
         self.by_start = {named.start: named for named in self.named}
         self._defined: dict[str, str] = {}
         for named in self.named:
             self._define(named)
-        # `the 1996 Act`, which `the Act` after it means
+        # `the 1996 Act`, to which `the Act` after it refers
         dated = [(*match.span(), match["sort"].lower(), match["year"]) for match in _BY_YEAR.finditer(text)]
         by_year = [Named(start, end, self._full(sort, year, start)) for start, end, sort, year in dated]
         self._mentions = sorted([*self.named, *by_year])
 
     def _full(self, sort: str, year: str, before: int) -> str:
-        """Return the full name of an instrument of that year: as defined, as named last, or as named at all."""
+        """Return the full name of an instrument of that year: as defined, as named last, or as named anywhere."""
         if defined := self._defined.get(f"{year} {sort}"):
             return defined
         same = [named for named in self.named if sort_of(named.name) == sort and named.name.endswith(year)]
@@ -147,7 +147,7 @@ class Instruments:
                 self._defined.setdefault(_plain(match[1]), named.name)
 
     def at(self, start: int, *, joined: bool) -> Named | None:
-        """Return the instrument named at a place; a short name needs `of` before it (`joined`)."""
+        """Return the instrument named at a position; a short name must follow `of` (`joined`)."""
         if named := self.by_start.get(start):
             return named
         if match := _ABBREVIATED.match(self.text, start):
@@ -158,7 +158,9 @@ class Instruments:
         return self._short(start) if joined else None
 
     def _short(self, start: int) -> Named | None:
-        """Return the instrument that `1996 Act`, `Act` or `Insolvency Rules` means, with an empty name if unknown."""
+        """Return the instrument that `1996 Act`, `Act` or `Insolvency Rules` refers to; its name is empty if
+        unknown.
+        """
         match = _SHORT.match(self.text, start)
         if match is None:
             return None
@@ -177,18 +179,18 @@ class Instruments:
         return next((m.name for m in reversed(self._mentions) if m.end <= before and sort_of(m.name) == sort), "")
 
     def last_act(self, before: int, *, within: int) -> Named | None:
-        """Return the Act named last before a place, if that is near."""
+        """Return the Act named last before a position, if it is near enough."""
         acts = [mention for mention in self._mentions if mention.end <= before and sort_of(mention.name) == "act"]
         return acts[-1] if acts and before - acts[-1].end <= within else None
 
 
 def _longest(named: list[Named]) -> list[Named]:
-    """Return the instruments whose name is not part of the next one's."""
+    """Return the instruments whose name is not a part of the next name."""
     starts: list[float] = [later.start for later in named[1:]]
     return [one for one, following in zip(named, [*starts, math.inf], strict=False) if one.end <= following]
 
 
-def _named(text: str, ending: re.Match[str]) -> Named | None:
+def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
     """Return the instrument whose name ends here, read backwards word by word; None for the Civil Procedure Rules."""
     start = ending.start()
     listed = False
@@ -197,14 +199,14 @@ def _named(text: str, ending: re.Match[str]) -> Named | None:
         if token["word"] and token["word"].lower().rstrip("'’s") in _NOT_NAMES:
             break
         if token["comma"] and not listed:
-            break  # "Legal Aid, Sentencing and Punishment …" is one name, "In London, Senior Courts Act" is not
+            break  # "Legal Aid, Sentencing and Punishment …" is one name; "In London, Senior Courts Act" is not
         if token["inner"] and text[start] != "(":
-            break  # orders are named after Acts: "Access to Justice Act 1999 (Destination of Appeals) Order 2016"
+            break  # orders contain the names of Acts: "Access to Justice Act 1999 (Destination of Appeals) Order 2016"
         listed = listed or token["small"] == "and"
         start = floor + token.start()
     start += len(re.match(r"(?:(?:of|and|for|in|to|on|by|with)\b|[,\s])*", text[start : ending.start()])[0])  # type: ignore[index]
     words = text[start : ending.start()].strip()
-    # Acts of Northern Ireland have its name after the sort, Orders before it: one place for both
+    # Acts of Northern Ireland have its name after the word Act, Orders before it: move both to one place
     place = " (Northern Ireland)" if ending["place"] else ""
     name = _plain(f"{words}{place} {ending['sort']} {ending['year']}")
     if not words or name == "civil procedure rules 1998":
@@ -217,7 +219,7 @@ def _plain(name: str) -> str:
     return re.sub(r"^the ", "", re.sub(r"\((?:ni|n\.i\.)\)", "(northern ireland)", words)).strip()
 
 
-# ---------------------------------------------------------------- their provisions
+# ---------------------------------------------------------------- provisions of instruments
 
 
 def find_statutes(text: str) -> Iterator[Mention]:
@@ -228,7 +230,7 @@ def find_statutes(text: str) -> Iterator[Mention]:
     owners: dict[int, tuple[Named, int] | None] = {}
     used: set[int] = set()
     outer = {o.start for head in heads if (o := _outer(text, head, by_start))}
-    for head in reversed(heads):  # "section 33 and section 35 of the Act": the later one knows
+    for head in reversed(heads):  # in "section 33 and section 35 of the Act" the later section names the Act
         owner = owners[head.start] = _owner(text, head, instruments, by_start, owners)
         if owner is None:
             continue
@@ -279,7 +281,9 @@ def _owner(
 
 
 def _owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
-    """Return the instrument named before a provision: `Limitation Act 1980, s 33`, or at a distance for a section."""
+    """Return the instrument named before a provision, `Limitation Act 1980, s 33`; for a section it may be further
+    away.
+    """
     for instrument in reversed(instruments.named):
         gap = _AFTER_NAME.match(text, instrument.end)
         if instrument.end <= head.start and gap and gap.end() == head.start:
@@ -288,20 +292,20 @@ def _owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tu
     undotted = "." not in text[head.number : head.end]
     if head.unit == "section" and undotted and not _OF.match(text, head.end):
         near = instruments.last_act(head.start, within=_NEAR)
-        # a footnote gives an Act by its chapter: "1950 c. 27; section 26 was repealed by the Arbitration Act 1996"
+        # a footnote cites an Act by its chapter: "1950 c. 27; section 26 was repealed by the Arbitration Act 1996"
         return (near, head.end) if near and not _APART.search(text, near.end, head.start) else None
     return None
 
 
 def _outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]) -> NumberedUnit | None:
-    """Return the Schedule, Part or Chapter of a provision, if it is named after it."""
+    """Return the Schedule, Part or Chapter that is named after a provision and contains it."""
     chain = _CHAIN.match(text, head.end)
     following = by_start.get(chain.end()) if chain else None
     return following if following and following.unit in _LARGE and following.unit != head.unit else None
 
 
 def _paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
-    """Yield the places; `paragraph 6 of Schedule 18` begins with the Schedule."""
+    """Yield the paths of a provision; the path of `paragraph 6 of Schedule 18` begins with the Schedule."""
     outer = _outer(text, head, by_start)
     prefix: Path = next(iter(_paths(outer, instrument, by_start, text))) if outer else ()
     for path in head.paths:
@@ -313,7 +317,7 @@ def _paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUn
 
 
 def find_numbered(text: str) -> Iterator[Mention]:
-    """Yield instruments by number, with the provision before or after them; names must be read before."""
+    """Yield instruments by number, with the provision before or after them; call it after the finders of names."""
     for match in _IN_BRACKETS.finditer(text):
         yield make_mention("statute", "", [], match.start() + 1, match.end())
     units = [unit for unit in _provisions(text) if unit.unit in _OWN]

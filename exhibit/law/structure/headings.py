@@ -33,16 +33,16 @@ class Heading:
     label: str
     title: str
     style: str
-    """Headings of one style are counted together: `decimal 2` for 1.1, `(a)`, `article` …"""
+    """The style, such as `decimal 2` for 1.1, `(a)` or `article`; headings of one style are counted together."""
     value: tuple[int, ...]
-    """The value of its number, (4,) for IV and (2, 1) for 2.01."""
+    """The value of the number: (4,) for IV, (2, 1) for 2.01."""
     rank: float
-    """The default rank: 1 a schedule, 4 an article, 6 `1.`, 9 and more a clause."""
+    """The default rank: 1 for a schedule, 4 for an article, 6 for `1.`, 9 and more for a clause."""
     kind: str
     sure: bool = True
-    """False for a number that is a heading only where it continues a count."""
+    """False for a number that is a heading only if it continues a count."""
     counted: bool = True
-    """False for a number that is a heading whatever stands before it: rules are inserted, repealed, numbered anew."""
+    """False for a number that is a heading whatever the number before it is: rules are inserted and repealed."""
 
     @property
     def text(self) -> str:
@@ -51,7 +51,7 @@ class Heading:
 
 
 def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Heading]:
-    """Return the headings in order; entries of a table of contents and page furniture are left out."""
+    """Return the headings in order, without entries of a table of contents and page furniture."""
     lines = read_lines(document, listed=bool(outline.titles), paged=not outline.rules)
     lines = [line for line in lines if line.start not in outline.skipped]
     system = system_of(document.text)
@@ -60,7 +60,7 @@ def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Hea
         drop_stray(labels)
     headings = _without_empty(list(_Finder(lines, labels, outline).headings()), document.text)
     if system.units or outline.known:
-        return headings  # the parts of a law all have a label
+        return headings  # all parts of a law have a label
     return _mark_opening(_without_lists(_without_repeats(headings)))
 
 
@@ -81,19 +81,19 @@ _DEFINITIONS = re.compile(
 )
 _DOCUMENT = re.compile(r"(?i)\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b")
 _BARE, _LISTED = 6, 6.5
-"""How high a title stands that has no number and is over none: where chapters do, or below them if it is listed."""
+"""The ranks of a title without a number that is not above a number: that of a chapter, or below if it is listed."""
 _MOST_LINES = 4
-"""A heading's lines: the longest of the five court guides takes four."""
-_LONGEST = 300  # characters: what is longer is a sentence
+"""Most lines of a heading: the longest in the five court guides has four."""
+_LONGEST = 300  # characters: a longer text is a sentence
 FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")
-"""The mark of a footnote at a title's end."""
+"""A footnote mark at the end of a title."""
 _SIGNATURES = 3000
 """Characters after a signature line in which a line in capitals is a name or an office, not a heading."""
 _MOST_SHOUTED = 3
-"""Lines in capitals that a heading may have; four in a row are a disclaimer."""
+"""Most lines in capitals of a heading; four in a row are a disclaimer."""
 
 HeadingMatch = tuple[Heading | None, int]
-"""The heading at a line, if there is one, and how many lines it takes."""
+"""The heading at a line, if there is one, and its number of lines."""
 
 
 class _Finder:
@@ -102,10 +102,10 @@ class _Finder:
     def __init__(self, lines: Sequence[Line], labels: Sequence[Label | None], outline: Outline) -> None:
         self._lines, self._labels, self._outline = lines, labels, outline
         self._letters = [letters(line.text) for line in lines] if outline.titles else []
-        # a title may end in the number of a footnote
+        # a title may end with the number of a footnote
         self._ends = [letters(FOOTNOTE.sub("", line.text)) for line in lines] if outline.titles else []
         self._end = 0
-        """Where the last known title ended."""
+        """The index of the line after the last known title."""
 
     def headings(self) -> Iterator[Heading]:
         """Yield the headings in order."""
@@ -117,7 +117,7 @@ class _Finder:
                 heading, taken = self._heading(index, calm=line.start < quiet)
                 heading = _unlisted(heading) if heading and self._outline.known else heading
                 if self._outline.heights and heading and label and heading.end == line.end:
-                    # set as the text is: a sentence whose first line reads as a title
+                    # in the font of the text it is a sentence whose first line looks like a title
                     heading = replace(heading, title="", end=heading.end - len(label.rest))
             if heading:
                 yield replace(heading, counted=False) if self._outline.rules else heading
@@ -125,16 +125,16 @@ class _Finder:
             index += taken
 
     def _plain(self, index: int) -> Line | None:
-        """Return a line that has no label; None where there is none."""
+        """Return a line that has no label; None if it has one."""
         return self._lines[index] if index < len(self._lines) and self._labels[index] is None else None
 
     def _label(self, index: int) -> Label | None:
         return self._labels[index] if index < len(self._labels) else None
 
-    # ---------------------------------------------------------------- by what is known
+    # ---------------------------------------------------------------- by the outline
 
     def _listed(self, index: int) -> HeadingMatch:
-        """Return the known title that begins at a line."""
+        """Return the title of the outline that begins at a line."""
         for count in range(min(_MOST_LINES, len(self._letters) - index), 0, -1):
             last = index + count - 1
             rank = self._outline.titles.get("".join(self._letters[index:last]) + self._ends[last])
@@ -144,14 +144,14 @@ class _Finder:
         return self._large(index) if self._lines[index].start in self._outline.heights else (None, 1)
 
     def _large(self, index: int) -> HeadingMatch:
-        """Return the heading that lines of one larger type are."""
+        """Return the heading that consists of lines in one larger font."""
         heights = self._outline.heights
         height, last = heights[self._lines[index].start], index
         if self._labels[index] is None and height.height < self._outline.least:
             return None, 1
         while last + 1 < index + _MOST_LINES and (line := self._plain(last + 1)) and heights.get(line.start) == height:
             last += 1
-        self._end = index  # it stands apart by its type
+        self._end = index  # its font separates it from the text
         return self._known(index, last, 0.0), last + 1 - index
 
     def _known(self, index: int, last: int, rank: float) -> Heading | None:
@@ -161,7 +161,7 @@ class _Finder:
             return None
         label = self._labels[index]
         if label is None:
-            # a listed title is read whole: the first of its lines may end in a comma
+            # read a listed title completely: the first of its lines may end with a comma
             words = text if self._outline.titles else line.text
             label = read_label(line._replace(text=words, gap=True, fresh=True, before=""))
             label = label and replace(label, rest=text[len(words) - len(label.rest) :])
@@ -209,12 +209,12 @@ class _Finder:
         return _made(line, label, title, max(end, line.start + 1)), taken
 
     def _ends_at(self, index: int) -> bool:
-        """Return whether a line's end is the end of a paragraph, not the margin."""
+        """Return whether a line ends a paragraph, not only at the margin."""
         after = self._plain(index + 1)
         return after is None or after.fresh
 
     def _shouted(self, index: int) -> HeadingMatch:
-        """Return the heading of lines in capitals from a line on, and the number of lines read."""
+        """Return the heading in capitals that begins at a line, and the number of its lines."""
         end = index
         while (line := self._plain(end)) and line.text.isupper() and (end == index or not line.gap):
             end += 1
@@ -228,7 +228,7 @@ class _Finder:
     def _titled(self, index: int) -> HeadingMatch:
         """Return the title at a line.
 
-        Over a numbered line any short line is one; over a paragraph it must be in title case.
+        Above a numbered line any short line is a title; above a paragraph it must be in title case.
         """
         line, label = self._lines[index], self._label(index + 1)
         text, ended = line.text, line.gap or line.before[-1:] in ".;:"
@@ -237,7 +237,7 @@ class _Finder:
             return None, 1
         after = self._lines[index + 1]
         if label and label.style == "decimal" and not label.rest and ended:
-            # a rule of court: its title, and its number alone on the next line
+            # a rule of court has its title, and its number alone on the next line
             return replace(_made(line, label, text, after.end), title=text, kind=label.kind, sure=True), 2
         if label:
             titled = label.style in COUNTED and (ended or line.before == "")
@@ -255,7 +255,7 @@ class _Finder:
 
 
 def _unlisted(heading: Heading) -> Heading | None:
-    """Return a heading that the contents lack: a title only over a paragraph, a schedule below the annexes."""
+    """Return a heading that the contents lack: a title only above a paragraph, a schedule below the annexes."""
     if heading.kind == "schedule":
         return replace(heading, rank=heading.rank + 0.5)
     return None if heading.style in BARE and heading.rank <= _BARE else heading
@@ -268,7 +268,7 @@ def _made(line: Line, label: Label, title: str, end: int) -> Heading:
 
 
 def _fixed(line: Line) -> Heading | None:
-    """Return the parts that every contract names alike: recitals, the words of agreement, signatures."""
+    """Return the heading of a part with a fixed name: recitals, the words of agreement, signatures."""
     whole = _RECITALS.fullmatch(line.text)
     for match, kind, rank in (
         (whole or _WHEREAS.match(line.text), "recitals", 6),
@@ -285,7 +285,7 @@ def _fixed(line: Line) -> Heading | None:
 
 COUNTED = frozenset({"1.", "A.", "decimal", "unit"})
 BARE = frozenset({"shout", "title"})
-_OPENING = 3000  # characters of a first page, on which a document says what it is
+_OPENING = 3000  # characters of a first page, on which a document states its name
 
 
 def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
@@ -299,7 +299,7 @@ def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
 
 
 def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without those that recur later and are empty here, as in a table of contents."""
+    """Return the headings without those that have no text and recur later, as in a table of contents."""
     last = {_key(heading): at for at, heading in enumerate(headings)}
     again = [bool(heading.title) and last[_key(heading)] > at for at, heading in enumerate(headings)]
     kept = []
@@ -312,7 +312,7 @@ def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without those before the agreement itself, except its name: lists of exhibits and terms."""
+    """Return the headings from the agreement itself on, and its name, without lists of exhibits and terms before it."""
     body = next((at for at, heading in enumerate(headings) if _begins(heading)), 0)
     while body and headings[body - 1].kind == "recitals":
         body -= 1
@@ -325,7 +325,7 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _begins(heading: Heading) -> bool:
-    """Return whether the agreement proper has begun: its first article, its words of agreement, its first number."""
+    """Return whether the agreement itself begins here: its first article, its words of agreement, its first number."""
     return heading.kind == "agreement" or (
         heading.value[:1] == (1,) and (heading.style in COUNTED or heading.style == "article")
     )

@@ -16,7 +16,7 @@ _NO_HEADING = re.compile(
     r"execution (?:copy|version).*|page\b.*|\[.*|<.*|source\b.*|(?:section|recitals|preamble|annex)\b.*|"
     r"[a-z]{1,4}-\d+|.*\bintentionally (?:left )?(?:blank|omitted)|.*_{3}.*|.*\[\*+\].*|\W*)\W*"
 )
-# Sentences begin so; a title that does is in title case throughout.
+# Sentences begin with these words; a title that does is in title case throughout.
 _STARTS = re.compile(r"(?i)(?:this|the|each|any|no|if|all|a|an|in|for|where|when|it|you|we|such|these|subject)\b")
 _VERBS = re.compile(r"\b(?:shall|means?|is|are|will|may|must|has|have|agrees?|includes?|was|were|been|would)\b")
 _NUMBER = re.compile(
@@ -31,11 +31,11 @@ _PAGE = re.compile(r"(?i)page\s+\d")
 _ROMAN_PART = re.compile(r"([IVXLC]{1,6}[a-z]?\.)[ \xa0]*(?:[-–—][ \xa0]*)?")
 _ROMAN_ITEM = re.compile(r"([IVXLC]{1,7})[ \xa0]*[-–—][ \xa0]*")
 _ROMAN = re.compile(r"(?=.)(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
-_LONGEST = 150  # characters: what is longer is a sentence
+_LONGEST = 150  # characters: a longer text is a sentence
 
 
 def is_title(text: str) -> bool:
-    """Return whether a whole line reads as a title: short, begun with a capital, not a sentence."""
+    """Return whether a whole line looks like a title: short, with a capital at the start, not a sentence."""
     return (
         3 <= len(text) <= 110
         and (text[0].isupper() or text[0] in "“\"'‘")
@@ -45,7 +45,7 @@ def is_title(text: str) -> bool:
 
 
 def is_title_case(text: str) -> bool:
-    """Return whether all words but the small ones begin with a capital."""
+    """Return whether all words except function words begin with a capital."""
     words = _TITLE_WORD.findall(text)
     return (
         bool(words)
@@ -70,7 +70,7 @@ def is_shout(text: str) -> bool:
 
 
 def heads_nothing(text: str) -> bool:
-    """Return whether a line is a label of a form, a joining word or a notice, and no heading."""
+    """Return whether a line is a label of a form, a conjunction or a notice, and therefore not a heading."""
     return _NO_HEADING.fullmatch(text) is not None
 
 
@@ -80,7 +80,7 @@ def is_prose(title: str) -> bool:
 
 
 def run_in(rest: str) -> tuple[str, int]:
-    """Return a title that runs into its paragraph, `Term` of `Term. The term …`, and its length with the mark."""
+    """Return the title at the start of a paragraph, `Term` of `Term. The term …`, and its length with the full stop."""
     match = _RUN_IN.match(rest)
     if match is None:
         return "", 0
@@ -110,7 +110,7 @@ class Label:
 
 
 def read_label(line: Line, system: LegalSystem | None = None) -> Label | None:
-    """Return the number or letter that a line begins with, where it can head a section."""
+    """Return the number or letter at the start of a line, if it can be the label of a section."""
     system = system or system_for("en")
     if is_entry(line.text):
         return None
@@ -157,7 +157,7 @@ def _standing(level: Level, word: str, number: str, system: LegalSystem) -> tupl
 
 
 def _roman_part(line: Line, system: LegalSystem) -> Label | None:
-    """Return the part that a Roman number is in a system that counts so, as in `II. Der Bund` or `I - pelo navio;`."""
+    """Return the part with a Roman number, as in `II. Der Bund` or `I - pelo navio;`, in a system that uses them."""
     level = next((level for level in system.levels if level.roman), None)
     if level is None or not line.fresh:
         return None
@@ -169,13 +169,14 @@ def _roman_part(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _can_follow(rest: str, level: Level, system: LegalSystem, *, marked: bool, shouts: bool) -> bool:
-    """Whether a heading can go on with these words behind its label, `Section 4`."""
+    """Return whether these words can follow the label of a heading, such as `Section 4`."""
     if system.units and (rest[0] == "(" or rest.split()[0] in system.follows):
-        return rest[0] == "("  # "§ 10 (weggefallen)"; but "§ 5 Satz 1 gilt" is a reference that begins a line
+        # "§ 10 (weggefallen)" is a heading; "§ 5 Satz 1 gilt" is a reference at the start of a line
+        return rest[0] == "("
     if level.text:
         return rest[0] not in ",;)&/"
     if _PAGE.match(rest):
-        return False  # "Annex A Page 3": a running foot in a text without pages
+        return False  # "Annex A Page 3" is a running foot in a text without pages
     if rest[0].islower() or rest[0] in ",;)&/" or (rest[0] == "(" and not shouts):
         return False
     return marked or shouts or is_title(rest) or level.rank == 5
@@ -189,7 +190,7 @@ def _number(line: Line, system: LegalSystem) -> Label | None:
     starts = not rest or not (rest[0].islower() or rest[0].isdigit() or rest[0] in ",;%)&/=")
     if len(value) == 1:
         marked = bool(match["mark"])
-        if system.units:  # a number in a list: what heads a part of a law has a word before it
+        if system.units:  # a number in a list: the heading of a part of a law has a word before its number
             fits = marked and (line.fresh or line.before.endswith(","))
             return Label(match.group().strip(), rest, "1.", value, 9, "clause", sure=False) if fits else None
         if not (line.gap or (marked and line.fresh)) or not starts or (not marked and not rest):
@@ -235,7 +236,7 @@ def _letter(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _value(number: str, system: LegalSystem | None = None, *, letters: bool = False) -> tuple[int, ...]:
-    """Return what a label counts to; a letter that is also a Roman digit is a letter where letters are asked for."""
+    """Return the value of a label; with `letters`, a letter that is also a Roman digit is read as a letter."""
     ordinal = system.ordinal(number) if system else None
     if ordinal is not None:
         return (ordinal,)
@@ -252,7 +253,7 @@ def _value(number: str, system: LegalSystem | None = None, *, letters: bool = Fa
 
 
 def roman(text: str) -> int:
-    """Return the value of a Roman number in small letters, 0 when it is none."""
+    """Return the value of a Roman number in lower case; 0 if it is not one."""
     if not _ROMAN.fullmatch(text):
         return 0
     values = [_DIGITS[letter] for letter in text]
@@ -260,7 +261,7 @@ def roman(text: str) -> int:
 
 
 def drop_stray(labels: list[Label | None]) -> None:
-    """Remove runs of three or more labels without text: a PDF's margin, read out of order."""
+    """Remove runs of three or more labels without text, which come from a PDF's margin."""
     at = 0
     while at < len(labels):
         end = at

@@ -16,7 +16,7 @@ _NUMBERED_PART = re.compile(r"(?i)(?:article|part|chapter|section|schedule)\s+(?
 _LABELLED = re.compile(r"(?:[A-Z]\w+ )?(?:\d[\d.]*|[A-Z]\b)[.:]?\s+[A-Z]")
 _RULE = re.compile(r"[\W_]{3,}")
 _PAGE_MARK = re.compile(r"(?i)(?:page(?=\s))?[-–—\s]*+(?:\d{1,4}|[ivxl]{1,7})[-–—\s]*+(?:of\s+\d+)?")
-# What stands before a heading inside a line: the last sign of what ends there, and spaces.
+# The text before a heading inside a line: the last character of the previous sentence, and spaces.
 _INLINE = re.compile(
     r"[.;:”\")A-Z](?:\s+(?=(?:Section|SECTION)\s\d{1,2}\.\d{1,2}\.?\s+[A-Z“\"]|"
     r"(?:ARTICLE|EXHIBIT|SCHEDULE|ANNEX)\s[\dA-Z]{1,5}\b)"
@@ -28,7 +28,7 @@ _INLINE = re.compile(
 _FIRST_ITEM = re.compile(r"[.:]\s+(?=\([a1A]\)(?:\s|$))")
 _ENDS = re.compile(r"[.;:!?][”“\"’')\]]*$|[;,] (?:and|or)$")
 _CONTENTS = re.compile(r"(?im)^[^\S\n]*(?:table\s+of\s+contents|contents|index)\b")
-# A page number at the end of an entry.
+# The page number at the end of an entry.
 _ENTRY = re.compile(
     r"(?i)(?<=[\s.…])(\d{1,3})(?=[^\S\n]*(?:\n|$)|\s{2}|\s+(?:section|article|exhibit|schedule|annex|appendix|"
     r"part|"
@@ -38,13 +38,13 @@ _NUMBERED = re.compile(r"(?i)\b(?:article|section|chapter|part|exhibit|schedule|
 _LEADERS = re.compile(r"(?:\.[ \xa0]?){4,}\s*\d{0,4}$|…{2,}\s*\d{0,4}$|[\t ]{2,}\d{1,3}$")
 _SPACES = " \t\xa0"
 _WIDE = 3 * " "
-"""What parts two pieces of a line: some text files part paragraphs by wide spaces only."""
+"""The space between two pieces of a line: some text files separate paragraphs only by wide spaces."""
 _WRAPPED = 160
-"""Where most lines are shorter than this, a line's end is the margin's doing; where not, it ends a paragraph."""
+"""If most lines are shorter than this, lines end at the margin; otherwise each line end is the end of a paragraph."""
 _RUN_ON = 800
-"""A line longer than this holds whole sections: some text files have lost the ends of their paragraphs."""
-_TITLE = 140  # characters in which a title ends and its list begins
-_SHORT = 0.6  # of the usual width: a line that ends before it ends a paragraph
+"""A longer line contains whole sections: some text files have lost the ends of their paragraphs."""
+_TITLE = 140  # characters within which a title ends and its list begins
+_SHORT = 0.6  # share of the usual width: a shorter line ends a paragraph
 
 
 class Line(NamedTuple):
@@ -54,17 +54,19 @@ class Line(NamedTuple):
     end: int
     text: str
     gap: bool
-    """A blank line, a rule or a wide space parts it from the line before."""
+    """Whether a blank line, a rule or a wide space separates it from the line before."""
     fresh: bool
-    """The line before ended a sentence, a list item or a paragraph."""
+    """Whether the line before ended a sentence, a list item or a paragraph."""
     before: str
-    """The line before, empty at the beginning."""
+    """The line before; empty for the first line."""
 
 
 def read_lines(document: Document, *, listed: bool = False, paged: bool = True) -> list[Line]:
-    """Return the lines in which headings can stand, in order.
+    """Return the lines that may be headings, in order.
 
-    `listed` says that its headings are known by a list; only a `paged` text can have a table of contents.
+    Args:
+        listed: whether the document's headings are known from a list.
+        paged: whether the text has pages; only then it can have a table of contents.
     """
     pieces = list(_pieces(document, listed))
     width = full_width(piece.end - piece.start for piece in pieces)
@@ -76,7 +78,7 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
         if not text:
             gap = True
             continue
-        # where headings are listed, running heads and page numbers are known, too: a year may end a title
+        # if headings are listed, running heads and page numbers are known, too: a year may end a title
         marked = not listed and _PAGE_MARK.fullmatch(text)
         if marked or contents.start <= piece.start < contents.end:
             continue
@@ -91,7 +93,7 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
 
 
 def read_opening(document: Document, characters: int) -> list[Line]:
-    """Return the lines of a document's beginning; a cover page that is printed twice is no furniture here."""
+    """Return the lines at the start of a document; a cover page that is printed twice is not furniture here."""
     return read_lines(replace(document, text=document.text[:characters], pages=()))
 
 
@@ -102,7 +104,7 @@ class _Piece(NamedTuple):
 
 
 def _pieces(document: Document, listed: bool) -> Iterator[_Piece]:
-    """Yield every stretch between line ends or wide spaces; an empty one for a blank line; no furniture."""
+    """Yield every piece between line ends or wide spaces, an empty one for a blank line; no furniture."""
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
     furniture = iter([*_furniture(document, listed), Span(len(text), len(text))])
@@ -130,7 +132,9 @@ def _line_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the stretches of a line that wide spaces part; `flat` is the text with spaces alone for tabs and such."""
+    """Yield the pieces of a line between wide spaces; `flat` is the text with plain spaces for tabs and other
+    spaces.
+    """
     while start < end:
         wide = flat.find(_WIDE, start, end)
         last = end if wide < 0 else wide
@@ -141,7 +145,7 @@ def _stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int
 
 
 def _furniture(document: Document, listed: bool) -> list[Span]:
-    """Return the page furniture but for headings that start a page: those stand once, running heads recur."""
+    """Return the page furniture without headings that start a page: a running head recurs, a heading does not."""
     texts = [document.text[start:end].strip() for start, end in document.furniture]
     counts = Counter(texts)
     pairs = zip(document.furniture, texts, strict=True)
@@ -149,15 +153,15 @@ def _furniture(document: Document, listed: bool) -> list[Span]:
         span
         for span, text in pairs
         if (counts[text] > 1 or not _NUMBERED_PART.fullmatch(text))
-        # a short guide has its headings twice at a page's edge: in the contents, and where they stand
+        # a short guide has its headings twice at a page's edge: in the contents and in the text
         and not (listed and _LABELLED.match(text))
     ]
 
 
 def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
-    """Yield a stretch, cut where a heading or a list's first item may begin inside it.
+    """Yield a piece, cut where a heading or the first item of a list may begin inside it.
 
-    A line that runs on for whole sections is cut before each numbered heading; any other only after its title.
+    A line that contains whole sections is cut before each numbered heading; any other line only after its title.
     """
     if end - start > _RUN_ON:
         marks = _INLINE.finditer(text, start, end)
@@ -184,18 +188,18 @@ def full_width(lengths: Iterator[int]) -> int:
 
 # ---------------------------------------------------------------- the table of contents
 
-_NEAR = 60_000  # characters: a table of contents stands in front
+_NEAR = 60_000  # characters: a table of contents is at the start
 _REACH = 320
-"""Entries of one table are not farther apart than this."""
-_JUMP = 40  # pages between two entries: a long annex lies between
-_MARKS = 20  # places where the word stands: a text full of it must not take for ever
+"""Most characters between two entries of one table."""
+_JUMP = 40  # pages between two entries: a long annex may lie between them
+_MARKS = 20  # occurrences of the word `contents` that are examined: a hostile text may be full of it
 
 
 _LEADING = frozenset(".… \xa0")
 
 
 def find_contents(text: str) -> Span:
-    """Return the span of the table of contents, empty if there is none: entries with rising page numbers."""
+    """Return the span of the table of contents, whose entries have rising page numbers; empty if there is none."""
     for mark in islice(_CONTENTS.finditer(text, 0, _NEAR), _MARKS):
         page, entries, end = 0, 0, mark.end()
         entry = _ENTRY.search(text, end, end + _REACH)
@@ -211,30 +215,30 @@ def find_contents(text: str) -> Span:
 
 
 def is_entry(text: str) -> bool:
-    """Return whether a line leads to a page number, as an entry of a table of contents does."""
+    """Return whether a line ends with a page number, like an entry of a table of contents."""
     last = text[-1:]
     if last == "." and text[-2:-1] not in _LEADING:
-        return False  # a sentence: most lines end so, or in a letter
+        return False  # a sentence: most lines end like this, or with a letter
     return (last in _LEADING or last.isdecimal() or last.isspace()) and _LEADERS.search(text[-60:]) is not None
 
 
-# ---------------------------------------------------------------- what is known before lines are read
+# ---------------------------------------------------------------- headings known before lines are read
 
 
 class Outline(NamedTuple):
     """The headings that are known before lines are read: from the contents, bookmarks or fonts."""
 
     titles: Mapping[str, float] = {}
-    """By the letters of each title: how high it stands, 0 where its number or its place tells."""
+    """The rank of each title, by its letters; 0 if its number or its position decides."""
     skipped: Collection[int] = ()
-    """Where lines begin that are none of the text: running heads."""
+    """The offsets of lines that do not belong to the text: running heads."""
     heights: Mapping[int, LineType] = {}
-    """By where lines begin that are set larger than the text, or bolder: their type."""
+    """The font of each line that is larger or bolder than the text, by the line's offset."""
 
     least: float = 0.0
-    """How high the type of a heading without a number must be."""
+    """The least font height of a heading without a number."""
     rules: bool = False
-    """Whether the text is a set of rules: each decimal number at a paragraph's beginning is that of a paragraph."""
+    """Whether the text is a set of rules: each decimal number at the start of a paragraph is a label."""
 
     @property
     def known(self) -> bool:
@@ -243,12 +247,14 @@ class Outline(NamedTuple):
 
 
 NO_OUTLINE = Outline()
-_LARGER = 1.15  # times the height of the text's type, tried on four court guides by bench.headings
-_FEWEST_LARGE = 3  # lines: a title page alone tells nothing of the rest
+_LARGER = 1.15  # times the height of the text's font; bench.headings measures it on four court guides
+_FEWEST_LARGE = 3  # lines: a title page alone does not show the fonts of headings
 
 
 def typed_outline(document: Document) -> Outline:
-    """Return which lines of a PDF are set larger or bolder than its text, as headings are; empty where none are."""
+    """Return the lines of a PDF with a larger or bolder font than its text, as headings have; empty if there are
+    none.
+    """
     if document.path is None or ending_of(document.path) != ".pdf":
         return NO_OUTLINE
     with fetch_file(document.path) as here:
@@ -264,6 +270,6 @@ def typed_outline(document: Document) -> Outline:
     large = {at: one for at, one in types.items() if one.height >= least or one.bold > body.bold}
     if len(large) < _FEWEST_LARGE:
         return NO_OUTLINE
-    # where headings are larger, what is only bold is a heading with a number, or a word of weight
+    # if headings are larger, a line that is only bold is a numbered heading or an emphasised word
     larger = sum(one.height >= least for one in large.values()) >= _FEWEST_LARGE
     return Outline(heights=large, least=least if larger else 0.0)

@@ -16,7 +16,7 @@ _NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True)
 class Section:
-    """A stretch of a document under a heading; the leaves of the tree tile the text."""
+    """A range of a document under a heading; the leaves of the tree tile the text."""
 
     span: Span
     heading: str = ""
@@ -27,7 +27,7 @@ class Section:
     label: str = ""
     """The label of its heading, `§ 12` or `Section 2.01`."""
     title: Span = _NOWHERE
-    """Where its heading stands: the span may begin with the headings above it."""
+    """The span of the section's own heading; the section's span may begin with headings above it."""
 
     def walk(self) -> "Iterator[Section]":
         """Yield this section and all below it, in reading order."""
@@ -38,20 +38,20 @@ class Section:
 
 # ---------------------------------------------------------------- building the tree
 
-_DEEPEST = 9  # levels: lists in lists go on, headings do not
+_DEEPEST = 9  # levels: lists may be nested more deeply, headings are not
 _LISTS = frozenset({"1.", "A.", "a.", "i.", "(a)", "(i)", "(1)", "(A)", "(I)", "I."})
-"""Styles of lists: which of them stands above which is for each document to say."""
+"""Styles of lists; each document decides which of them is above which."""
 _CLOSED = frozenset({"title", "agreement", "signature"})
-"""Parts under which no numbered section stands."""
-_UNIT = 4.9  # every unit of a law stands lower
+"""Parts that contain no numbered section."""
+_UNIT = 4.9  # every unit of a law has a lower rank
 _GAP = 3
-"""So many numbers may be missing from a count: text files lose some."""
+"""Most numbers that may be missing from a count: text files lose some."""
 
 
 def read_structure(document: Document, outline: Outline | None = None) -> Section:
     """Return the tree of sections; the root is the whole text, and the leaves tile it.
 
-    Without an outline a PDF's headings are told by its type as well as by its words.
+    Without an outline, a PDF's headings are recognised by their fonts as well as by their words.
     """
     root = Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
     stack = [root]
@@ -69,7 +69,7 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
 
 
 def section_path(root: Section, span: Span, *, limit: int = 200) -> str:
-    """Return the headings above a span, outermost first: of each level the section that holds most of it."""
+    """Return the headings above a span, outermost first: at each level the section that contains most of the span."""
     headings, section = [], root
     while section.children:
         child = _holder(section.children, span)
@@ -84,7 +84,7 @@ def section_path(root: Section, span: Span, *, limit: int = 200) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return a text cut at a word so that it, with the mark of the cut, keeps to a limit."""
+    """Return a text cut at a word so that, with the mark of the cut, it is not longer than `limit`."""
     if len(text) <= limit:
         return text
     whole = text[:limit]
@@ -93,7 +93,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def _holder(children: Sequence[Section], span: Span) -> Section | None:
-    """Return the child that holds more than half of a span."""
+    """Return the child that contains more than half of a span."""
     middle = (span.start + max(span.end - 1, span.start)) // 2
     at = bisect_right(children, middle, key=lambda child: child.span.start) - 1
     if at < 0:
@@ -117,9 +117,9 @@ class Node:
 
 
 def place(stack: list[Node], heading: Heading) -> Node | None:
-    """Close the sections that a heading ends, and return its node; None if it is no heading."""
+    """Close the sections that a heading ends, and return its node; None if it is not a heading."""
     if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
-        return None  # each WHEREAS after the first goes on with them
+        return None  # each WHEREAS after the first belongs to the same recitals
     if heading.kind == "agreement" and not any(node.heading.kind == "recitals" for node in stack):
         return None
     if heading.style in _LISTS:
@@ -151,7 +151,9 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
 
 
 def _learnt(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]) -> float:
-    """Return the rank of a part whose level differs from law to law: below the open part at its first occurrence."""
+    """Return the rank of a part whose level differs from law to law: below the part that is open at its first
+    occurrence.
+    """
     if heading.style not in ranks:
         divisions = [node.rank for node in stack if node.heading.style != "unit" and node.rank < _UNIT]
         ranks[heading.style] = max(FREE, max(divisions) + 0.05)
@@ -170,12 +172,12 @@ def _may_hold(top: Heading, heading: Heading) -> bool:
     if top.kind in _CLOSED:
         return False
     if top.style in BARE and heading.style in COUNTED:
-        return top.rank < heading.rank  # put right over it
+        return top.rank < heading.rank  # it was set directly above the number
     return not (top.kind == "recitals" and heading.style == "1.")
 
 
 def _goes_on(stack: list[Node], heading: Heading) -> bool:
-    """Return whether a number such as 4.2 continues the count, or begins one; a stray 3.5 does neither."""
+    """Return whether a number such as 4.2 continues a count or begins one; a stray 3.5 does neither."""
     last = next((node.heading.value for node in reversed(stack) if node.heading.style == "decimal"), None)
     if last is None:
         major = next(
@@ -188,7 +190,7 @@ def _goes_on(stack: list[Node], heading: Heading) -> bool:
 
 
 def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> Heading:
-    """Return a lettered heading counted in Roman numbers where its neighbours are."""
+    """Return a lettered heading as a Roman number if its neighbours are Roman numbers."""
     style = {"(a)": "(i)", "a.": "i.", "(A)": "(I)", "A.": "I."}.get(heading.style)
     number = re.sub(r"[^a-z]", "", heading.label.lower())
     value = roman(number)
@@ -208,14 +210,14 @@ def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> 
 
 
 def to_section(node: Node, start: int, end: int, text: str) -> Section:
-    """Return a node as a section from `start`; the text before its first child is a leaf of its own."""
+    """Return a node as a section from `start`; the text before its first child is a separate leaf."""
     starts = [child.heading.start for child in node.children]
     children: list[Section] = []
     if starts:
         if text[max(node.heading.end, start) : starts[0]].strip():
             children.append(Section(Span(start, starts[0]), "", "opening", node.level + 1))
         else:
-            starts[0] = start  # a heading alone is no leaf: it goes with what it heads
+            starts[0] = start  # a heading without text is not a leaf: it belongs to the section below it
         bounds = [*starts, end]
         children += [to_section(child, bounds[at], bounds[at + 1], text) for at, child in enumerate(node.children)]
     heading = node.heading

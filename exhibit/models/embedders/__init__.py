@@ -1,4 +1,7 @@
-"""Embeds texts as unit vectors: one file per embedder, named by `--embedder`; vectors are cached between runs."""
+"""Embedders, which turn texts into unit vectors: one file each, selected by `--embedder`.
+
+Vectors are cached between runs.
+"""
 
 import re
 from collections.abc import Sequence
@@ -12,11 +15,11 @@ from exhibit.schemas.errors import ServiceError
 from exhibit.storage.cache import Cache, key_of
 
 _SLAB = 1024
-"""Texts that are embedded between two writes to the cache: the most that a kill can lose."""
+"""The number of texts between two writes to the cache: a kill loses no more vectors than these."""
 
 
 def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensions: int | None = None) -> Vectors:
-    """Return the vectors scaled to length one; raise with the text whose vector has no length."""
+    """Return the vectors scaled to length one; raise an error that quotes the text whose vector has no length."""
     try:
         rows = np.asarray(vectors, dtype=np.float32)
     except (OverflowError, TypeError, ValueError) as error:  # a number of a thousand digits, rows of different lengths
@@ -30,7 +33,7 @@ def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensio
     if bad.size:
         what = "zeros" if lengths[bad[0]] == 0 else "no finite numbers"
         raise ServiceError(f"embedder {name}: a vector of {what} for {_quote(texts[bad[0]])}")
-    lengths[np.abs(lengths - 1) < 1e-6] = 1  # vectors of length one stay unchanged
+    lengths[np.abs(lengths - 1) < 1e-6] = 1  # vectors of length one are not changed
     unit: Vectors = (rows / lengths[:, None]).astype(np.float32)
     return unit
 
@@ -44,7 +47,7 @@ def _quote(text: str) -> str:
 
 
 class VectorCache:
-    """One model's vectors at full precision, so that a second run has the same numbers."""
+    """The cached vectors of one model at full precision, so that a second run has the same numbers."""
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
         self._dimensions = embedder.dimensions

@@ -10,6 +10,6 @@ from exhibit.schemas.errors import ToolkitError
 def open(argument: str | None, *, timeout: float | None = None) -> OpenAIEmbedder:
     """Return the deployment of that name; `timeout` is the seconds for one request, with its retries."""
     if not argument:
-        raise ToolkitError("azure: which deployment? Give azure:DEPLOYMENT")
+        raise ToolkitError("azure: no deployment is named; give azure:DEPLOYMENT")
     deployment, dimensions = parse_model_name(argument)
     return OpenAIEmbedder(deployment, dimensions=dimensions, total=timeout, azure=True)

@@ -1,7 +1,7 @@
 """The default embedders on an NVIDIA device with PyTorch: `cuda` (the network of `legal`), `cuda:minilm`.
 
-`legal` and `minilm` use this module if PyTorch sees a device and onnxruntime does not. The vectors have the name of
-`legal:fp16` and equal its vectors up to rounding: an index that was made here can be searched anywhere.
+`legal` and `minilm` use this module if PyTorch finds a device and onnxruntime does not. The vectors have the name of
+`legal:fp16` and equal its vectors up to rounding: an index that was built here can be searched on any machine.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ except ImportError as error:
 
 _NETWORKS = {"legal": open_legal_network, "minilm": lambda: OFFICIAL}
 _SLAB = 1 << 15
-"""Texts whose tokens are on the device at a time: enough that texts of one length fill a batch."""
+"""The number of texts whose tokens are on the device at a time: enough that texts of one length fill a batch."""
 _TOKENS = 1 << 17
-"""Tokens that run in one batch."""
+"""The number of tokens in one batch."""
 _WORKERS = 12
-"""The most processes that tokenise: each prepares some 30,000 texts a second."""
+"""The most processes that tokenise; each tokenises some 30,000 texts a second."""
 
 
 LOCAL = True
@@ -61,7 +61,7 @@ def open(argument: str | None, *, weights: Path | None = None, device: str = "cu
     if name not in _NETWORKS:
         raise ToolkitError(f"no embedder 'cuda:{name}'; there are {', '.join(f'cuda:{known}' for known in _NETWORKS)}")
     if device == "cuda" and not torch.cuda.is_available():
-        raise ToolkitError("the embedder cuda: PyTorch sees no NVIDIA device here; use `legal` or `minilm`")
+        raise ToolkitError("the embedder cuda: PyTorch finds no NVIDIA device on this machine; use `legal` or `minilm`")
     if weights is None:
         return Cuda(_NETWORKS[name](), device=device, slab=slab)
     official = read_safetensors(weights)
@@ -70,7 +70,7 @@ def open(argument: str | None, *, weights: Path | None = None, device: str = "cu
 
 
 class Cuda:
-    """Workers tokenise ahead, the device runs texts of one length together unpadded, and vectors are copied back.
+    """Embeds on the device, with texts of one length together, unpadded; workers tokenise the next texts meanwhile.
 
     A vector does not depend on the other texts of its batch, except for rounding.
     """
@@ -88,7 +88,7 @@ class Cuda:
         slab: int = _SLAB,
     ) -> None:
         self.many = slab
-        """The number of texts per call at which it is fastest."""
+        """The number of texts per call at which this embedder is fastest."""
         self.name = f"{network.name}-fp16-{VERSION}"
         self.device = torch.device(device)
         self._encoder = Encoder(weights or network.weights(), device=self.device)
@@ -103,7 +103,7 @@ class Cuda:
         return vectors
 
     def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """Yield the start of each slab of texts, and its vectors, in order."""
+        """Yield the start of each slab (a range of the texts) and its vectors, in order."""
         with ThreadPoolExecutor(1) as finisher:
             waiting: list[tuple[int, Future[Vectors]]] = []
             for start, tokens in self.feed.slabs(texts):
@@ -116,7 +116,7 @@ class Cuda:
                 yield first, rows.result()
 
     def start(self, tokens: Tokens) -> Callable[[], Vectors]:
-        """Start computing the vectors of some tokens; return a function that waits for them, in the tokens' order."""
+        """Start to compute the vectors of some tokens; return a function that waits for them, in the tokens' order."""
         order, copied = self._encoder.start(tokens, most=_TOKENS)
 
         def wait() -> Vectors:
@@ -134,13 +134,13 @@ def _finish(copied: Callable[[], Vectors], texts: Sequence[str], *, name: str) -
 
 _PARTS = ("query", "key", "value")
 _ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-"""All backends except cuDNN's, which plans again for each batch shape: with it an H200 was busy 5% of the time."""
+"""All backends except cuDNN's, which makes a new plan for each batch shape: with it an H200 was busy 5% of the time."""
 
 Rows = npt.NDArray[np.int64]
 
 
 class Encoder:
-    """The network on a device; on a processor, for tests, in single precision."""
+    """The network on a device; on a CPU it is for tests, in single precision."""
 
     def __init__(self, weights: Weights, *, device: Any) -> None:
         self._device = torch.device(device)
@@ -157,7 +157,10 @@ class Encoder:
         self._copies = torch.cuda.Stream(self._device) if self._on_device else None
 
     def start(self, tokens: Tokens, *, most: int) -> tuple[Rows, Callable[[], Vectors]]:
-        """Start computing the vectors; return the texts' rows in running order, and a function that waits for them."""
+        """Start to compute the vectors.
+
+        Return the rows of the texts in the order they run, and a function that waits for them.
+        """
         batches = tokens.batches(most)
         order = np.concatenate([rows for rows, _ in batches]) if batches else np.zeros(0, np.int64)
         with torch.inference_mode(), sdpa_kernel(_ATTENTION):

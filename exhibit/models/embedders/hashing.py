@@ -1,6 +1,6 @@
-"""Hashes words into a vector: no model, no meaning, the same on every machine.
+"""Hashes words into a vector, without a model; the same on every machine.
 
-It is the lexical baseline that any real embedder must beat, and the embedder of tests that need any vectors.
+It is the lexical baseline that a model must surpass, and the embedder of tests that need any vectors.
 """
 
 import zlib
@@ -30,7 +30,7 @@ class Hashing:
         self.name = f"hashing-{dimensions}"
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002  (the same for both roles)
-        """Return one unit row per text; a text without words is the last axis, far from every word."""
+        """Return one unit row per text; the vector of a text without words is the last axis, which no word uses."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
             for word in word_runs(text.casefold()):

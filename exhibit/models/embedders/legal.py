@@ -1,9 +1,9 @@
-"""all-MiniLM-L6-v2 with an adapter of our own for contracts and policies: `legal`, `legal:int8`, `legal:fp16` …
+"""all-MiniLM-L6-v2 with this project's adapter for contracts and policies: `legal`, `legal:int8`, `legal:fp16` …
 
-The adapter is 1.3 MB of low-rank weights that come with the package. They are added to the official ones when the
+The adapter is 1.3 MB of low-rank weights that come with the package. They are added to the official weights when the
 graph is built, so a text takes the same time as with `minilm`. bench/results/models.md names the training data.
 
-exhibit prepare model    builds the graphs of this embedder and of `minilm`, which it is made from
+exhibit prepare model    builds the graphs of this embedder and of `minilm`, its base
 """
 
 import sys
@@ -28,7 +28,7 @@ def open(argument: str | None) -> Embedder:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build the models and print the path of this one."""
+    """Build the graphs of this embedder and of `minilm`, and print the path of this one's."""
     return prepare("legal", [OFFICIAL, network()], arguments)
 
 

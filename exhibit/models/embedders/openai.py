@@ -19,20 +19,20 @@ from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.http_policy import Deadline, HttpError, Retries
 
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
-"""The dimensions of known models, which need no request."""
+"""The vector lengths of known models; for these no request is needed."""
 _ITEMS = 96  # texts per request: some servers of this protocol accept no more
 _CHARACTERS = 300_000
-"""Characters in one request: a third of the tokens that OpenAI allows."""
+"""The most characters in one request: a third of the tokens that OpenAI allows."""
 _LONGEST = 24_000
-"""Characters of one text; the models read about 8,000 tokens, and refuse more."""
+"""The most characters of one text: the models accept about 8,000 tokens."""
 _TOO_MUCH = frozenset({400, 413, 422})
-"""Statuses that may concern one text, or the number of texts: half of the batch may succeed."""
+"""HTTP statuses that may concern one text, or the number of texts: half of the batch may succeed."""
 
 
 def open(argument: str | None, *, timeout: float | None = None) -> "OpenAIEmbedder":
     """Return the model of that name; `timeout` is the seconds for one request, with its retries."""
     if not argument:
-        raise ToolkitError("openai: which model? For instance openai:text-embedding-3-large")
+        raise ToolkitError("openai: no model is named; give one, for instance openai:text-embedding-3-large")
     model, dimensions = parse_model_name(argument)
     return OpenAIEmbedder(model, dimensions=dimensions, total=timeout)
 
@@ -44,7 +44,7 @@ def parse_model_name(argument: str) -> tuple[str, int | None]:
 
 
 class OpenAIEmbedder:
-    """A model behind a server: several requests at a time, each retried after transient errors."""
+    """A model on a server: several requests run in parallel, and each is retried after transient errors."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ def _rows_of(reply: dict[str, Any], count: int, name: str) -> list[Any]:
     """Return the vectors of a reply in the order of the texts; raise ServiceError for an invalid reply."""
     items = reply.get("data")
     if not isinstance(items, list):
-        raise ServiceError(f"{name}: the reply has no list 'data'; is OPENAI_BASE_URL a server of embeddings?")
+        raise ServiceError(f"{name}: the reply has no list 'data'; does OPENAI_BASE_URL name a server of embeddings?")
     rows: dict[int, list[float]] = {}
     for place, item in enumerate(items):
         row = item.get("embedding") if isinstance(item, dict) else None
@@ -126,7 +126,7 @@ def _rows_of(reply: dict[str, Any], count: int, name: str) -> list[Any]:
         number = item.get("index", place)
         rows[number if isinstance(number, int) else -1] = row
     if sorted(rows, key=str) != sorted(range(count), key=str):
-        raise ServiceError(f"{name}: {len(items)} vectors came back for {count} texts, or their numbers are wrong")
+        raise ServiceError(f"{name}: {len(items)} vectors in the reply to {count} texts, or their indexes are wrong")
     if len({len(row) for row in rows.values()}) > 1:
         raise ServiceError(f"{name}: vectors of different lengths in one reply")
     return [rows[place] for place in range(count)]

@@ -1,4 +1,4 @@
-"""Any model that sentence-transformers runs: `sentence-transformers:BAAI/bge-m3`, or a folder."""
+"""Any model of sentence-transformers: `sentence-transformers:BAAI/bge-m3`, or a folder."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ _PROMPTS: dict[Role, tuple[str, ...]] = {"query": ("query",), "passage": ("passa
 def open(argument: str | None) -> SentenceTransformers:
     """Return the model of that name or in that folder."""
     if not argument:
-        raise ToolkitError("sentence-transformers: which model? For instance sentence-transformers:BAAI/bge-m3")
+        raise ToolkitError(
+            "sentence-transformers: no model is named; give one, for instance sentence-transformers:BAAI/bge-m3"
+        )
     return SentenceTransformers(argument)
 
 
 class SentenceTransformers:
-    """A model in full precision on the processor; in half precision, with large batches, on an accelerator."""
+    """A model in full precision on a CPU; in half precision, with large batches, on an accelerator."""
 
     def __init__(self, model: str) -> None:
         try:
@@ -41,12 +43,12 @@ class SentenceTransformers:
             self._model.half()
         self._batch = 256 if fast else 32
         self.name = f"sentence-transformers:{model}" + ("-fp16" if fast else "")
-        # the method has two names: older versions have only the longer
+        # the method has two names: older versions have only the longer one
         width = getattr(self._model, "get_embedding_dimension", None) or self._model.get_sentence_embedding_dimension
         self.dimensions = int(width())
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
-        """Return one normalised row per text, in order, with the model's prompt for the role in front."""
+        """Return one normalised row per text, in order; the model's prompt for the role precedes each text."""
         prompts = self._model.prompts or {}
         prompt = next((prompts[name] for name in _PROMPTS[role] if prompts.get(name)), None)
         clean = [text.encode("utf-8", "replace").decode() for text in texts]

@@ -1,4 +1,4 @@
-"""Language models: one file each; the file name is its name on the command line (`--llm openai:MODEL`)."""
+"""Language models: one file each, selected by `--llm NAME:MODEL`."""
 
 import hashlib
 import os
@@ -48,23 +48,23 @@ Counter = Callable[[str], int]
 
 _PIECES = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\n+|[^\S\n]{2,}|[^\S\n ]")
 _WHOLE = 7
-"""Letters of an English word that tokenizers do not split."""
+"""The most letters of an English word that tokenizers do not split."""
 
 _VOCABULARIES = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
-"""An encoding and the sha256 of its file: tiktoken downloads any other file again."""
+"""The sha256 of the file of each encoding: tiktoken would download a different file again."""
 _VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken"
 
 
 def estimate(text: str) -> int:
     """Return the approximate number of tokens of a text, from its words alone.
 
-    Against four real tokenizers (cl100k, o200k, BERT's word pieces and one more) on 858 passages of 500 characters
+    Compared with four tokenizers (cl100k, o200k, BERT's word pieces and one more) on 858 passages of 500 characters
     from contracts, merger agreements, privacy policies and procedure rules: the total of each collection is within 9%
-    of each tokenizer's, and 93 single passages of 100 or more are within 20%. The weights were
-    fitted on these same passages. Other languages than English take more: a Welsh sentence took 60% more.
+    of each tokenizer's, and 93 of 100 single passages are within 20%. The weights were fitted on these same passages.
+    Other languages than English need more tokens: a Welsh sentence needed 60% more.
     """
     if len(_WEIGHTS) > _MOST:
         _WEIGHTS.clear()
@@ -81,7 +81,7 @@ class _Weights(dict[str, float]):
 
 _WEIGHTS = _Weights()
 _MOST = 1 << 16
-"""Cached pieces, 8 MB: all words of a few thousand contracts."""
+"""The most cached pieces, 8 MB: all words of a few thousand contracts."""
 
 
 def _weight(piece: str) -> float:

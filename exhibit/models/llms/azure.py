@@ -14,5 +14,5 @@ def open(argument: str | None, options: Mapping[str, object]) -> OpenAI:
     """Return the deployment of that name, or the one that OPENAI_MODEL names."""
     deployment = argument or os.environ.get("OPENAI_MODEL")
     if not deployment:
-        raise ToolkitError("azure: which deployment? Give azure:DEPLOYMENT, or set OPENAI_MODEL")
+        raise ToolkitError("azure: no deployment is named; give azure:DEPLOYMENT, or set OPENAI_MODEL")
     return OpenAI(deployment, options_of(options), azure=True)

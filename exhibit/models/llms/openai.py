@@ -34,19 +34,19 @@ class ServerOptions:
     """The folder of cached replies; None sends every request."""
     concurrency: int = 8
     timeout: float = 60.0
-    """Seconds for one reply, from the first byte sent to the last received."""
+    """The seconds for one reply, from the first byte sent to the last received."""
     total: float | None = None
-    """Seconds for one prompt, retries included; None sets no limit."""
+    """The seconds for one prompt, retries included; None = no limit."""
     retries: int = 4
     backoff: float = 1.0
-    """Seconds before the first retry; each further one waits twice as long."""
+    """The seconds before the first retry; each further retry waits twice as long."""
     top_p: float | None = None
-    """Nucleus sampling: the probability mass of the tokens to sample from; None leaves it to the server."""
+    """Nucleus sampling: the probability mass of the tokens to sample from; None = the server's default."""
     max_requests: int | None = None
-    """The cap on requests, retries included; cached replies are free."""
+    """The cap on requests, retries included; cached replies do not count."""
     max_cost: float | None = None
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """The price of a million tokens in and out, by model."""
+    """The price of a million input tokens and of a million output tokens, by model."""
     heard: Callable[[str], object] | None = None
     """Called with the text of a reply as it arrives; replies are then read as streams."""
 
@@ -55,7 +55,7 @@ def open(argument: str | None, options: Mapping[str, object]) -> "OpenAI":
     """Return the model of that name, or the one that OPENAI_MODEL names."""
     model = argument or os.environ.get("OPENAI_MODEL")
     if not model:
-        raise ToolkitError("openai: which model? Give openai:MODEL, or set OPENAI_MODEL")
+        raise ToolkitError("openai: no model is named; give openai:MODEL, or set OPENAI_MODEL")
     return OpenAI(model, options_of(options))
 
 
@@ -74,11 +74,13 @@ def _patience() -> dict[str, float]:
     try:
         return {"timeout": float(seconds)} if seconds else {}
     except ValueError:
-        raise ToolkitError(f"OPENAI_TIMEOUT: {seconds!r} is not a number of seconds") from None
+        raise ToolkitError(
+            f"OPENAI_TIMEOUT: {seconds!r} is not a number of seconds; set it to one, such as 60"
+        ) from None
 
 
 class OpenAI:
-    """A model behind a server; its threads share one budget and one cache."""
+    """A model on a server; its threads share one budget and one cache."""
 
     def __init__(
         self, model: str, options: ServerOptions, *, azure: bool = False, wait: Callable[[float], object] | None = None
@@ -151,7 +153,7 @@ class OpenAI:
         spread = 0.75 + int(call.key[:4], 16) / 0xFFFF / 2
         try:
             deadline = Deadline(self._options.total) if self._options.total else None
-            reply = call.retries(lambda: self._adapted(call), deadline=deadline, spread=spread)
+            reply = call.retries(lambda: self._send_adapted(call), deadline=deadline, spread=spread)
         except CapError as cap:
             reply = Completion(error=f"{self.name}: {cap}")
         except HttpError as fault:
@@ -160,7 +162,7 @@ class OpenAI:
             self._cache.put({key: json.dumps([reply.text, reply.tokens_in, reply.tokens_out]).encode()})
         return replace(reply, seconds=time.monotonic() - started)
 
-    def _adapted(self, call: "_Call") -> Completion:
+    def _send_adapted(self, call: "_Call") -> Completion:
         """Send the request, and again at once without each parameter that the server rejects."""
         while True:
             if call.stop.is_set():
@@ -181,12 +183,15 @@ class OpenAI:
                 body, heard = self._body(call), self._options.heard
                 data = self._endpoint.stream(body, heard) if heard else self._endpoint.post("chat/completions", body)
             except HttpError as fault:
-                if fault.status:  # a refusal costs nothing; the cost of a lost reply is unknown
+                if fault.status:  # a rejected request costs nothing; the cost of a lost reply is unknown
                     receipt.cost = 0.0
                 raise
             usage = data.get("usage")
             text = self._endpoint.scrub(text_of(data))
-            used = _used(usage, "prompt_tokens", tokens_in), _used(usage, "completion_tokens", self._count(text))
+            used = (
+                _read_usage(usage, "prompt_tokens", tokens_in),
+                _read_usage(usage, "completion_tokens", self._count(text)),
+            )
             receipt.cost = self.budget.prices.cost(*used)
         if not text:
             why = " ".join(self._endpoint.scrub(_why_empty(data)).split())  # one line, whatever the server wrote
@@ -227,7 +232,7 @@ def _check(model: str, options: ServerOptions) -> None:
     low = [name for name in ("retries", "backoff", "max_requests", "max_cost") if (getattr(options, name) or 0) < 0]
     low += [name for name in ("concurrency", "timeout") if getattr(options, name) <= 0]
     if low:
-        raise ToolkitError(f"openai: {', '.join(low)} too low")
+        raise ToolkitError(f"openai: the value of {', '.join(low)} is too low")
     if options.max_cost is not None and model not in options.prices:
         raise ToolkitError(
             f"openai: max_cost needs the price of {model}: prices={{{model!r}: (in, out)}} per 1M tokens"
@@ -235,7 +240,7 @@ def _check(model: str, options: ServerOptions) -> None:
 
 
 def _describe(fault: HttpError) -> str:
-    asks = f"; it asks to wait {fault.wait:.0f} s" if fault.wait > LONGEST_WAIT else ""
+    asks = f"; the server asks to wait {fault.wait:.0f} s" if fault.wait > LONGEST_WAIT else ""
     return str(fault) + asks + (f" (tried {fault.tries} times)" if fault.tries > 1 else "")
 
 
@@ -270,10 +275,10 @@ def _why_empty(data: Mapping[str, Any]) -> str:
     if message.get("refusal"):
         return f"the model declined: {str(message['refusal'])[:200]}"
     if reason == "length":
-        return "an empty reply: max_tokens was used up before the first word; raise it"
+        return "an empty reply: max_tokens was reached before the first word; raise max_tokens"
     return f"an empty reply ({reason})"
 
 
-def _used(usage: object, name: str, estimate: int) -> int:
+def _read_usage(usage: object, name: str, estimate: int) -> int:
     value = usage.get(name) if isinstance(usage, dict) else None
     return value if isinstance(value, int) and value >= 0 else estimate

@@ -1,21 +1,21 @@
-"""Rerankers by name: a second, slower scoring of the first passages, question and passage together."""
+"""Rerankers, which score question and passage together, more slowly than retrieval: one file each."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 
 class Reranker(Protocol):
-    """A module in `models/rerankers/` has `open(argument: str | None) -> Reranker`.
+    """Scores passages for a question. A module in `models/rerankers/` has `open(argument: str | None) -> Reranker`.
 
     A reranker with a number `retrieval_weight` is combined with retrieval: the weight multiplies the retrieval score,
-    and both scores are in standard deviations. Otherwise the reranker alone decides the order of the first passages.
-    A reranker with `confidence(scores) -> float` estimates from its scores how likely one of the first chunks answers.
+    and both scores are in standard deviations. Otherwise the reranker alone decides the order of the first passages. A
+    reranker with `confidence(scores) -> float` estimates the probability that one of the first chunks answers.
     """
 
     name: str
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
-        """Return how well each passage answers, in order; higher is better, on any scale."""
+        """Return a score for each passage, in order; higher is better, on any scale."""
 
 
 def retrieval_weight(reranker: Reranker) -> float | None:
@@ -25,6 +25,9 @@ def retrieval_weight(reranker: Reranker) -> float | None:
 
 
 def confidence(reranker: Reranker, scores: Sequence[float]) -> float | None:
-    """Return how likely one of the passages with these scores answers; None if the reranker has no estimate."""
+    """Return the probability that one of the passages with these scores answers.
+
+    None if the reranker has no estimate.
+    """
     tell: Callable[[Sequence[float]], float] | None = getattr(reranker, "confidence", None)
     return tell(scores) if tell is not None and len(scores) else None

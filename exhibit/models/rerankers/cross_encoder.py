@@ -1,4 +1,4 @@
-"""A model that reads question and passage together: `cross-encoder:MODEL`, by its name on the Hub or a folder."""
+"""A cross-encoder, which reads question and passage together: `cross-encoder:MODEL`, a name on the Hub or a folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ except ImportError as error:
 def open(argument: str | None) -> CrossEncoderReranker:
     """Return the model of that name or in that folder."""
     if not argument:
-        raise ToolkitError("cross-encoder: which model? For instance cross-encoder:cross-encoder/ms-marco-MiniLM-L6-v2")
+        raise ToolkitError(
+            "cross-encoder: no model is named; give one, for instance cross-encoder:cross-encoder/ms-marco-MiniLM-L6-v2"
+        )
     return CrossEncoderReranker(argument)
 
 

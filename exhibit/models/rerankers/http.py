@@ -18,7 +18,7 @@ from exhibit.storage.http_policy import Deadline, HttpError, Secrets
 
 _TIMEOUT = 60.0  # seconds for one question's passages
 _LARGEST = 64 << 20
-"""Bytes of a reply: a score takes some fifty."""
+"""The most bytes of a reply: a score takes some fifty."""
 _KEY = "RERANK_API_KEY"
 
 
@@ -32,7 +32,7 @@ def open(argument: str | None, *, timeout: float | None = None) -> "HttpReranker
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host or url.username:
         raise ToolkitError(
-            "http: which server? It looks like http:MODEL@https://host/v1/rerank (no password in it; RERANK_API_KEY)"
+            "http: no server is named; give http:MODEL@https://host/v1/rerank, and put the key into RERANK_API_KEY"
         )
     return HttpReranker(url, model, timeout=timeout or _TIMEOUT)
 
@@ -73,7 +73,11 @@ class HttpReranker:
             for result in json.loads(data)["results"]:
                 scores[int(result["index"])] = float(result.get("relevance_score", result.get("score")))
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-            raise ServiceError(f"{self._where}: the reply is not results with an index and a score") from None
+            raise ServiceError(
+                f"{self._where}: the reply has no 'results' with an index and a score; is this a rerank server?"
+            ) from None
         if sorted(scores) != list(range(count)) or not all(map(math.isfinite, scores.values())):
-            raise ServiceError(f"{self._where}: {count} passages were sent, and not each got one score")
+            raise ServiceError(
+                f"{self._where}: the reply does not have exactly one score for each of the {count} passages"
+            )
         return [scores[index] for index in range(count)]

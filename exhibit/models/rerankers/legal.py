@@ -1,8 +1,8 @@
-"""Our reranker `legal`: MiniLM with low-rank weights and a head reads question and passage together.
+"""The reranker `legal`: MiniLM with low-rank weights and a head, which reads question and passage together.
 
 The 2.7 MB of weights come with the package; they are added to the weights of the embedder `legal`. Its score is
 combined with the retrieval score, because each has information that the other lacks. bench/results/models.md names the
-training data. `legal:int8` is for processors, `legal:fp16` for accelerators, `legal:fp32` is the reference.
+training data. `legal:int8` is for CPUs, `legal:fp16` for accelerators, `legal:fp32` is the reference.
 """
 
 import json
@@ -31,13 +31,13 @@ from exhibit.models.network import (
 WEIGHTS = Path(__file__).parent / "weights" / "legal.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
 ASKED = 64
-"""Tokens of a question, its special tokens included: as in training."""
+"""The most tokens of a question, special tokens included, as in training."""
 _AT_ONCE = 64
-"""Pairs of one length that an accelerator runs together."""
+"""The most pairs of one length that an accelerator runs together."""
 
 
 def network() -> Network:
-    """Return the network: the embedder's at full strength, as in training, with the reranker's own weights on top."""
+    """Return the network: the embedder's at full strength, as in training, plus the reranker's weights."""
     name = f"legal-reranker-{read_record(WEIGHTS)['sha256'][:8]}"
     return Network(name, f"{name}-", _weights)
 
@@ -67,7 +67,7 @@ class Pair(NamedTuple):
 
 
 class PairModel:
-    """A network that reads question and passage together; pairs run unpadded, so none depends on the others."""
+    """A network that reads question and passage together; pairs run unpadded, so that none depends on the others."""
 
     def __init__(self, own: Network, variant: str, calibration: Path, *, threads: int | None = None) -> None:
         device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
@@ -96,20 +96,20 @@ class PairModel:
 
 
 class LegalReranker(PairModel):
-    """Each pair runs on a thread of its own on the processor; an accelerator runs many of one length together."""
+    """Scores pairs of question and passage: on a CPU each on its own thread, on an accelerator many in one batch."""
 
     retrieval_weight = 1.5
     """The weight of the retrieval score beside this reranker's, in standard deviations.
 
     On LegalBench-RAG-mini, through the whole pipeline and with earlier weights, 1.0, 1.5, 2.0 and 3.0 gave P@1 55.0,
-    55.8, 56.0 and 55.8, and R@8 76.0, 76.0, 75.9 and 75.3: chosen there.
+    55.8, 56.0 and 55.8, and R@8 76.0, 76.0, 75.9 and 75.3. The value was chosen on these figures.
     """
 
     def __init__(self, variant: str = "int8", *, threads: int | None = None) -> None:
         super().__init__(network(), variant, CALIBRATION, threads=threads)
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
-        """Return how well each passage answers, in order: the network's log-odds, not a probability."""
+        """Return a score for each passage, in order: the log-odds of the network, not a probability."""
         pairs = self.tokenise(question, passages)
         scores = np.empty(len(pairs), np.float32)
         batches = same_lengths([pair.ids for pair in pairs], self._at_once)

@@ -1,4 +1,4 @@
-"""Scores passages by the question's words, rare ones first: no model, no network; a baseline for other rerankers."""
+"""Scores passages by the question's words; rare words count more. A baseline without a model for other rerankers."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ LOCAL = True
 def open(argument: str | None) -> "WordReranker":
     """Return the reranker, which has no options."""
     if argument:
-        raise ToolkitError(f"words:{argument}: this reranker takes no argument")
+        raise ToolkitError(f"words:{argument}: the reranker words takes no argument; remove {argument!r}")
     return WordReranker()
 
 
@@ -26,7 +26,7 @@ class WordReranker:
     name = "words"
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
-        """Return BM25 of each passage, in order."""
+        """Return the BM25 score of each passage, in order."""
         counts = [Counter(search_terms(passage)) for passage in passages]
         mean = sum(map(Counter.total, counts)) / max(1, len(counts)) or 1.0
         scores = [0.0] * len(passages)

@@ -14,19 +14,22 @@ from exhibit.runtime.plugins import load_plugin
 
 
 class Answerer(Protocol):
-    """Turns sources into a cited answer. A module in `rag/answerers/` has `open(config, *, llm) -> Answerer`."""
+    """Answers questions from sources, with citations.
+
+    A module in `rag/answerers/` has `open(config, *, llm) -> Answerer`.
+    """
 
     name: str
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return an answer from the context's sources and nothing else, a refusal, or an error."""
+        """Return an answer from the context's sources alone, a refusal, or an error."""
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order."""
 
 
 def open_answerer(config: Config, *, llm: LLM | None = None) -> Answerer:
-    """Return the answerer that the config names; its answers say where each citation stands."""
+    """Return the answerer that the config names; each citation in its answers names document, section and page."""
     wanted = ("llm" if llm is not None else "reader") if config.answerer == "auto" else config.answerer
     module, _ = load_plugin(__name__, wanted)
     inner = cast(Answerer, module.open(config, llm=llm))
@@ -35,7 +38,7 @@ def open_answerer(config: Config, *, llm: LLM | None = None) -> Answerer:
 
 @dataclass
 class PlacingAnswerer:
-    """An answerer whose answers say which document, section and page each citation is."""
+    """An answerer that adds the document, section and page of each citation to the answers of another answerer."""
 
     name: str
     inner: Answerer
@@ -48,9 +51,9 @@ class PlacingAnswerer:
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
         """Return one answer per question, in order."""
         answers = self.inner.answer_all(asked)
-        return [self._placed(answer, context) for answer, (_, context) in zip(answers, asked, strict=True)]
+        return [self._add_places(answer, context) for answer, (_, context) in zip(answers, asked, strict=True)]
 
-    def _placed(self, answer: Answer, context: AnswerContext) -> Answer:
+    def _add_places(self, answer: Answer, context: AnswerContext) -> Answer:
         if answer.refused or answer.error:
             return answer
         return replace(answer, text=with_places(answer.text, context.sources, self.form))
@@ -65,7 +68,7 @@ _OUTER = re.compile(r"(article|part|chapter|schedule|annex)\s+([IVXLC]+|\d+[A-Z]
 _INNER = re.compile(r"\(\w{1,4}\)")
 _RULES = re.compile(r"part\s+(\d+[A-Z]?)\b", re.I)
 _DIRECTION = re.compile(r"(?:practice direction|pd)\s+(\d+[A-Z]*)", re.I)
-_ENOUGH = 8  # words of a quoted sentence that suffice to find it in its source
+_ENOUGH = 8  # words of a quoted sentence that suffice to locate it in its source
 _LONGEST = 80  # characters of a heading; a longer one includes the start of the text
 
 
@@ -94,15 +97,18 @@ def section_of(document: str, path: str) -> str:
 
 
 def place_of(source: Source, words: str) -> str:
-    """Return the place of some words in a source, on one line; the place of the source if it lacks the words."""
-    section, page = _found(source, words)
+    """Return the document, section and page of some words in a source, on one line.
+
+    Those of the source if it lacks them.
+    """
+    section, page = _find_place(source, words)
     parts = [PurePath(source.document).name, section_of(source.document, section)]
     parts += [f"page {page}"] if page is not None else []
     return ", ".join(" ".join(part.split()) for part in parts if part)
 
 
 def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
-    """Return an answer with the place of each citation: in a list below it, or instead of each number."""
+    """Return an answer with document, section and page of each citation: in a list below, or in place of the number."""
     known = {source.number: source for source in sources}
     cited, lines = find_citations(text), dict[int, dict[str, None]]()
     shown, claims, end = text, list[str](), 0
@@ -111,7 +117,7 @@ def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
         claims.append(words if words.strip() or not claims else claims[-1])
     for citation, words in zip(reversed(cited), reversed(claims), strict=True):
         there = [known[number] for number in citation.numbers if number in known]
-        named = "".join(_named(source, words) for source in there)
+        named = "".join(_name_citation(source, words) for source in there)
         shown = shown[: citation.span.start] + named + shown[citation.span.end :]
         for source in there:
             lines[source.number] = {place_of(source, words): None, **lines.get(source.number, {})}
@@ -121,15 +127,15 @@ def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
     return "\n".join([f"{text}\n\n{SOURCES}", *listed])
 
 
-def _named(source: Source, words: str) -> str:
+def _name_citation(source: Source, words: str) -> str:
     """Return a citation of the form `[Part 36#page=3]`, or with the section if the source has no page."""
-    section, page = _found(source, words)
+    section, page = _find_place(source, words)
     stem = re.sub(r"[\[\]#]", " ", PurePath(source.document).stem)
     short = re.split(r"\s[–—-]\s", stem, maxsplit=1)[0].strip()
     return f"[{short}#page={page or section_of(source.document, section)}]"
 
 
-def _found(source: Source, words: str) -> tuple[str, int | None]:
+def _find_place(source: Source, words: str) -> tuple[str, int | None]:
     """Return the headings above the words of an answer in their source, and the page of these words."""
     first = [re.escape(word) for word in words.strip(" …").split()[:_ENOUGH]]
     match = re.search(r"\s+".join(first), source.text) if first else None

@@ -15,23 +15,23 @@ from exhibit.rag.protocols import Answer, AnswerContext, Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 NEAR = 0.2
-"""Share of the question's words, weighted by rarity, that a sentence must contain to be an answer.
+"""The least share of the question's words, weighted by rarity, that a sentence of an answer contains.
 
-On 1,200 CUAD questions of 40 contracts, 63% of them without an answer, with the six passages of the right contract that
-BM25 ranks first: 82% of the refusals are right; it refuses 47% of the questions that have no answer and 17% of those
-that have one. Chosen on these questions from ten values between 0.05 and 0.6; 0.15 does as well on the first figure
-and refuses less. There was no second set to confirm it on.
+Measured on 1,200 CUAD questions about 40 contracts, 63% of them without an answer, with the six passages of the right
+contract that BM25 ranks first: 82% of the refusals are right. The answerer refuses 47% of the questions without an
+answer and 17% of those with one. The value was chosen on these questions from ten values between 0.05 and 0.6; 0.15
+has the same share of right refusals, with fewer refusals. No second set of questions confirmed it.
 """
 MOST = 3
-"""Sentences in an answer."""
+"""The most sentences in an answer."""
 
 _LONGEST = 600  # characters of an answer: a paragraph
 _NEXT_BEST = 0.7
-"""Share of the best sentence's score that a further sentence of the answer needs."""
+"""The least share of the best sentence's score that a further sentence of the answer has."""
 _SCORE_WEIGHT = 0.2
 """Weight of the retrieval rank beside the score of the words."""
 _FULL = 5
-"""Content words of a full sentence; a heading has fewer words, and its score is reduced."""
+"""The number of content words from which a sentence counts as full; a heading has fewer, and its score is reduced."""
 _CLOSED = re.compile(r"[.!?…][\"'”’)]*$")
 _ITEM = re.compile(r"[a-z]{1,4}[.)]\s")
 TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
@@ -43,7 +43,7 @@ LOCAL = True
 
 def open(config: Config, *, llm: LLM | None) -> "ExtractiveAnswerer":  # noqa: ARG001
     """Return the answerer, which uses no model."""
-    # the reranker's confidence has refused already, and more reliably than words can: bench/results/models.md
+    # the reranker's confidence has refused already, and it is more reliable than words: bench/results/models.md
     return ExtractiveAnswerer(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
 
 
@@ -93,7 +93,7 @@ def _candidates(source: Source) -> list[_Candidate]:
 def _choose(
     asked: frozenset[str], candidates: Sequence[_Candidate], sources: Sequence[Source], *, least: float
 ) -> list[_Candidate]:
-    """Return the best sentences in reading order; an empty list when none reaches the least score."""
+    """Return the best sentences in reading order; an empty list when no sentence has the least score."""
     rarity = _rarity(asked, candidates)
     whole = sum(rarity.values())
     top = max((source.hit.score for source in sources), default=0.0)

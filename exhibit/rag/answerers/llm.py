@@ -100,7 +100,7 @@ class LLMAnswerer:
         weak = [index for index in replied if answers[index].unsupported or not answers[index].citations]
         again = [insist(*asked[index], answers[index].text, answers[index].unsupported) for index in weak]
         for index, reply in zip(weak, self._complete(again), strict=True):
-            answers[index] = _better(answers[index], _judge(*asked[index], [first[index], reply]))
+            answers[index] = _choose_better(answers[index], _judge(*asked[index], [first[index], reply]))
         return answers
 
     def _complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
@@ -121,7 +121,7 @@ def _judge(question: str, context: AnswerContext, replies: Sequence[Completion])
     text = normalise(last.text.strip())
     claims = [claim for claim in claims_of(text) if claim.citations or not is_refusal(claim.text)]
     verdict = verify(claims, context.sources, given=question)
-    invented = _misquoted(text, context)
+    invented = _find_misquotes(text, context)
     if invented:
         text = _QUOTED.sub(lambda match: f"{match[0]} {NOT_QUOTED}" if match[1] in invented else match[0], text)
         unsupported = tuple(dict.fromkeys((*verdict.unsupported, *invented)))
@@ -130,7 +130,7 @@ def _judge(question: str, context: AnswerContext, replies: Sequence[Completion])
     return Answer(text, verdict.citations, verdict.unsupported if claims else (text,), retried=retried, usage=usage)
 
 
-def _misquoted(text: str, context: AnswerContext) -> list[str]:
+def _find_misquotes(text: str, context: AnswerContext) -> list[str]:
     """Return the quotations of a reply that no source contains; white space, quotation marks and markup may differ."""
     sources = [Document("", source.text) for source in context.sources]
     quotes = [match[1].strip(" .,;…") for match in _QUOTED.finditer(text)]
@@ -139,7 +139,7 @@ def _misquoted(text: str, context: AnswerContext) -> list[str]:
 
 
 def _stands_in(quote: str, source: Document) -> bool:
-    """Return whether a source has all words of a quotation; figures must be the same, points and all."""
+    """Return whether a source contains all words of a quotation; figures must be equal, with their decimal points."""
     if fold(quote) in fold(source.text):
         return True
     placement = place_text(quote, source)
@@ -148,7 +148,7 @@ def _stands_in(quote: str, source: Document) -> bool:
     return placement.share == 1 and _FIGURE.findall(quote) == _FIGURE.findall(words)
 
 
-def _better(first: Answer, second: Answer) -> Answer:
+def _choose_better(first: Answer, second: Answer) -> Answer:
     """Return the answer with fewer unsupported claims; the first one if the retry failed."""
 
     def weakness(answer: Answer) -> tuple[bool, bool, int]:

@@ -1,4 +1,4 @@
-"""Answers with the exact words of the documents that our reader model selects, or a refusal."""
+"""Answers with the exact words of the documents that the reader model selects, or with a refusal."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,27 +19,39 @@ from exhibit.rag.questions import understand
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 SURE = 0.9
-"""Confidence above which no further passage is read. On 736 questions of people on the documents for tuning, by weights
-that had not seen them, 0.8, 0.9 and 0.95 read 2.5, 2.8 and 3.1 passages, and 0.698, 0.703 and 0.707 of the answers
-say what is expected."""
+"""The confidence above which no further passage is read.
+
+Measured on 736 questions that people wrote about the documents for tuning, with weights that were not trained on them:
+0.8, 0.9 and 0.95 read 2.5, 2.8 and 3.1 passages, and 0.698, 0.703 and 0.707 of the answers are as expected.
+"""
 HOPELESS = 0.005
-"""Confidence below which no further passage is read, either. At 0.03, with the previous confidence model, 1 to 3% of
-the answerable questions on the documents for tuning were given up. At 0.002 a question takes 200 ms in place of 165,
-and the kept-back contracts' refusals are the same within a point."""
+"""The confidence below which no further passage is read, either.
+
+At 0.03, with the previous confidence model, 1 to 3% of the answerable questions about the documents for tuning were
+given up. At 0.002 a question takes 200 ms instead of 165 ms, and the refusals on the held-out contracts are the same
+within a point.
+"""
 NEXT_BEST = 1.0
-"""How far below the best score, in log-odds, the words of a further passage are still part of the answer: 0, 0.5 and 1
-give 0.698, 0.698 and 0.704 of the expected answers there. Answers that stand in several places need it."""
+"""The greatest distance from the best score, in log-odds, at which a further passage's words join the answer.
+
+An answer that stands in several places needs it. 0, 0.5 and 1 give 0.698, 0.698 and 0.704 of the expected answers to
+the same 736 questions.
+"""
 BEHIND = 0.25
-"""Margin that a passage needs for each passage that retrieval ranks before it: retrieval knows the document meant.
-From 0 to 1 the expected answers there are 0.704 to 0.700."""
+"""The margin that a passage needs for each passage that retrieval ranks before it, since retrieval knows which document
+is meant. From 0 to 1 the share of expected answers to the same questions falls from 0.704 to 0.700.
+"""
 ELSEWHERE = 3.0
-"""Margin that a passage needs if its document is not the first one of retrieval: a clause of the same kind answers the
-question as well, but for another agreement. Set by hand."""
+"""The margin that a passage needs if its document is not the first one of retrieval. A clause of the same kind seems to
+answer the question as well, but belongs to another agreement. Set by hand.
+"""
 UNREAD = frozenset({"rules", "practice direction", "court guide", "legislation", "judgment"})
-"""Kinds of documents that the reader was hardly trained on: the nearest sentences answer better there. On 62 questions
-about court rules it refused 15 where those refused 1, and gave 0.30 of the references where they gave 0.38."""
+"""Kinds of documents with few examples in the reader's training data. For these the extractive answerer is better: on
+62 questions about court rules the reader refused 15 and gave 0.30 of the references, the extractive answerer 1 and
+0.38.
+"""
 MOST = 5
-"""Quoted spans in an answer."""
+"""The most quoted spans in an answer."""
 _NAMED = r"(?<!\bthe )(?<!\bthis )(?<!\bits )\b"
 _KIND = rf"{_NAMED}(agreement|contract|policy|nda|lease)\b"
 _SEVERAL = re.compile(
@@ -48,24 +60,30 @@ _SEVERAL = re.compile(
 )
 """Words of a question whose answer stands in several places or in several documents."""
 _FURTHER = 4.0
-"""How far below the best score a further span may be where the question asks for several. Set by hand."""
+"""The greatest distance from the best score of a further span, where the question asks for several. Set by hand."""
 _PLAIN = 10
-"""Words of a plain question: the questions on short documents that fitted the confidence have three to nine."""
+"""The most words of a short question: the confidence on short documents was fitted to questions of three to nine
+words.
+"""
 _WIDEST = 900
-"""Characters of one window: with a question of usual length the model would truncate a longer one."""
+"""The most characters of one window: with a question of usual length the model would truncate a longer window."""
 YES_SLOPE, YES_OFFSET, YES_DENIED = 0.2753, 1.1425, -1.3898
-"""The log-odds of a yes: those of the reader, and less where its quote denies or restricts something. Fitted to 247
-questions of people on the documents for tuning, by weights that had not seen them."""
+"""The log-odds of a yes, computed from those of the reader; they are lower where the quote denies or restricts
+something. Fitted to 247 questions that people wrote about the documents for tuning, with weights that were not
+trained on them.
+"""
 DECIDED = 0.5
-"""The log-odds from which a yes or a no is said: 0.80 of these questions are decided, 0.79 of them rightly."""
+"""The least log-odds of an answer Yes or No: 0.80 of these questions get one, and 0.79 of these answers are right."""
 _SHORT_SHARE = 0.8
-"""A short answer that is longer than this share of its quote says no more than the quote."""
+"""The greatest share of its quote that a short answer may have; a longer one adds nothing to the quote."""
 _BRACKET = 40
-"""The most characters up to the end of a bracket that a short answer begins; else it ends before the bracket."""
+"""The most characters from the start of a bracket in a short answer to its end; the answer ends before a longer
+bracket.
+"""
 _WITH_LIST = 600
-"""The most characters of a quote that goes on with the list that it announces."""
+"""The most characters of a quote together with the list that it announces."""
 _GAP = 4
-"""Characters between two passages that were adjacent in the document: a space, a mark, the end of a line."""
+"""The most characters between two passages that are adjacent in the document: a space, a mark, the end of a line."""
 
 
 def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG001
@@ -95,7 +113,7 @@ class _Window:
 
 @dataclass(frozen=True)
 class _Words:
-    """A span of words that answers, and the sources that contain it."""
+    """A span of words that is part of the answer, and the sources that contain it."""
 
     score: float
     parts: tuple[tuple[Source, Span], ...]
@@ -103,7 +121,7 @@ class _Words:
     short: str = ""
     """The words of the span that answer in short; "" if they are nearly the whole span."""
     yes: float = 0.0
-    """The reader's log-odds of a yes."""
+    """The reader's log-odds that the answer is yes."""
 
     @property
     def cited(self) -> str:
@@ -132,14 +150,14 @@ class ReaderAnswerer:
         short = 0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN
         facts: dict[Also, bool] = {"short": short, "policy": context.kind == "privacy policy"}
         also = [name for name, holds in facts.items() if holds]
-        kind = QuestionKind() if short else _kind(context)  # kinds were learnt from contracts of benchmarks
+        kind = QuestionKind() if short else _kind(context)  # the model of kinds was trained on contracts of benchmarks
         judge = partial(self._opened.confidence, found=context.confidence, usual=kind.usual, also=also)
         meant = "" if several else windows[0].sources[0].document
         read, sure = self._read((asks, kind.asks), windows, judge, meant)
         if sure < self._refuse_below:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
         found = _choose(read, meant, whole=kind.number < 0)
-        if not found:  # an answer is likely, but no span of words is
+        if not found:  # an answer is probable, but no span is probable enough
             best = max(read, key=lambda one: one[1].score)[0]
             few = AnswerContext(context.text, best.sources, context.tokens)
             return replace(ExtractiveAnswerer(near=0.0).answer(question, few), confidence=sure)
@@ -173,13 +191,16 @@ class ReaderAnswerer:
 
 
 def _kind(context: AnswerContext) -> QuestionKind:
-    """Return the question's kind, which only vectors of our own embedder can tell."""
+    """Return the kind of the question, which is computed from a vector of the embedder `legal` alone."""
     asked = context.asked
     return shared_kinds().of(asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else QuestionKind()
 
 
 def _windows(sources: Sequence[Source]) -> list[_Window]:
-    """Return the windows that the reader reads, best first: adjacent passages are joined while they fit one."""
+    """Return the windows that the reader reads, best first.
+
+    A window joins adjacent passages up to its greatest length.
+    """
     windows: list[list[Source]] = []
     for source in sorted(sources, key=lambda source: (source.document, source.hit.chunk.span.start)):
         last = windows[-1] if windows else []
@@ -201,7 +222,7 @@ def _follows(before: Sequence[Source], source: Source) -> bool:
 def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool) -> list[_Words]:
     """Return the spans of the best window and of the windows nearly as good, in the order of the sources.
 
-    With `whole` each span is extended to its sentences: only benchmarks ask for less.
+    With `whole` each span is extended to whole sentences; the questions of benchmarks expect shorter spans.
     """
     behind = BEHIND if meant else 0.0
     found = [
@@ -249,7 +270,7 @@ def _value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
 
 
 def _whole_words(span: AnswerSpan, text: str) -> Span:
-    """Return a span without parts of words, and with the end of a bracket that begins in it if that is near."""
+    """Return a span without partial words, and with the rest of a bracket that begins in it if the rest is short."""
     start, end = span.start, span.end
     while start and text[start - 1].isalnum() and text[start].isalnum():
         start -= 1
@@ -262,10 +283,10 @@ def _whole_words(span: AnswerSpan, text: str) -> Span:
 
 
 def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words], *, several: bool) -> str:
-    """Return the short answer of the best words: Yes or No where that is asked and sure, else their value."""
+    """Return the short answer of the best span: Yes or No if that is asked and sure, else a value."""
     best = max(found, key=lambda words: words.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
-        if kind.clause and asks == kind.asks:  # it asks whether there is such a clause, and here it is
+        if kind.clause and asks == kind.asks:  # the question asks whether such a clause exists, and this span is one
             return "Yes"
         odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)
         return ("Yes" if odds > 0 else "No") if abs(odds) >= DECIDED else ""
@@ -274,7 +295,7 @@ def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words]
 
 
 def _is_new(short: str, question: str) -> bool:
-    """Return whether a short answer says more than the question does: a figure, or a word of its own."""
+    """Return whether a short answer adds a figure or a word to the question."""
     return any(map(str.isdigit, short)) or not frozenset(content_words(question)).issuperset(content_words(short))
 
 

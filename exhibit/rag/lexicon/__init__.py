@@ -14,11 +14,11 @@ __all__ = ["DocumentWords", "Lexicon", "read_words"]
 
 
 _NEAR = 20_000
-"""Characters at a document's start that tell its language."""
+"""The number of characters at a document's start that determine its language."""
 
 
 class DocumentWords(NamedTuple):
-    """All that a lexicon needs of a document; the worker that reads the document counts it."""
+    """The words of a document that a lexicon stores; the worker that reads the document counts them."""
 
     names: NameWords
     chunks: Counted

@@ -19,27 +19,32 @@ Counts = npt.NDArray[np.float32]
 Lengths = npt.NDArray[np.uint16]
 
 SATURATION = 1.2
-"""BM25's k1: how soon repeated occurrences of a word stop counting; the textbook value."""
+"""BM25's k1: the larger it is, the more do further occurrences of a word count. The textbook's value."""
 LENGTH = 0.5
-"""BM25's b: chunks are cut to one size, so their lengths say less than the textbook's 0.75 supposes."""
+"""BM25's b, the weight of the text's length. Lower than the textbook's 0.75, since all chunks have about one size."""
 
 _PART_OF_WORD = 1 / 3
-"""From a half to a quarter the right decision of LegalQuAD is first for 82 or 83 of 100 questions, without parts 78."""
+"""The weight of a part of a compound word. Between a half and a quarter the right decision of LegalQuAD is first for 82
+or 83 of 100 questions; without parts for 78.
+"""
 _MOST = 255
-"""The greatest count that fits a byte; a word with more occurrences in 500 characters is a rule of dashes."""
+"""The greatest count that fits a byte; a word that occurs more often in 500 characters is a line of dashes."""
 _REMEMBERED = 1 << 16
-"""Words whose digests are cached: some 8 MB; a contract has 2,000."""
+"""The number of words whose digests are cached: some 8 MB; a contract has 2,000 different words."""
 _TOGETHER = 256
-"""Documents whose keys and lengths form one row of the database."""
+"""The number of documents whose keys and lengths form one row of the database."""
 
 
 def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
-    """Return BM25's idf of terms, from the number of the `total` chunks that contain each; never negative."""
+    """Return BM25's idf of terms, from the number of chunks (`spread`) that contain each, of `total`.
+
+    Never negative.
+    """
     return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
 
 
 def shares(terms: Sequence[str]) -> Counts:
-    """Return the weight of each term: 1 for a whole word, a third for a part of a word, since a word has several."""
+    """Return the weight of each term: 1 for a whole word, a third for a part of a compound word."""
     return np.array([_PART_OF_WORD if term.startswith(PART) else 1.0 for term in terms], np.float32)
 
 
@@ -65,7 +70,10 @@ def _digest_of(word: str) -> int:
 
 
 def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
-    """Return the term counts of each text, which `Words` adds; optionally with the parts of its words."""
+    """Return the term counts of each text, for `Words.add_counted`.
+
+    With `parts`, those of the parts of compounds as well.
+    """
     digests: list[int] = []
     written: list[int] = []
     for text in texts:
@@ -78,7 +86,7 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
     terms = np.array(digests, np.int64)
     kept = terms != _EMPTY
     owners = np.repeat(np.arange(total), written)[kept]
-    # one sort for all texts: a counter for each takes a fifth longer (29,000 chunks of LegalBench-RAG-mini)
+    # one sort for all texts: a counter for each text takes a fifth longer (29,000 chunks of LegalBench-RAG-mini)
     entries, counts = np.unique(owners << 32 | terms[kept], return_counts=True)
     return Counted(
         lengths=np.minimum(np.bincount(owners, minlength=total), 0xFFFF).astype(np.uint16),
@@ -94,7 +102,7 @@ class Words:
     def __init__(self, database: Database | None = None, field: str = "words") -> None:
         self._database = database or Database()
         self._field = FIELDS.index(field)
-        # a section's key has its document in it, and needs more bits
+        # a section's key contains its document's number, and needs more bits
         owners = np.uint32 if field == "words" else np.int64
         self._postings = Postings(self._database, field, owners=owners, counts=np.uint8)
         self._pending: list[tuple[Keys, Lengths]] = []
@@ -104,7 +112,7 @@ class Words:
     def __len__(self) -> int:
         return len(self._keys)
 
-    # ---------------------------------------------------------------- changing them
+    # ---------------------------------------------------------------- changes
 
     def add(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
         """Add texts; a new key is greater than all earlier keys."""
@@ -150,7 +158,7 @@ class Words:
                 keys = np.frombuffer(b"".join(keys for keys, _ in rows), np.int64)
                 lengths = np.frombuffer(b"".join(lengths for _, lengths in rows), np.uint16)
                 if len(lengths) != len(keys) or not (np.diff(keys) > 0).all():
-                    raise ValueError("keys that do not grow")
+                    raise ValueError("its keys do not increase")
             self._read, self._known_norms = (keys, lengths), None
             self._mean = (float(lengths.mean()) if len(lengths) else 0.0) or 1.0
         return self._read
@@ -163,7 +171,7 @@ class Words:
     def _lengths(self) -> Lengths:
         return self._columns()[1]
 
-    # ---------------------------------------------------------------- looking
+    # ---------------------------------------------------------------- searches
 
     def lengths(self, keys: Keys) -> Counts:
         """Return the number of terms of each text; 0 for an unknown key."""
@@ -178,7 +186,7 @@ class Words:
         return rarity(spread, len(self._keys)) * shares(asked)
 
     def frequencies(self, asked: Sequence[str], keys: Keys) -> Counts:
-        """Return how often each text of `keys` (in order) has each term: a row a text, a column a term."""
+        """Return the frequency of each term in each text of `keys` (in order): a row per text, a column per term."""
         table = np.zeros((len(keys), len(asked)), np.float32)
         for column, term in enumerate(asked if len(keys) else ()):
             owners, counts = self._postings.find(term)
@@ -189,11 +197,11 @@ class Words:
         return table
 
     def evidence(self, asked: Sequence[str], keys: Keys) -> Counts:
-        """Return BM25 of each chunk of `keys` (in order) for each term apart, before the term's rarity is counted."""
+        """Return the BM25 score of each chunk of `keys` (in order) for each term, without the term's idf."""
         return self._bm25(self.frequencies(asked, keys), self.lengths(keys)[:, None])
 
     def scores(self, asked: Sequence[str], keys: Keys) -> Counts:
-        """Return BM25 of each chunk of `keys` (in order)."""
+        """Return the BM25 score of each chunk of `keys` (in order)."""
         with np.errstate(invalid="ignore"):  # some BLAS raise the flag for padding; all values are finite here
             sums: Counts = self.evidence(asked, keys) @ self.rarity(asked)
         return sums
@@ -201,20 +209,21 @@ class Words:
     def search(self, asked: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
         """Return the scores and keys of the k texts with the highest scores, best first.
 
-        `tfidf` is the cosine of counts times rarity, but for the length of the question, which is the same for all.
+        The score of `tfidf` is the cosine of the TF-IDF vectors, without a division by the question's norm, which is
+        the same for all texts.
         """
         total = np.zeros(len(self._keys), np.float32)
         for term, weight in zip(asked, self.rarity(asked), strict=True):
             owners, counts = self._postings.find(term)
             rows, here = self._places(owners)
             if not here.all():
-                raise BundleError("words of no text; build the index again (--ingest fresh)")
+                raise BundleError("words of an unknown text; build the index again (--ingest fresh)")
             often = counts.astype(np.float32)
             if method == "tfidf":
                 total[rows] += weight * weight * often / self._norms[rows]
             else:
                 total[rows] += weight * self._bm25(often, self._lengths[rows].astype(np.float32))
-        some = np.flatnonzero(total > 0)  # the same on numbers instead of booleans takes four times as long
+        some = np.flatnonzero(total > 0)  # nonzero on numbers takes four times as long as on booleans
         if len(some) > k:
             some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
         [scores], [keys] = rank_keys(total[None, some], self._keys[None, some], min(k, len(some)))
@@ -242,7 +251,7 @@ class Words:
         own = self._keys
         if not len(own):
             return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
-        if own[-1] - own[0] == len(own) - 1:  # nothing was removed: no need to search
+        if own[-1] - own[0] == len(own) - 1:  # no key was removed, so the rows are consecutive
             rows = np.clip(keys - own[0], 0, len(own) - 1)
         else:
             rows = np.minimum(np.searchsorted(own, keys), len(own) - 1)

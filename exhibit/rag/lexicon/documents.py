@@ -1,8 +1,8 @@
 """Estimates which documents a query means, from names; the distribution is uniform if the query names none.
 
-A word of a name that stands in `df` of `N` documents makes each of them N/df times as likely to be meant, so its weight
-is log(N/df). It counts once, at the place of a document's names where it is most informative. The sum over the
-words is the log-likelihood of a document up to a constant: normalised, it is how sure one may be.
+A word of a name that occurs in the names of `df` of `N` documents makes each of them N/df times as likely to be meant,
+so its weight is log(N/df). It counts once, at the place (title, file name, parties …) where it is most informative. The
+sum over the words is the log-likelihood of a document up to a constant; normalised, it is the document's probability.
 """
 
 import math
@@ -28,23 +28,29 @@ Weights = npt.NDArray[np.float64]
 _OPENING = 3000
 """Characters of a first page, with the title, the parties and the recitals."""
 _STATED = 6000
-"""Characters at a document's start that may contain its title; another title comes from the file's name."""
+"""The number of characters at a document's start that may contain its title; a title not found there is the file's
+name.
+"""
 _FIELDS = ("stated", "title", "initials", "opening", "pairs", "proper", "file")
 
 _REMEMBERED = 200_000
-"""Names whose likelihoods over all documents are cached: 10 MB."""
+"""The number of names whose likelihoods over all documents are cached: 10 MB."""
 _MENTION = 2 / 3
-"""A word that only looks like a name counts if fewer than the cube root of N documents contain it: a defined term is in
-more."""
+"""The exponent of N for a word that only looks like a name: it counts if fewer than the cube root of N documents
+contain it. A defined term is in more documents.
+"""
 _TELLING = 1.5
-"""Factor on the weight of a name's word. By its rarity alone, a word that one of N documents contains
-leaves this one less likely than all others together, but nobody says `Groupon` by chance. On 200 questions on
-LegalBench-RAG-mini in free words, 1, 1.25 and 1.5 leave 12.8, 2.1 and 1.6% of the first eight passages in a wrong
-document; questions that name none lose 0.3 of their R@64."""
+"""The factor on the weight of a name's word. By its rarity alone, a word of one of N documents would leave this
+document less likely than all others together, but nobody writes `Groupon` by chance. On 200 questions about
+LegalBench-RAG-mini in free words, with 1, 1.25 and 1.5, 12.8, 2.1 and 1.6% of the first eight passages are in a
+wrong document; questions that name no document lose 0.3 of their R@64.
+"""
 _HALF_TITLE = 0.5
-"""Share of a title's weight that a question may contain by chance (`guide`, `agreement`)."""
+"""The share of a title's weight that a question may contain by chance (`guide`, `agreement`)."""
 _OTHER_KIND = 2.3
-"""A document of another kind is ten times less likely: a kind is misread or loosely named this often."""
+"""The log of ten: a document of another kind is ten times less likely, since kinds are sometimes misread or
+misnamed.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,14 +68,14 @@ class Choice:
         return float(np.exp(self.log_weights.max())) if len(self.log_weights) else 0.0
 
     def best(self, most: int, *, share: float = math.inf) -> list[int]:
-        """Return the likeliest documents, best first: at most `most`, and no more than the share needs."""
+        """Return the likeliest documents, best first: at most `most`, only until their probabilities sum to `share`."""
         order = np.argsort(-self.log_weights, kind="stable")[:most]
         before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
         return [int(number) for number in self.numbers[order[before < share]]]
 
     def adding(self, name: str, given: Weights) -> "Choice":
-        """Return the choice with one more signal: a natural logarithm for each document, in order."""
-        return Choice(self.numbers, _normalised(self.log_weights + given), {**self.evidence, name: given})
+        """Return the choice with one more signal, which is a natural logarithm for each document, in order."""
+        return Choice(self.numbers, _normalise(self.log_weights + given), {**self.evidence, name: given})
 
     def trace(self, most: int = 3) -> dict[str, Any]:
         """Return the likeliest documents with their probability and the weight that each signal adds."""
@@ -81,11 +87,11 @@ class Choice:
 
 
 class NameWords(NamedTuple):
-    """The words of a document's names by place, in arrays, as `DocumentNames` adds them."""
+    """The words of a document's names, by place (title, file name, parties …), in arrays that `DocumentNames` adds."""
 
     kind: str
     run: str
-    """The file's name as one run of letters."""
+    """The letters of the file's name, without the characters between them."""
     amends: bool
     """Whether the document is an amendment of another."""
     fields: dict[str, TermCounts]
@@ -99,7 +105,7 @@ def read_names(filename: str, profile: Profile, text: str) -> NameWords:
     names = (title, *profile.parties)
     counts = {
         "stated": Counter(term for name in names for term in name_terms(name)),
-        "title": Counter(_naming(_HEAD.split(title, maxsplit=1)[0])),
+        "title": Counter(_find_naming_words(_HEAD.split(title, maxsplit=1)[0])),
         "initials": Counter(short for name in names for short in acronyms(name)),
         "opening": Counter(word.term for word in opening),
         "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
@@ -120,7 +126,7 @@ class DocumentNames:
         self._choices: dict[tuple[str, str, bool, bool], Choice] = {}
         """A cache of recent choices: questions about one document name it in the same words."""
 
-    # ---------------------------------------------------------------- what is in it
+    # ---------------------------------------------------------------- the content
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -128,7 +134,7 @@ class DocumentNames:
     @property
     def numbers(self) -> Keys:
         """The documents' numbers, in order."""
-        return self._laid_out().numbers
+        return self._lay_out().numbers
 
     def add(self, number: int, *, filename: str, profile: Profile, text: str) -> None:
         """Add a document under a number that is not taken."""
@@ -158,14 +164,14 @@ class DocumentNames:
         self._layout = None
         self._choices.clear()
 
-    def _laid_out(self) -> "_Layout":
+    def _lay_out(self) -> "_Layout":
         if self._layout is None:
             rows = self._database.read("SELECT number, kind, run FROM names ORDER BY number")
             with self._database.sound():
                 self._layout = _Layout(rows)
         return self._layout
 
-    # ---------------------------------------------------------------- choosing
+    # ---------------------------------------------------------------- scores
 
     def score(self, query: Query, *, filenames: bool = True) -> Choice:
         """Return the probability that each document is meant; uniform when the query names none."""
@@ -178,26 +184,28 @@ class DocumentNames:
         return self._choices[key]
 
     def _score(self, query: Query, *, filenames: bool) -> Choice:
-        layout = self._laid_out()
+        layout = self._lay_out()
         if not len(self):
             return Choice(layout.numbers, np.zeros(0))
         typed = list(name_words(query.names))
         lower = query.names.islower()  # in a question without capitals, lower case carries no information
-        given = {word.term: self._certain(self._word(word, lower=lower, filenames=filenames), query) for word in typed}
+        given = {
+            word.term: self._keep_certain(self._word(word, lower=lower, filenames=filenames), query) for word in typed
+        }
         named = np.sum(list(given.values()), axis=0) if given else np.zeros(len(self))
         joined = {first.term + second.term: (first, second) for first, second in pairs(typed, lower=lower)}
         phrases = np.zeros(len(self))
         for pair, (first, second) in joined.items():
             # two adjacent words add the information that they carry beyond the single words
             more = np.maximum(0.0, self._pair(pair) - given[first.term] - given[second.term])
-            phrases += self._certain(more, query)
+            phrases += self._keep_certain(more, query)
         evidence = {
             "names": _TELLING * named,
             "phrases": _TELLING * phrases,
             "title": _TELLING * self._title({word.term for word in typed}),
             "kind": self._kind(query.kind),
         }
-        return Choice(layout.numbers, _normalised(np.sum(list(evidence.values()), axis=0)), evidence)
+        return Choice(layout.numbers, _normalise(np.sum(list(evidence.values()), axis=0)), evidence)
 
     def _title(self, said: set[str]) -> Weights:
         """Return the weight that each document gains from its title, by the share of the title in the question.
@@ -205,7 +213,7 @@ class DocumentNames:
         A title that many documents share weighs less.
         """
         shared = np.zeros(len(self))
-        layout = self._laid_out()
+        layout = self._lay_out()
         for term in sorted(said):
             numbers, _ = self._fields["title"].find(term)
             shared[np.searchsorted(layout.numbers, numbers)] += self._rarity(len(numbers))
@@ -225,7 +233,10 @@ class DocumentNames:
         return sums
 
     def _word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
-        """Return the weight that a word adds to each document; an unknown word is split in two, as `AGProjects`."""
+        """Return the weight that a word adds to each document.
+
+        An unknown word is split in two, such as `AGProjects`.
+        """
         whole = self._term(word.term, capital=word.capital, lower=lower, filenames=filenames)
         if not whole.any() and len(word.term) >= _JOINED:
             whole = self._pair(word.term)
@@ -234,18 +245,18 @@ class DocumentNames:
                 whole = whole + self._term(part, capital=True, lower=lower, filenames=filenames)
         return whole
 
-    def _certain(self, given: Weights, query: Query) -> Weights:
-        """Return the weights that count: a word that merely looks like a name counts if few documents contain it."""
+    def _keep_certain(self, given: Weights, query: Query) -> Weights:
+        """Return the weights; a word that only looks like a name has weight 0 if many documents contain it."""
         least = 0.0 if query.apart else self._few
         return np.where(given > least, given, 0.0)
 
     @property
     def _few(self) -> float:
-        """The weight of a word that as many documents contain as may share a name."""
+        """The weight of a word that occurs in the greatest number of documents that may share a name."""
         return _MENTION * math.log(len(self) + 1)
 
     def carried(self, text: str, *, filenames: bool = True) -> bool:
-        """Return whether few documents have a word of the text in their names; one in capitals, anywhere in them."""
+        """Return whether few documents have a word of the text in their names (for a capitalised word, anywhere)."""
         return any(self._carries(word, filenames=filenames) for word in name_words(text))
 
     def _carries(self, word: Word, *, filenames: bool) -> bool:
@@ -268,7 +279,7 @@ class DocumentNames:
             self._place(given, "initials", term, limit)
         if filenames:
             self._place(given, "file", term, limit)
-            rows = self._laid_out().rows_with(term)
+            rows = self._lay_out().rows_with(term)
             given[rows] = np.maximum(given[rows], min(limit, self._rarity(len(rows))))
         return given
 
@@ -281,14 +292,14 @@ class DocumentNames:
     def _place(self, given: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
         """Raise the weight that a word adds to the documents that contain it at a place, up to a limit.
 
-        A mention in running text gives half of it, two give two thirds: a company is named once in its competitor's
-        contract, often in its own.
+        One mention in running text gives half of the limit, two give two thirds: a contract names a competitor once,
+        but its own party often.
         """
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._rarity(len(numbers)))
         if most <= 0:
             return
-        rows = np.searchsorted(self._laid_out().numbers, numbers)
+        rows = np.searchsorted(self._lay_out().numbers, numbers)
         given[rows] = np.maximum(given[rows], most * counts / (counts + 1) if mentions else most)
 
     def _holders(self, name: str, term: str) -> int:
@@ -304,11 +315,11 @@ class DocumentNames:
         if not kind:
             return np.zeros(len(self))
         meant = AGREED if kind == "contract" else {kind}
-        return np.array([0.0 if one in meant or not one else -_OTHER_KIND for one in self._laid_out().kinds])
+        return np.array([0.0 if one in meant or not one else -_OTHER_KIND for one in self._lay_out().kinds])
 
 
 class _Layout:
-    """Documents as rows, and their file names as one string, in which a name without spaces can be found."""
+    """The documents as rows, with their file names in one string, which can be searched for parts of names."""
 
     def __init__(self, rows: Sequence[tuple[int, str, str]]) -> None:
         self.numbers: Keys = np.array([number for number, _, _ in rows], np.int64)
@@ -329,20 +340,20 @@ class _Layout:
 
 
 _SORTS = frozenset("agreement contract guide notice policy rules statement terms the".split())
-"""Words for the kind of a document, and the article: "the Commercial Court" means its guide without saying so."""
+"""Words for the kind of a document, and the article. "the Commercial Court" means its guide, without that word."""
 _HEAD = re.compile(r"\s[-–—]\s")
-"""The mark after the part of a title that people cite: `Practice Direction 47 – Procedure for …`."""
+"""The dash after the part of a title that people cite: `Practice Direction 47 – Procedure for …`."""
 _JOINED = 4
 """Letters that a word needs for a search inside longer words: `inc` is in `since`."""
 
 
-def _naming(title: str) -> set[str]:
-    """Return the words of a title that name the document: all but those for its kind, if two or more remain."""
+def _find_naming_words(title: str) -> set[str]:
+    """Return the words of a title that name the document: without the words for its kind, if two or more remain."""
     said = set(name_terms(title))
     return said - _SORTS if len(said - _SORTS) > 1 else said
 
 
-def _normalised(scores: Weights) -> Weights:
+def _normalise(scores: Weights) -> Weights:
     """Return logarithms whose exponentials sum to one."""
     if not len(scores):
         return scores

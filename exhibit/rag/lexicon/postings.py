@@ -16,24 +16,26 @@ Array = npt.NDArray[Any]
 Terms = npt.NDArray[np.uint32]
 
 FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs", "proper", "file")
-"""The fields that have words; the position in this list is a field's number on disk."""
+"""The fields that have words; a field's number on disk is its position in this list."""
 _BLOCK = 2048
-"""Least number of entries of a block: 18 kB, which a lookup of a word reads."""
+"""The least number of entries of a block, 18 kB; the lookup of a word reads one block."""
 _PENDING = 1 << 16
-"""Entries of a field in memory before they move to disk: 0.6 MB."""
+"""The number of entries of a field that stay in memory before they move to disk: 0.6 MB."""
 _SEPARATE = 512
-"""Additions that are joined into one array: each array takes a hundred bytes beside its numbers."""
+"""The number of additions that are joined into one array: each array takes a hundred bytes beside its numbers."""
 _BITS = 8
-"""Entries on disk are sorted in 256 parts, by the first bits of the words' digests: one part is in memory at a time."""
+"""The number of leading bits of a word's digest that select one of 256 parts. Entries on disk are sorted part by part,
+so that one part is in memory at a time.
+"""
 _REMEMBERED = 32 << 20
-"""Bytes of cached entries: questions share words, and a frequent word has many entries."""
+"""The most bytes of cached entries: questions share words, and a frequent word has many entries."""
 
 
 def digest(term: str) -> int:
     """Return the number that stands for a word in the database.
 
-    With digests there is no vocabulary to hold, to merge or to renumber. Two words of a collection that share a digest
-    are rarer than misprints: 200,000 words leave a query word a chance of 1 in 20,000.
+    Digests need no vocabulary that would be held in memory, merged and renumbered. Collisions are rarer than misprints:
+    with 200,000 words, a query word shares its digest with another word with a probability of 1 in 20,000.
     """
     return crc32(term.encode("utf-8", "surrogatepass"))
 
@@ -88,7 +90,7 @@ class Postings:
             self._pending.append(Entries(*map(np.asarray, (terms, owners, counts), self._dtypes)))
             self._size += len(terms)
         if len(self._pending) >= _SEPARATE:
-            self._pending = [self._joined(self._pending)]
+            self._pending = [self._join(self._pending)]
         if self._size >= _PENDING:
             self._put_aside()
 
@@ -140,7 +142,7 @@ class Postings:
     def _entries(self, row: tuple[bytes, ...]) -> Entries:
         columns = [np.frombuffer(blob, dtype) for blob, dtype in zip(row, self._dtypes, strict=True)]
         if len({len(column) for column in columns}) > 1:
-            raise ValueError("columns of different lengths")
+            raise ValueError("its columns have different lengths")
         return Entries(*columns)
 
     def _remember(self, number: int, found: tuple[Keys, Array]) -> None:
@@ -157,13 +159,13 @@ class Postings:
             self.add(*(column[kept] for column in entries))
         low, high = self._number << 32, (self._number + 1) << 32
         self._database.write("DELETE FROM postings WHERE place >= ? AND place < ?", [(low, high)])
-        for entries in self._sorted():
+        for entries in self._sort_additions():
             self._database.write("INSERT INTO postings VALUES (?, ?, ?, ?)", self._cut(entries))
         self._recent.clear()
         self._recent_bytes = 0
 
     def _cut(self, entries: Entries) -> Iterator[tuple[int, bytes, bytes, bytes]]:
-        """Yield the rows of blocks, each of whole words."""
+        """Yield the rows of blocks; each block contains all entries of its words."""
         firsts = np.concatenate([[0], np.flatnonzero(np.diff(entries.terms)) + 1])  # where each word begins
         wanted = np.arange(0, len(entries.terms), _BLOCK)
         starts = np.unique(firsts[np.searchsorted(firsts, wanted, side="right") - 1]).tolist()
@@ -171,11 +173,11 @@ class Postings:
             terms, owners, counts = (column[start:end].tobytes() for column in entries)
             yield self._number << 32 | int(entries.terms[start]), terms, owners, counts
 
-    def _sorted(self) -> Iterator[Entries]:
-        """Yield all additions in order, no word in two parts; afterwards no addition is pending."""
+    def _sort_additions(self) -> Iterator[Entries]:
+        """Yield all additions in order, with no word in two parts; afterwards no addition is pending."""
         if not self._is_aside:
             if self._size:
-                yield self._joined(self._pending).sorted()
+                yield self._join(self._pending).sorted()
             self._pending, self._size = [], 0
             return
         self._put_aside()
@@ -184,7 +186,7 @@ class Postings:
         for part in range(self._number << _BITS, (self._number + 1) << _BITS):
             rows = aside.execute("SELECT terms, owners, counts FROM added WHERE part = ?", [part])
             if entries := [self._entries(row) for row in rows]:
-                yield self._joined(entries).sorted()
+                yield self._join(entries).sorted()
             aside.execute("DELETE FROM added WHERE part = ?", [part])
         self._is_aside = False
 
@@ -192,7 +194,7 @@ class Postings:
         self._is_aside = True
         if not self._size:
             return
-        entries = self._joined(self._pending)
+        entries = self._join(self._pending)
         parts = (entries.terms >> np.uint32(32 - _BITS)).astype(np.uint8)
         order = np.argsort(parts, kind="stable")
         entries = Entries(*(column[order] for column in entries))
@@ -205,5 +207,5 @@ class Postings:
         self._database.scratch.database.executemany("INSERT INTO added VALUES (?, ?, ?, ?)", rows)
         self._pending, self._size = [], 0
 
-    def _joined(self, parts: list[Entries]) -> Entries:
+    def _join(self, parts: list[Entries]) -> Entries:
         return Entries(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -1,1 +1,1 @@
-"""Retrieval of passages for questions, in stages that have names, switches and a trace."""
+"""Retrieval of passages for questions, in stages; each stage has a name, a setting and an entry in the trace."""

@@ -1,7 +1,7 @@
-"""Retrieval for contracts that were amended: passages are those of the sections in force on the day that is asked for.
+"""Retrieval for amended contracts: the passages come from the sections in force on the day that the question asks for.
 
-A passage from a section that an amendment replaced, or that an amendment brings in later, gives way to the section as
-it reads on that day. An answer from a changed section says which document changed it.
+A passage of a section that an amendment has replaced, or that an amendment adds only later, is replaced by the section
+as it reads on that day. An answer from a changed section names the document that changed it.
 """
 
 import re
@@ -28,20 +28,22 @@ from exhibit.rag.retrieval.routed import to_hits
 from exhibit.rag.retrieval.stages import Retrieved
 
 _NEAR = 24
-"""Documents with the likeliest names among which the family of a document is looked for."""
+"""The number of documents with the most similar names among which a document's family is searched."""
 _PIECE = 700
-"""Characters of a section that become a passage: the reader model reads 900 with the question."""
-_LEAST = 60  # characters of a passage that stays when a section in it gives way: fewer are a heading
+"""The characters of a section that become a passage: the reader model reads 900 with the question."""
+_LEAST = 60  # characters of a passage that stays when a section in it is replaced: a shorter rest is a heading
 _ASKED = re.compile(r"(?i)\b(?:as\s+of|as\s+at|on|at|before|after|until|by)\W+(?:the\s+)?$")
 _LEAD = re.compile(r"(?i)\s*as (?:of|at) [^:;?]{6,30}[:;]\s*(?=\S)")
 _OTHERWISE = re.compile(r"(?i)\b(?:dated|entered\s+into|made|executed|signed|effective)\W+(?:as\s+of|on)?\W*$")
 
 _FAMILIES: WeakKeyDictionary[Index, tuple[Keys, frozenset[int], dict[int, Family[int] | None]]] = WeakKeyDictionary()
-"""The amendments of each open index and the families that questions met, until the index changes."""
+"""A cache for each open index: its amendments, and the families of the documents in questions, until the index
+changes.
+"""
 
 
 def asked_day(question: str) -> date | None:
-    """Return the day for which a question asks: `As of 1 March 2021: …`; None if it names no such day."""
+    """Return the day that a question asks for: `As of 1 March 2021: …`; None if it names no such day."""
     for value in find_values(question):
         before = question[: value.span.start]
         if value.kind == "date" and _ASKED.search(before) and not _OTHERWISE.search(before):
@@ -50,7 +52,7 @@ def asked_day(question: str) -> date | None:
 
 
 def question_to_answer(retrieved: Retrieved) -> str:
-    """Return the question without its leading day where the passages are of that day: no answer is to repeat it."""
+    """Return the question without its leading day if the passages are of that day: answers do not repeat it."""
     question = retrieved.question
     if "amendments" not in retrieved.trace or not (lead := _LEAD.match(question)) or asked_day(lead[0]) is None:
         return question
@@ -58,7 +60,7 @@ def question_to_answer(retrieved: Retrieved) -> str:
 
 
 def in_force(retrieved: Retrieved, index: Index, *, today: date | None = None) -> Retrieved:
-    """Return the passages as of the question's day, or of today: none of them is superseded then."""
+    """Return the passages in force on the question's day, or today; superseded passages are replaced."""
     if not retrieved.ranked or not index.config.lexicon or not _amendments(index):
         return retrieved
     names = dict.fromkeys(hit.chunk.document for hit in retrieved.selected or retrieved.ranked)
@@ -81,7 +83,10 @@ def _update(
     changes: dict[tuple[str, int], str],
     hits: Sequence[Hit],
 ) -> tuple[Hit, ...]:
-    """Return passages in force in the place of those that are not; `changes` gets a sentence for each changed one."""
+    """Return the passages with those in force instead of superseded ones.
+
+    `changes` gets a sentence for each replacement.
+    """
     kept: dict[tuple[str, Span], Hit] = {}
     for hit in hits:
         family = families.get(hit.chunk.document)
@@ -94,14 +99,14 @@ def _update(
 
 
 def _replacements(index: Index, family: Family[int], number: int, hit: Hit, day: date) -> Iterator[tuple[Hit, str]]:
-    """Yield the passages in force for one passage of a family, each with the sentence on its change."""
+    """Yield the passages in force that replace one passage of a family, each with a sentence on its change."""
     member, note = family.members[number], ""
     if family.is_superseded(number, day):
         return
     rest = [hit.chunk.span]
     for section, place in family.changed_places(number, hit.chunk.span):
         if not any(_shared(place, span) for span in rest):
-            continue  # a part of a section that has given way
+            continue  # a part of a section that was replaced
         parts = (part for part in family.parts_changed(section, day) if part.source is not member)
         yield from ((_as_hit(index, part, hit), part.note) for part in parts)
         version = family.version(section, day)
@@ -131,13 +136,13 @@ def _shared(one: Span, other: Span) -> bool:
 
 
 def _without(span: Span, place: Span) -> list[Span]:
-    """Return the pieces of a span outside a place."""
+    """Return the parts of a span that are outside another span."""
     pieces = Span(span.start, min(span.end, place.start)), Span(max(span.start, place.end), span.end)
     return [piece for piece in pieces if piece.start < piece.end]
 
 
 def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
-    """Return the part of a section that is most like a passage, as a hit with that passage's score."""
+    """Return the part of a section that is most similar to a passage, as a hit with that passage's score."""
     number, start = version.source.key, version.span.start
     own = version.text == index.text_of(number)[slice(*version.span)]
     piece = _piece(version.text, like.text)
@@ -150,7 +155,7 @@ def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
 
 
 def _piece(text: str, like: str) -> Span:
-    """Return the sentences of a text, as many as a passage has, that share most words with another passage."""
+    """Return the span of the sentences, up to the length of a passage, that share most words with another passage."""
     if len(text) <= _PIECE:
         return Span(0, len(text))
     wanted = frozenset(content_words(like))
@@ -185,12 +190,12 @@ def _family(index: Index, entry: Entry) -> Family[int] | None:
             if number not in amendments
         ]
         links = link_families(list(members.values()), contracts)
-        known[entry.number] = _linked(index, entry, members, links)
+        known[entry.number] = _link(index, entry, members, links)
     return known[entry.number]
 
 
 def namesakes(index: Index, entry: Entry) -> dict[int, Entry]:
-    """Return the documents whose names are most like a document's title and parties, and the document itself."""
+    """Return the documents whose names are most similar to a document's title and parties, and the document itself."""
     names = " ".join([entry.profile.title, *entry.profile.parties])
     choice = index.lexicon.documents.score(Query("", names=names, apart=True))
     numbers = dict.fromkeys([entry.number, *choice.best(_NEAR)])
@@ -207,7 +212,7 @@ def _read_amendments(index: Index, near: dict[int, Entry], amendments: frozenset
     }
 
 
-def _linked(
+def _link(
     index: Index, entry: Entry, members: dict[int, FamilyMember[int]], links: dict[int, int]
 ) -> Family[int] | None:
     base = links.get(entry.number, entry.number)
@@ -224,7 +229,7 @@ def _linked(
 
 
 def with_changes(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-    """Return an answer that says which document changed the sections that it cites."""
+    """Return an answer that names the document that changed the sections that it cites."""
     if answer.refused or answer.error or not retrieved.changes:
         return answer
     text, mark, places = answer.text.partition(f"\n\n{SOURCES}")

@@ -1,8 +1,8 @@
-"""Answers where two documents, or two clauses of one, state different values: the answer names both.
+"""Answers where two documents, or two clauses of one, state different values: the answer gives both.
 
-Two documents are compared only if they are versions of one contract: the same title and the same parties, or nearly the
-same opening where no party is read, and neither amends the other. A value disagrees if the same words stand around
-another value of its kind.
+Two documents are compared only if they are versions of one contract, and neither amends the other: they have the same
+title and parties, or nearly the same opening where no party is recognised. Two values disagree if they are of one kind,
+differ, and have the same words around them.
 """
 
 import re
@@ -23,23 +23,25 @@ from exhibit.rag.retrieval.amendments import namesakes
 
 _MOST = 4  # values of an answer that are compared
 _AROUND = 8  # words before and after a value that must be the same
-_FEWEST = 4  # such words in all: fewer stand in any contract
+_FEWEST = 4  # such words in all: fewer occur in any contract
 _WIDEST = 80  # characters of a value, in words and digits
 _OPENING, _ALIKE = 1500, 0.9
-"""Characters of an opening, and the share of its words that two versions have in common: dates and figures differ."""
+"""The characters of an opening, and the least share of words that two versions' openings share; dates and figures
+differ.
+"""
 _REFERS = re.compile(
     r"(?i)\bthe\s+(?:[a-z]+\s+){0,2}[a-z]+\s+(?:stated|set\s+(?:forth|out)|specified|provided|given)\s+in\s+"
     r"(?:section|clause|article)\s+(?P<number>\d{1,3}(?:\.\d{1,3}){0,4})\s+(?:is|shall\s+be|means)\s+"
     r"(?P<states>[^.;]{1,120})"
 )
-"""A sentence that states the value of another section: `the period stated in Section 9.1 is four (4) years`."""
+"""Matches a sentence that states the value of another section: `the period stated in Section 9.1 is four (4) years`."""
 
 _VERSIONS: WeakKeyDictionary[Index, tuple[Keys, dict[int, list[Entry]]]] = WeakKeyDictionary()
-"""The other versions of each contract that an answer was made from, until the index changes."""
+"""A cache of the other versions of each contract that was the source of an answer, until the index changes."""
 
 
 def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> Answer:
-    """Return an answer that also names the other value, where another document or clause states one."""
+    """Return an answer that also gives the other value, where another document or clause states one."""
     if answer.refused or answer.error or not index.config.lexicon:
         return answer
     text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
@@ -76,7 +78,10 @@ def _between_documents(source: Source, value: Value, index: Index) -> Iterator[s
 
 
 def _same_words(text: str, value: Value) -> re.Pattern[str] | None:
-    """Return the expression for the words around a value, up to the next values; None where there are too few."""
+    """Return the regular expression for the words around a value, up to the next values.
+
+    None if there are too few words.
+    """
     near = [other.span for other in find_values(text) if other.span != value.span]
     start = max((span.end for span in near if span.end <= value.span.start), default=0)
     end = min((span.start for span in near if span.start >= value.span.end), default=len(text))
@@ -115,7 +120,7 @@ def _is_version(one: Entry, other: Entry, index: Index) -> bool:
 
 
 def _within(source: Source, stated: set[tuple[str, str]], index: Index) -> Iterator[str]:
-    """Yield a sentence for each clause that states another value of the section that the source is from."""
+    """Yield a sentence for each clause that states another value for the section of the source."""
     text = index.text_of(index.entry(source.document).number)
     here = source.hit.chunk.span
     for match in _REFERS.finditer(text):

@@ -1,7 +1,7 @@
-"""Chooses where passages begin and end: at search time, at whole sentences, around the chunks that rank best.
+"""Chooses at search time where passages begin and end: at whole sentences, around the chunks with the best scores.
 
-The first passage is the sentence that answers, no more; those after it are filled up from around their chunk, as they
-are less sure. No two of them share a character, and none is longer than the limit.
+The first passage is the sentence that answers, and no more. Later passages are less certain, so they are extended with
+the text around their chunk. No two passages overlap, and none is longer than the limit.
 """
 
 import string
@@ -17,24 +17,26 @@ from exhibit.law.sentences import tile_clauses
 from exhibit.rag.protocols import Keys
 
 LEAST = 40
-"""Characters of the shortest independent piece: a shorter one is a number, a label, the end of a line."""
+"""The least characters of an independent piece: a shorter one is a number, a label, or the end of a line."""
 SCRAP = 16
-"""Characters below which the rest between two passages is dropped: "ARTICLE IV", a page number."""
+"""The length in characters below which the rest between two passages is dropped: "ARTICLE IV", a page number."""
 KEEP = 0.7
-"""The first passage keeps the sentences with at least this share of the best one's evidence, and those between them."""
+"""The least share of the best sentence's evidence that a sentence in the first passage has; sentences between are
+kept.
+"""
 
 _STRAY = string.whitespace + "\xa0.,;:!?"
-"""A chunk may open with the mark that closed the sentence before it."""
+"""Characters that are removed from the start of a chunk: the mark that closed the sentence before it."""
 
 _REMEMBERED = 8192
-"""Rows whose pieces are cached: 4 MB, the chunks of some fifty contracts."""
+"""The number of rows whose pieces are cached: 4 MB, the chunks of some fifty contracts."""
 
 Weigh = Callable[[str], float]
-"""Returns the evidence of a stretch of text for the question."""
+"""A function that returns the evidence of a text for the question."""
 
 
 class Seed(NamedTuple):
-    """Consecutive pieces of one chunk from which a passage may grow; seeds sort by rank, the best first."""
+    """Consecutive pieces of one chunk that are the start of a passage; seeds sort by rank, the best first."""
 
     cost: float
     turn: int
@@ -44,7 +46,7 @@ class Seed(NamedTuple):
 
 
 class _Offer(NamedTuple):
-    """A piece that a passage may grow by, and the evidence of its chunk."""
+    """A piece that a passage may be extended by, and the evidence of its chunk."""
 
     score: float
     row: int
@@ -59,16 +61,16 @@ class Extents:
     table: Keys
     text: Callable[[int], str]
     scores: Mapping[int, float]
-    """The evidence of each scored row: a passage grows towards the better neighbour."""
+    """The evidence of each scored row: a passage is extended towards the better neighbour."""
     limit: int = 500
     trim_first: bool = True
-    """Whether the first passage is cut to the sentences that answer; else it is filled like the others."""
+    """Whether the first passage is trimmed to the sentences that answer; else it is extended like the others."""
     tiles: dict[int, list[Span]] = field(default_factory=dict)
     """A cache of the pieces of rows, for one limit; questions about one document share it."""
 
     def __post_init__(self) -> None:
-        # cached: each is needed hundreds of times, and single rows of an array are slow to compare
-        self._text, self._pieces = cache(self.text), cache(self._untaken)
+        # cached as Python lists: each is needed hundreds of times, and single rows of an array are slow to compare
+        self._text, self._pieces = cache(self.text), cache(self._split_row)
         self._place: Callable[[int], list[int]] = cache(lambda row: self.table[row].tolist())
 
     def form(self, ranked: Sequence[tuple[int, float]], *, depth: int, weigh: Weigh) -> list[tuple[int, Span, float]]:
@@ -80,7 +82,7 @@ class Extents:
         turn = len(queue)
         while queue and len(extents) < depth:
             seed = heappop(queue)
-            runs = self._free(seed)
+            runs = self._find_free(seed)
             if len(runs) != 1:
                 for run in runs:
                     turn += 1
@@ -89,22 +91,22 @@ class Extents:
             first, last = runs[0]
             cut = self.trim_first and not extents
             if cut:
-                first, last = self._tight(seed.row, first, last, weigh)
+                first, last = self._tighten(seed.row, first, last, weigh)
                 turn += 1
                 heappush(queue, Seed(seed.cost, turn, seed.row))
-            span = self._span(seed.row, first, last) if cut else self._grown(seed.row, first, last)
+            span = self._span(seed.row, first, last) if cut else self._grow(seed.row, first, last)
             self._take(seed.row, first, last)
-            words = self._trimmed(seed.row, span)
-            if words and self._worth(seed.row, words, seen):
+            words = self._trim(seed.row, span)
+            if words and self._is_new(seed.row, words, seen):
                 extents.append((seed.row, words, -seed.cost))
         return extents
 
     # ---------------------------------------------------------------- pieces
 
-    def _untaken(self, row: int) -> tuple[list[Span], list[bool]]:
-        """Return the pieces of a row, none of which a passage has taken yet.
+    def _split_row(self, row: int) -> tuple[list[Span], list[bool]]:
+        """Return the pieces of a row, and for each whether a passage contains it: none does yet.
 
-        Pieces are sentences, short ones with their neighbour; none is above the limit.
+        Pieces are sentences; a short sentence is joined to its neighbour, and a long one is split at the limit.
         """
         if row not in self.tiles:
             if len(self.tiles) >= _REMEMBERED:
@@ -116,11 +118,11 @@ class Extents:
         return self.tiles[row], [False] * len(self.tiles[row])
 
     def _follows(self, row: int, other: int) -> bool:
-        """Return whether two rows are of one document."""
+        """Return whether two rows belong to one document."""
         return 0 <= other < len(self.table) and self._place(other)[1] == self._place(row)[1]
 
-    def _free(self, seed: Seed) -> list[tuple[int, int]]:
-        """Return the stretches of a seed that no passage has taken."""
+    def _find_free(self, seed: Seed) -> list[tuple[int, int]]:
+        """Return the runs of pieces of a seed that no passage contains."""
         pieces, taken = self._pieces(seed.row)
         first, end = seed.first, min(len(pieces), seed.last + 1)
         if first < end and pieces[end - 1].end - pieces[first].start <= self.limit and True not in taken[first:end]:
@@ -144,10 +146,10 @@ class Extents:
         pieces, _ = self._pieces(row)
         return Span(pieces[first].start, pieces[last].end)
 
-    # ---------------------------------------------------------------- how far
+    # ---------------------------------------------------------------- the length of a passage
 
-    def _tight(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
-        """Return the pieces of a stretch that have evidence for the question; all pieces where none has."""
+    def _tighten(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
+        """Return the first and last piece with evidence for the question; all pieces if none has evidence."""
         text, (pieces, _) = self._text(self._place(row)[1]), self._pieces(row)
         weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
         best = max(weights)
@@ -156,12 +158,15 @@ class Extents:
         kept = [first + at for at, evidence in enumerate(weights) if evidence >= KEEP * best]
         return kept[0], kept[-1]
 
-    def _grown(self, row: int, first: int, last: int) -> Span:
-        """Return the span of a stretch and of the free pieces around it that fit; the better neighbour comes first."""
+    def _grow(self, row: int, first: int, last: int) -> Span:
+        """Return the span of some pieces and of the free pieces around them that fit.
+
+        The better neighbour comes first.
+        """
         start, end = self._span(row, first, last)
         before, after = self._offer(row, first, -1), self._offer(row, last, 1)
         while True:
-            # a side that no longer fits never fits again, since the passage only grows
+            # a piece that does not fit now never fits later, since the passage only grows
             if before and end - min(start, before.span.start) > self.limit:
                 before = None
             if after and max(end, after.span.end) - start > self.limit:
@@ -178,7 +183,7 @@ class Extents:
                 return Span(start, end)
 
     def _offer(self, row: int, piece: int, side: int) -> _Offer | None:
-        """Return the free piece that comes next on a side, in this chunk or the document's next, and its evidence."""
+        """Return the next free piece on a side, in this chunk or in the document's next one, with its evidence."""
         beside = piece + side
         pieces, taken = self._pieces(row)
         if not 0 <= beside < len(pieces):
@@ -191,10 +196,10 @@ class Extents:
             return None
         return _Offer(self.scores.get(row, float("-inf")), row, beside, pieces[beside])
 
-    def _worth(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
-        """Return whether a passage has new content: no leftover label, no text that its document has repeated.
+    def _is_new(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
+        """Return whether a passage has new content: it is neither a leftover label nor a repeated text of its document.
 
-        The same words in another document are another source.
+        The same words in another document are new.
         """
         number = self._place(row)[1]
         said = (number, " ".join(self._text(number)[slice(*span)].lower().split()))
@@ -203,8 +208,11 @@ class Extents:
         seen.add(said)
         return True
 
-    def _trimmed(self, row: int, span: Span) -> Span | None:
-        """Return a span without the space around it and a stray mark in front; None where nothing is left."""
+    def _trim(self, row: int, span: Span) -> Span | None:
+        """Return a span without white space around it and without a stray mark at its start.
+
+        None if nothing remains.
+        """
         words = self._text(self._place(row)[1])[slice(*span)]
         left = words.lstrip(_STRAY)
         return Span(span.end - len(left), span.start + len(words.rstrip())) if left else None

@@ -1,8 +1,7 @@
-"""Passages within the likely documents: dense and lexical evidence, headings and neighbours, fused.
+"""Ranks passages within the likely documents by combined evidence: vectors, words, headings and neighbours.
 
-Each kind of evidence is counted in standard deviations among the chunks that are compared, so that none needs to
-know the scale of another: a cosine and a BM25 score have none in common. The effect of each kind is in
-bench/results/notebook-retrieval.md.
+Each kind of evidence is measured in standard deviations among the compared chunks, since a cosine and a BM25 score have
+no common scale. The effect of each kind is in bench/results/notebook-retrieval.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,17 +26,21 @@ KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)
 """The columns of a table of chunks."""
 DEFAULTS = Weights()
 _MODELS = 3
-"""Top chunks with which the others are compared. On LegalBench-RAG-mini 2 to 4 give the same within 0.1 of R@64."""
+"""The number of top chunks that the other chunks are compared with. On LegalBench-RAG-mini 2 to 4 differ by less than
+0.1 of R@64.
+"""
 _SETTLED = 24
-"""First ranks that similarity to the top chunks leaves unchanged. From 12 to 24 the figures are the same."""
+"""The number of first ranks that the similarity to the top chunks does not change. From 12 to 24 the figures are the
+same.
+"""
 
 
 @dataclass(frozen=True)
 class Library:
-    """The collection that is searched: a table of chunks, and the evidence on them."""
+    """The collection that is searched: a table of chunks, and the sources of evidence on them."""
 
     table: Keys
-    """key, document, start, end, page, section: in the order of keys; documents' numbers grow with them."""
+    """The columns key, document, start, end, page, section; sorted by key, and thereby by document."""
     store: VectorStore
     words: Words
     text: Callable[[int], str]
@@ -49,9 +52,9 @@ class Library:
     gists: VectorStore | None = None
     """The vectors of sections' summaries, under `section_key`."""
     is_whole: bool = True
-    """Whether every chunk has a vector; while an index is being built some have none yet."""
+    """Whether every chunk has a vector; some chunks of an index that is being built have none yet."""
     tiles: dict[int, list[Span]] = field(default_factory=dict)
-    """A cache of the pieces of passages, by row, for one limit."""
+    """A cache of the pieces of passages, by row, for one greatest length of passages."""
 
     def rows(self, numbers: Sequence[int]) -> Keys:
         """Return the rows of some documents' chunks, in order."""
@@ -63,7 +66,7 @@ class Library:
 
 @dataclass(frozen=True)
 class RankedPassage:
-    """A span of a document that may answer, and the row of the chunk from which it was grown."""
+    """A span of a document that may answer, and the row of the chunk that it was formed around."""
 
     document: int
     span: Span
@@ -75,7 +78,7 @@ class RankedPassage:
 class SecondLook:
     """A reranker inside retrieval: it scores chunks, as in its training, before passages are formed.
 
-    So the first passage is trimmed to the chunk that the reranker scores highest.
+    So the first passage is formed around the chunk that the reranker scores highest.
     """
 
     reranker: Reranker
@@ -110,7 +113,17 @@ def rank_passages(
     weights: Weights = DEFAULTS,
     second: SecondLook | None = None,
 ) -> RankedPassages:
-    """Return the best passages; `documents` has the log-weight of each likely document, None = any document."""
+    """Return the best passages for a question.
+
+    Args:
+        asked: the words of the question that ask, without the document's name.
+        vector: the question's vector.
+        library: the collection.
+        documents: the log-weight of each likely document; None = any document may answer.
+        depth: the most passages.
+        limit: the most characters of a passage.
+        candidate_chunks: where any document may answer, the number of chunks that each kind of evidence proposes.
+    """
     words = asked_terms(asked)
     rows = library.rows(list(documents)) if documents else _pool(words, vector, library, candidate_chunks)
     if not len(rows):
@@ -135,7 +148,7 @@ def rank_passages(
     rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]
     beside = dict(zip(rows.tolist(), own.tolist(), strict=True))
     extents = Extents(library.table, library.text, beside, limit=limit, trim_first=trim_first, tiles=library.tiles)
-    # a chunk gets the score of its rank, so that scores fall from first to last
+    # the chunk at a rank gets that rank's score, so that scores decrease from first to last
     ranked = list(zip(rows[order].tolist(), scores.tolist(), strict=True))
     formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
     holders = library.table[[row for row, _, _ in formed], DOCUMENT].tolist()
@@ -146,7 +159,7 @@ def rank_passages(
 
 
 def _as_chunks(rows: Keys, scores: Scores, library: Library) -> tuple[RankedPassage, ...]:
-    """Return whole chunks in an order, each as a passage."""
+    """Return the chunks in the given order, each as a passage."""
     places = zip(rows.tolist(), library.table[rows].tolist(), scores.tolist(), strict=False)
     return tuple(RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score, at) for at, row, score in places)
 
@@ -166,8 +179,8 @@ def _look_again(
 def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weights: Weights) -> Keys:
     """Return the order in which chunks after the first ranks also count their similarity to the top chunks.
 
-    The first chunks tell more of an answer's words than the question does. Of merger agreements, whose answers run
-    over many chunks, 92.6% of the gold is then among 64 passages instead of 90.0%.
+    The top chunks share more words with the rest of an answer than the question does. For merger agreements, whose
+    answers extend over many chunks, 92.6% of the gold is then among 64 passages, instead of 90.0%.
     """
     if not weights.likeness or len(order) <= _SETTLED:
         return order
@@ -183,7 +196,7 @@ def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weight
 
 
 def _log_weights(owners: Keys, documents: Mapping[int, float]) -> Scores:
-    """Return each row's log-weight of its document, 0 for the likeliest."""
+    """Return the log-weight of each row's document, relative to the likeliest document, which has 0."""
     numbers, place = np.unique(owners, return_inverse=True)
     log_weights = np.array([documents[int(number)] for number in numbers], np.float32)
     away: Scores = (log_weights - log_weights.max())[place]
@@ -203,11 +216,11 @@ def score_rows(
     *,
     within: bool = True,
 ) -> dict[str, Scores]:
-    """Return each kind of evidence by row and their sum as `own`, in standard deviations within the row's group.
+    """Return each kind of evidence by row, and their sum as `own`, in standard deviations within the row's group.
 
-    `groups` has the start of each group of rows, a document. A word's weight is its rarity in the document: in an
-    agreement on confidential information those two words tell no chunk from another. `rarity` has a row a group. Where
-    a chunk has no vector yet, words stand in for it.
+    `groups` has the first row of each group; a group is a document. A word's weight is its rarity in the document: in
+    an agreement on confidential information those two words distinguish no chunk. `rarity` has one row per group. A
+    chunk without a vector is scored by words alone.
     """
     table = library.table[rows]  # `take` would copy the whole table, which is stored column by column
     sizes = np.diff(groups, append=len(rows))
@@ -216,7 +229,7 @@ def score_rows(
     rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None]) * shares(words)
     lexical = (matched * np.repeat(rare, sizes, axis=0)).sum(axis=1)
     signals = {"dense": dense, "lexical": lexical, "rarity": rare}
-    share = np.repeat(_covered(matched, rare, groups, sizes), sizes) if within else 1.0
+    share = np.repeat(_measure_coverage(matched, rare, groups, sizes), sizes) if within else 1.0
     counts = weights.lexical * share
     worded = standard(lexical, groups)
     own = np.where(missing, worded, standard(dense, groups)) + counts * worded
@@ -233,7 +246,10 @@ def score_rows(
 
 
 def _likeness(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
-    """Return the similarity of the summary under each key to a question; the mean of the others where there is none."""
+    """Return the similarity of the summary under each key to a question.
+
+    The mean of the others for a key without a summary.
+    """
     distinct, place = np.unique(keys, return_inverse=True)
     scores, near = store.search(vector.reshape(1, -1), len(distinct), within=distinct)
     here = near[0] >= 0
@@ -242,13 +258,13 @@ def _likeness(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
     return likeness[place]
 
 
-def _covered(matched: Scores, rare: Scores, groups: Keys, sizes: Keys) -> Scores:
-    """Return, for each group, the share of the question's words that its best chunk holds, rare ones counting more.
+def _measure_coverage(matched: Scores, rare: Scores, groups: Keys, sizes: Keys) -> Scores:
+    """Return, for each group, the share of the question's words that its best chunk contains; rare words count more.
 
-    Words tell which chunk answers when the question is asked in the document's own; in other people's words those that
-    happen to stand somewhere mislead. On 200 questions of LegalBench-RAG-mini in free words, P@1 is 38.4 instead of the
-    35.3 that the same words give at a fixed weight of 0.3; as published 53.1 instead of 52.3. Where any document may
-    answer nothing is taken off: a whole collection holds nearly every word somewhere.
+    This share weights the lexical evidence. If the question uses the document's words, they show which chunk answers;
+    if it uses other words, those that happen to occur somewhere mislead. On 200 questions about LegalBench-RAG-mini in
+    free words, P@1 is 38.4, and 35.3 with a fixed weight of 0.3; on the published questions 53.1 and 52.3. Where any
+    document may answer, the weight is not reduced: a whole collection contains nearly every word.
     """
     held = ((matched > 0) * np.repeat(rare, sizes, axis=0)).sum(axis=1)
     asked = rare.sum(axis=1)
@@ -309,7 +325,7 @@ def _dense(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.
 
 
 def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) -> Keys:
-    """Return the candidate rows where any document may answer: the best by vector and by words, and neighbours."""
+    """Return the candidate rows where any document may answer: the best by vector and by words, with neighbours."""
     _, [near] = library.store.search(vector.reshape(1, -1), size)
     _, worded = library.words.search(words, size)
     keys = np.union1d(near[near >= 0], worded)

@@ -1,4 +1,4 @@
-"""The stages of the seed's recipe, each a small step that a setting switches on."""
+"""The stages of retrieval after the search, each switched on by a setting, and the context of an answer."""
 
 import re
 from bisect import bisect_left
@@ -66,27 +66,29 @@ class Retrieved:
     ranked: tuple[Hit, ...]
     """All passages in order, to the depth of the search: metrics at k use prefixes of this list."""
     selected: tuple[Hit, ...]
-    """The few passages that an answer is made from."""
+    """The few passages that are the sources of the answer."""
     trace: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
-    """The probability that the first passages answer; None if no model computes it."""
+    """The probability that the first passages answer the question; None if no model computes it."""
     note: str = ""
-    """The version of the law that the passages are from, in the law's own words; an answer repeats it."""
+    """The version of the law that the passages come from, in the law's own words; the answer repeats it."""
     named: int = 0
-    """The number of first passages that the question names by paragraph number: these are the answer."""
+    """The number of first passages that the question cites by paragraph number: these are the answer."""
     changes: Mapping[tuple[str, int], str] = field(default_factory=dict)
     """A sentence on the amendment that changed a passage, by the passage's document and first character."""
     before: tuple[Hit, ...] | None = None
     """The passages, or the chunks, in their order before the reranker; None if there is no reranker."""
     cut_by: str = ""
-    """What limits `selected`: `budget`, `number`, `threshold` or `confidence`; empty if all passages are in it."""
+    """The limit that shortened `selected`: `budget`, `number`, `threshold` or `confidence`; empty if it has all
+    passages.
+    """
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
     """Return the hits with the `first` ones sorted by the reranker's score; ties and the other hits keep their order.
 
-    The list of scores stays the same, so that scores fall from first to last as in every ranking: a
-    reranker's scale has nothing in common with that of the hits behind it.
+    Each rank keeps its score, so that scores decrease from first to last as in every ranking: a reranker's scores are
+    not comparable with those of the hits that it did not score.
     """
     head = list(hits[:first])
     scores = reranker.score(question, [hit.text for hit in head])
@@ -101,11 +103,11 @@ def order_by(judged: Sequence[float], retrieved: Sequence[float], *, weight: flo
         return []
     scores = np.asarray(judged, np.float64)
     if weight is not None:
-        scores = _standard(scores) + weight * _standard(np.asarray(retrieved, np.float64))
+        scores = _standardise(scores) + weight * _standardise(np.asarray(retrieved, np.float64))
     return [int(at) for at in np.argsort(-scores, kind="stable")]
 
 
-def _standard(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _standardise(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return values in standard deviations from their mean; zero where they do not differ."""
     spread = values.std()
     return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
@@ -146,11 +148,17 @@ def finish(
     confidence: float | None = None,
     before: Sequence[Hit] | None = None,
 ) -> Retrieved:
-    """Return the ranking, reranked if there is a reranker, and the passages that an answer is made from.
+    """Return the ranking, reranked if there is a reranker, and the passages for the answer.
 
-    `reranked` says that the second look has been taken, and `before` is the order before it. Where the confidence is
-    below the config's, an answer is made from nothing, and so is a refusal, whoever writes it; but for the reader,
-    which decides with that confidence itself.
+    Args:
+        question: the question.
+        hits: the passages, best first.
+        parts: the index, the models and the settings.
+        trace: the trace, to which this stage adds its entry.
+        reranked: whether the reranker has already scored the chunks.
+        confidence: the probability that the passages answer. If it is below `refuse_below`, there are no passages for
+            the answer, so that every answerer refuses; except for the reader, which uses the confidence itself.
+        before: the order before the reranker.
     """
     config = parts.config
     if parts.reranker is not None and not reranked:
@@ -174,7 +182,7 @@ def finish(
 
 
 def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:
-    """Drop passages that score lower than the best by more than the threshold, but keep the least number."""
+    """Drop passages that score lower than the best by more than the threshold, but keep at least `min_chunks`."""
     if config.threshold is None or not hits:
         return hits
     least = hits[0].score - config.threshold
@@ -182,7 +190,7 @@ def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:
 
 
 def within_budget(hits: list[Hit], config: Config, tokens: Tokens) -> list[Hit]:
-    """Keep passages from the front while they fit; the first one always does."""
+    """Keep the first passages that fit the token budget; the first one is always kept."""
     kept: list[Hit] = []
     spent = 0
     for hit in hits:
@@ -201,7 +209,7 @@ _TILDES = re.compile(r"~{3,}")
 _WORD = re.compile(r"\S+")
 _CUT = "cut to fit"
 _STEPS = 4
-"""Windows of an over-long source start at every fourth part of their width."""
+"""The number of windows per width of a window: windows of a source that is too long start at every fourth of it."""
 
 
 def assemble(
@@ -215,25 +223,25 @@ def assemble(
 ) -> AnswerContext:
     """Return the best hits that fit the budget as numbered sources, then their documents' summaries.
 
-    There is a source whenever there is a hit with words: one that is longer than the budget is cut at a word, to the
-    stretch nearest the question, and says so. Beyond the first, sources stop before the budget is passed.
+    If there is a hit with words, there is a source: a first hit that is longer than the budget is cut at a word to the
+    part nearest the question, and its label says so. Later hits are sources as long as they fit the budget.
     """
     if budget < 1:
-        raise ToolkitError(f"a token budget of {budget} holds no source; give at least 1")
-    distinct = _distinct(hits)
+        raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
+    distinct = _drop_repeats(hits)
     if not distinct:
         return AnswerContext("", (), 0, confidence)
     # usually all hits fit, so that tokens are counted once
-    parts = (_fitting(distinct[:count], summaries, budget, tokens) for count in range(len(distinct), 0, -1))
+    parts = (_fit_context(distinct[:count], summaries, budget, tokens) for count in range(len(distinct), 0, -1))
     fitting = next(filter(None, parts), None)
     fitting = fitting or _cut_to_fit(question, distinct[0], summaries=summaries, budget=budget, tokens=tokens)
     return replace(fitting, confidence=confidence, left_out=len(distinct) - len(fitting.sources))
 
 
-def _fitting(
+def _fit_context(
     hits: Sequence[Hit], summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
 ) -> AnswerContext | None:
-    """Return the context of these hits; None where it passes the budget."""
+    """Return the context of these hits; None if it exceeds the budget."""
     text = _render(hits, summaries)
     size = tokens(text)
     return _context(hits, text, size) if size <= budget else None
@@ -243,8 +251,8 @@ def _context(hits: Sequence[Hit], text: str, size: int) -> AnswerContext:
     return AnswerContext(text, tuple(Source(number, hit) for number, hit in enumerate(hits, 1)), size)
 
 
-def _distinct(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits without blanks, passages inside an earlier one, and repeated words of one document."""
+def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits except blank ones, passages inside an earlier one, and repeated text of one document."""
     kept: list[Hit] = []
     seen: set[tuple[str, str]] = set()
     for hit in hits:
@@ -256,17 +264,17 @@ def _distinct(hits: Sequence[Hit]) -> list[Hit]:
             for other in kept
         )
         if words and not inside and (chunk.document, words) not in seen:
-            # the same clause in another document is another source: which document says it matters
+            # the same clause in another document is another source, since the answer must name the document
             seen.add((chunk.document, words))
             kept.append(hit)
     return kept
 
 
-# ---------------------------------------------------------------- as text
+# ---------------------------------------------------------------- the context as text
 
 
 def _render(hits: Sequence[Hit], summaries: Mapping[str, str], *, note: str = "") -> str:
-    """Return the sources between fences, then a line on each of their documents that has a summary."""
+    """Return the sources between fences, then one line with the summary of each document that has one."""
     if not hits:
         return ""
     # longer than any fence in the sources, so that no document can close its quotation and imitate the prompt
@@ -318,13 +326,16 @@ def _cut_to_fit(
 
 
 def _most(words: Sequence[tuple[int, int]], first: int, fits: Callable[[int, int], bool]) -> int:
-    """Return the number of words from the first on that fit, at least one; by bisection, for sources like books."""
+    """Return the number of words from the first on that fit, at least one.
+
+    By bisection, since a source may be a book.
+    """
     more = range(first + 1, len(words))
     return 1 + bisect_left(more, True, key=lambda last: not fits(words[first][0], words[last][1]))
 
 
 def _nearest(question: str, text: str, words: Sequence[tuple[int, int]], *, width: int) -> int:
-    """Return the first word of the window that has most of the question's words; the earliest of equals."""
+    """Return the first word of the window with most of the question's words; the earliest of equal windows."""
     asked = frozenset(content_words(question))
     best = (0, 0)
     for first in range(0, max(1, len(words) - width + 1), max(1, width // _STEPS)):

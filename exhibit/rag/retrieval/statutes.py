@@ -1,4 +1,4 @@
-"""Retrieval for questions on laws: the law, the § and the day select the version that is searched."""
+"""Retrieval for questions about laws: the law, the § and the day select the version that is searched."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
 from exhibit.rag.retrieval.stages import Retrieved
 
 _LONGEST = 6000
-"""Greatest length in characters of a § that is returned whole; a longer one is cut."""
+"""The greatest length in characters of a § that is returned whole; a longer § is cut."""
 _ANSWER = 2000  # characters of a § that an answer quotes
 _EVERYWHERE = 1 << 20  # more words than a question has: no limit
 
 
 @dataclass(frozen=True)
 class Route:
-    """The place of the answer to a question on a law."""
+    """The documents and passages that answer a question about a law."""
 
     documents: tuple[int, ...]
     """The versions of the days that the question names; today's version if it names none."""
     passages: tuple[RankedPassage, ...] = ()
     """The paragraphs that the question names; they rank first."""
     note: str = ""
-    """The name of that version in the document's own words."""
+    """The name of that version, in the document's own words."""
     nothing: bool = False
-    """Whether no version contains the answer: the day is before the law, or the § was repealed on that day."""
+    """Whether no version contains the answer: the law is newer than the day, or the § was repealed by that day."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,16 @@ class _Law:
 
 
 _LAWS: WeakKeyDictionary[Index, tuple[Keys, list[_Law]]] = WeakKeyDictionary()
-"""The laws of each open index, until the index changes."""
+"""A cache of the laws of each open index, until the index changes."""
 
 
 def route(question: str, index: Index, *, today: date | None = None) -> Route | None:
-    """Return the route of a question that names a law, or a provision if there is one law; None for other questions."""
+    """Return the route of a question that names a law, or a provision if the index has one law.
+
+    None for other questions.
+    """
     laws = _laws(index)
-    law = _named(question, laws)
+    law = _find_law(question, laws)
     if law is None:
         return None
     system = _system(index, law)
@@ -64,14 +67,14 @@ def route(question: str, index: Index, *, today: date | None = None) -> Route | 
         return Route((), note="", nothing=True)
     chosen = [edition for edition in editions if edition is not None]
     note = "; ".join(dict.fromkeys(edition.dated for _, edition in chosen if edition.dated))
-    asked = _asked(question, system, laws)
+    asked = _find_provision(question, system, laws)
     if asked is not None and asked.law not in {None, law.name.key}:
         other = next(each for each in laws if each.name.key == asked.law)
         day = days[0] if days else today or date.today()
         chosen = [_of_day(other, day) or other.editions[-1]]
         note = chosen[0][1].dated
     numbers = tuple(dict.fromkeys(number for number, _ in chosen))
-    label = asked.label if asked else _governing(question, index, numbers[0], system)
+    label = asked.label if asked else _find_governing(question, index, numbers[0], system)
     if label is None:
         return Route(numbers, note=note)
     places = [_place(index, number, label, system) for number in numbers]
@@ -94,7 +97,7 @@ def _laws(index: Index) -> list[_Law]:
     return known[1]
 
 
-def _named(question: str, laws: list[_Law]) -> _Law | None:
+def _find_law(question: str, laws: list[_Law]) -> _Law | None:
     """Return the first law that a question names; of overlapping names the longest."""
     ends = [(law.name.named_in(question, near=_EVERYWHERE), law) for law in laws]
     named = [(end, -len(law.name.title), law) for end, law in ends if end]
@@ -115,7 +118,7 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
     return next((pair for pair in reversed(law.editions) if pair[1].holds(day)), None)
 
 
-def _asked(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
+def _find_provision(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
     """Return the provision that a question is about: the first one, or the last one if that is in quotation marks."""
     names = [law.name for law in laws]
     named = list(provisions(question, system, names)) or [
@@ -129,15 +132,15 @@ def _asked(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | 
 
 
 def _own_label(label: str, system: LegalSystem) -> str:
-    """Return a label as laws of a system write it: English writes section 433 of the BGB, article 5 of the GG."""
+    """Return a label as the laws of a legal system write it: `section 433 of the BGB` becomes `§ 433`."""
     word, _, number = label.partition(" ")
     kind = "article" if word.lower().startswith("art") else "paragraph"
     unit = next((level for level in system.units if level.kind == kind), None)
     return f"{unit.words[0]} {number}" if unit else label
 
 
-def _governing(question: str, index: Index, number: int, system: LegalSystem) -> str | None:
-    """Return the § whose heading stands in a question, the longest of several."""
+def _find_governing(question: str, index: Index, number: int, system: LegalSystem) -> str | None:
+    """Return the § whose heading occurs in a question; the longest heading of several."""
     said = _plain(question)
     titled = [unit for unit in _units(index, number, system) if len(_plain(unit.title)) > 3]
     named = [unit for unit in titled if f" {_plain(unit.title)} " in f" {said} "]
@@ -155,7 +158,7 @@ def _place(index: Index, number: int, label: str, system: LegalSystem) -> Ranked
     if not found:
         return None
     text = index.text_of(number)
-    # of two with one number the longer one is the provision, the shorter one a line of the table of contents
+    # of two units with one number, the longer one is the provision, the shorter one a line of the table of contents
     span = max((unit.span for unit in found), key=lambda span: span.end - span.start)
     span = Span(span.start, min(span.start + len(text[slice(*span)].rstrip()), span.start + _LONGEST))
     owners = index.table[:, DOCUMENT]
@@ -178,7 +181,7 @@ def _system(index: Index, law: _Law) -> LegalSystem:
 
 
 def with_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-    """Return an answer with the version of the law; without a language model, the answer is the paragraph itself."""
+    """Return an answer with the version of the law; without a language model, the answer is the provision itself."""
     if answer.error or not retrieved.selected:
         return answer
     if retrieved.named and (answer.refused or not answer.usage):

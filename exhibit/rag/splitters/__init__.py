@@ -14,25 +14,27 @@ __all__ = ["Splitter", "tile"]
 
 
 Splitter = Callable[..., list[Span]]
-"""Called as `split(text, size=500, overlap=0, sections=())`: spans in order that leave nothing out."""
+"""A function called as `split(text, size=500, overlap=0, sections=())`; returns spans in order that cover the text."""
 
 
 def check(*, size: int, overlap: int) -> None:
-    """Raise on a size or an overlap that no chunk can have."""
+    """Raise an error if no chunk can have this size and overlap."""
     if size < 1:
-        raise ToolkitError(f"no chunk has {size} characters; choose a size of 1 or more")
+        raise ToolkitError(f"chunk size {size}: a chunk has at least 1 character; choose a size of 1 or more")
     if not 0 <= overlap < size:
-        raise ToolkitError(f"an overlap of {overlap} does not fit into {size} characters; choose 0 to {size - 1}")
+        raise ToolkitError(
+            f"overlap {overlap}: it must be smaller than the chunk size of {size} characters; choose 0 to {size - 1}"
+        )
 
 
 def tile(start: int, cuts: list[int]) -> list[Span]:
     """Return the spans from `start` to the first cut, and from each cut to the next."""
-    # a third faster than Span(start, end), and there are many
+    # this form is a third faster than Span(start, end), and there are many spans
     return list(map(tuple.__new__, repeat(Span), pairwise([start, *cuts])))
 
 
 def reach_back(text: str, tiles: list[Span], overlap: int, *, floors: Sequence[int] = (0,)) -> list[Span]:
-    """Let each span begin up to `overlap` characters earlier, at a word where there is one, but over no floor."""
+    """Return the spans, each extended back by up to `overlap` characters, to a word's start, but over no floor."""
     if not overlap:
         return tiles
     spans = []
@@ -56,9 +58,9 @@ _TRIES = 8  # tries by the first character, before a search for the whole separa
 def find_cuts(text: str, ranges: Sequence[Span], *, size: int, separators: Sequence[str], keep: Keep) -> list[int]:
     """Return the ends of the chunks of these ranges, in order.
 
-    Splitting at every separator and joining neighbours while they fit is the same as this: from a chunk's start, cut
-    at the furthest separator within reach; where there is none the piece is too long, and the next separator's.
-    So only windows of `size` characters are looked at, each once for a separator: the time is linear.
+    The result is the same as splitting at every separator and joining neighbours while they fit. From the start of a
+    chunk, cut at the last separator within `size` characters; a piece without such a separator is cut by the next
+    separator of the list. Each separator examines each window of `size` characters once, so the time is linear.
     """
     cuts = [end for start, end in ranges if start < end]
     long: list[tuple[int, int]] = [(start, end) for start, end in ranges if end - start > size]
@@ -82,7 +84,7 @@ def _cut_at(
     first, last = (0, size) if after else (1, size + width)
     beyond = max(size + 1 - shift, 0)
     repeats = width > 1 and separator == separator[0] * width
-    ahead = -1  # the next separator's cut, once it is known to be out of reach
+    ahead = -1  # the position of the next separator, if it is known to be out of reach
     long = []
     for start, end in ranges:
         if ahead >= end:
@@ -111,7 +113,7 @@ def _cut_at(
 
 
 def find_separator(text: str, separator: str, start: int) -> int:
-    """Return the next position of a separator; a search by its first character is much faster if that is rare."""
+    """Return the next position of a separator; a search for its first character is much faster if that is rare."""
     at = start - 1
     for _ in range(_TRIES):
         at = text.find(separator[0], at + 1)
@@ -121,7 +123,7 @@ def find_separator(text: str, separator: str, start: int) -> int:
 
 
 def _first_of_run(text: str, separator: str, at: int, floor: int, start: int) -> int:
-    """Return the first separator's position in a run, as `re.split` does: three newlines hold one double newline."""
+    """Return the position of the first separator in a run, as `re.split` does: of three newlines, the first two."""
     run = floor + len(text[floor:at].rstrip(separator[0]))
     at -= (at - run) % len(separator)
     return at if at >= start else -1

@@ -22,7 +22,7 @@ def split(
     sections: Sequence[Span] = (),  # noqa: ARG001 - all splitters are called alike
     separators: Sequence[str] = (),  # noqa: ARG001
 ) -> list[Span]:
-    """Return spans of `size` characters, each starting `overlap` characters before the last one's end."""
+    """Return spans of `size` characters; each starts `overlap` characters before the end of the previous one."""
     check(size=size, overlap=overlap)
     length = len(text)
     # a span that starts within the last overlap is inside the span before it

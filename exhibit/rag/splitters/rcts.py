@@ -10,10 +10,10 @@ from exhibit.rag.splitters.sections import variant
 
 
 def open(argument: str | None) -> Splitter:
-    """Return the splitter; `rcts:sentences` cuts no number, and leaves a full stop with its sentence."""
+    """Return the splitter; `rcts:sentences` never cuts inside a number, and keeps a full stop with its sentence."""
     return variant("rcts", argument, split)
 
 
 def split(text: str, *, sections: Sequence[Span] = (), **how: Any) -> list[Span]:  # noqa: ARG001 - called like others
-    """Return spans of at most `size` characters, cut where the coarsest separator allows."""
+    """Return spans of at most `size` characters, cut at the coarsest separator that occurs."""
     return split_sections(text, **how)

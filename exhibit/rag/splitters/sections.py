@@ -9,13 +9,15 @@ from exhibit.rag.splitters import Keep, Splitter, check, find_cuts, reach_back, 
 from exhibit.schemas.errors import ToolkitError
 
 SEPARATORS = ("\n\n", "\n", "!", "?", ".", ":", ";", ",", " ", "")
-"""LegalBench-RAG's own, each kept at the start of a piece: its sample becomes 34,180 chunks of 254 characters."""
+"""The separators of LegalBench-RAG; each stays at the start of a piece. They split its sample into 34,180 chunks of 254
+characters on average.
+"""
 SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")
-"""Punctuation only where a space follows, so that `3.4(2)` and `10,000` stay whole."""
+"""Separators with punctuation only before a space, so that `3.4(2)` and `10,000` stay whole."""
 
 
 def open(argument: str | None) -> Splitter:
-    """Return the splitter; `sections:sentences` cuts no number, and leaves a full stop with its sentence."""
+    """Return the splitter; `sections:sentences` never cuts inside a number, and keeps a full stop with its sentence."""
     return variant("sections", argument, split)
 
 
@@ -37,11 +39,11 @@ def split(
     separators: Sequence[str] = SEPARATORS,
     keep: Keep = "start",
 ) -> list[Span]:
-    """Return spans of at most `size` characters, each within one section, cut where the coarsest separator allows.
+    """Return spans of at most `size` characters, each within one section, cut at the coarsest separator that occurs.
 
-    A separator stays at the `start` of the piece that it opens, or at the `end` of the one that it closes. It is
-    one character, several alike, or several of which the first does not come again. With `overlap`, a span
-    reaches back into the one before it by up to that many characters. Nested sections are cut at every edge.
+    A separator stays at the `start` of the piece after it, or at the `end` of the piece before it (`keep`). A separator
+    is one character, a repeated character, or several characters of which the first occurs once. With `overlap`, a span
+    begins up to that many characters inside the previous one. Nested sections are cut at every boundary.
     """
     check(size=size, overlap=overlap)
     length = len(text)

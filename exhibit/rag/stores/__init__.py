@@ -10,7 +10,7 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def rank_keys(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
-    """Return the k best keys of each row, ties in the order of keys; -1 and -inf where there are fewer."""
+    """Return the k best keys of each row of scores, ties in the order of keys; -1 and -inf where there are fewer."""
     scores = np.where(keys < 0, np.float32(-np.inf), scores)
     order = np.lexsort((keys, -scores), axis=1)[:, :k]
     best, best_keys = make_empty_hits(len(scores), k)
@@ -25,11 +25,11 @@ def make_empty_hits(rows: int, k: int) -> tuple[Vectors, Keys]:
 
 
 def check_rows(where: str, keys: Keys, vectors: Vectors, dimensions: int) -> str:
-    """Return the fault of rows that are to be added, or an empty string."""
+    """Return the fault of rows to add; an empty string if there is none."""
     if vectors.shape != (len(keys), dimensions):
-        return f"{where}: {vectors.shape} vectors for {len(keys)} keys of {dimensions} numbers"
+        return f"{where}: vectors of shape {vectors.shape}, expected ({len(keys)}, {dimensions})"
     if not np.isfinite(vectors).all():
-        return f"{where}: a vector is not finite; the embedder is broken"
+        return f"{where}: a vector contains NaN or infinity; the embedder is faulty"
     return ""
 
 
@@ -40,6 +40,6 @@ def read_options(settings: Iterable[tuple[str, str]], known: Sequence[str], *, w
         if option not in known or not value.isdecimal() or int(value) < 1:
             there = ", ".join(f"{each}=NUMBER" for each in known) or "no options"
             written = f"{option}={value}" if value else option
-            raise ToolkitError(f"--store {where}: {written!r} is not understood; {name} takes {there}")
+            raise ToolkitError(f"--store {where}: {written!r} is no option; {name} takes {there}")
         options[option] = int(value)
     return options

@@ -1,7 +1,7 @@
-"""Connections to Milvus: all layers of all indexes at one address share one, and the last one closes it.
+"""Connections to Milvus: all layers of all indexes at one address share one connection, which the last user closes.
 
-A local file is served inside this process by milvus-lite, which lets no other process open it meanwhile.
-A server needs pymilvus alone.
+milvus-lite serves a local file inside this process; no other process can open the file meanwhile. A server needs
+pymilvus alone.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ TOKEN, URI = "MILVUS_TOKEN", "MILVUS_URI"
 _SECONDS = 10.0
 """Timeout in seconds of the first call to a server."""
 PATIENCE = 90.0
-"""Seconds to wait for a server that became unreachable: one that its supervisor restarts
-answers after ten, and has its collections loaded after forty (measured with Milvus 2.3.5 on two cores)."""
+"""The seconds to wait for a server that became unreachable. A server that its supervisor restarts replies after ten
+seconds, and has its collections loaded after forty (measured with Milvus 2.3.5 on two cores).
+"""
 _PAUSE = 1.0  # seconds between two retries
 _NOT_LOADED = 101  # Milvus's error code
 _PASSING = frozenset({1, 2, _NOT_LOADED, 103, 503})
-"""Error codes of servers while they start: not ready, not reached, collection not loaded or not wholly, no channel."""
+"""The error codes of a server that is starting: not ready, not reachable, collection not or partly loaded, no
+channel.
+"""
 _STARTING = ("node not found", "node not match", "session not found")
-"""The same in words, for errors whose code is only "unexpected": parts of a server that do not reach each other yet."""
+"""The same errors in words, where the code is only "unexpected": parts of a server that cannot reach each other yet."""
 _ATTEMPT = re.compile(r"attempt #\d+: ")
 _connections: dict[tuple[str, str], Connection] = {}
 
@@ -62,7 +65,7 @@ class Connection:
 
     @property
     def is_current(self) -> bool:
-        """False when another file has replaced the one that is served."""
+        """Whether the file that is served is still the one at its path; it may have been replaced."""
         return self._file is None or (self._file.exists() and self._file.stat().st_ino == self._inode)
 
     def call(self, verb: str, collection: str, *arguments: Any, **options: Any) -> Any:
@@ -90,14 +93,17 @@ class Connection:
         if _connections.get(self._key) is not self:
             return
         del _connections[self._key]
-        with _silenced():
+        with _silence_logs():
             self.client.close()
             if self._lite is not None:
                 self._lite.release_server(str(self._file))
 
 
 def token_for(address: Address) -> str:
-    """Return the token for an address: none for a server that only an index names: it may be a stranger's."""
+    """Return the token for an address.
+
+    None for a server that only the index names, since it may belong to a stranger.
+    """
     token = os.environ.get(TOKEN, "")
     return token if token and is_named(address.uri) else ""
 
@@ -113,14 +119,14 @@ def _open_lite() -> Any:
         from milvus_lite.server_manager import server_manager_instance
     except ImportError as error:
         raise ToolkitError(
-            "milvus-lite is not installed, which a file and milvus:lite need: pip install 'exhibit-rag[milvus]'; "
-            "a server, milvus:http://HOST:19530, needs none"
+            "a file and milvus:lite need milvus-lite, which is not installed: pip install 'exhibit-rag[milvus]'; "
+            "a server, milvus:http://HOST:19530, works without it"
         ) from error
     return server_manager_instance
 
 
 def connect(address: Address) -> Connection:
-    """Return the connection to an address, a new one where there is none."""
+    """Return the connection to an address; a new one if there is none."""
     connection = _connections.get(_key(address))
     if connection is not None and not connection.is_current:
         connection._end()
@@ -144,18 +150,20 @@ def _is_passing(error: MilvusException | RpcError) -> bool:
 
 
 def _words(error: Exception) -> str:
-    """Return the reason in one line."""
+    """Return the reason of an error in one line."""
     if isinstance(error.__cause__, RpcError):
         error = error.__cause__  # only the cause mentions a wrong token
     words = error.details() if isinstance(error, RpcError) else str(getattr(error, "message", "") or error)
-    return _ATTEMPT.split(str(words))[-1].strip().partition("\n")[0]  # after the stack traces of earlier retries
+    return (
+        _ATTEMPT.split(str(words))[-1].strip().partition("\n")[0]
+    )  # the text after the stack traces of earlier retries
 
 
 @contextmanager
 def milvus_errors(uri: str, *, first: bool = False) -> Iterator[None]:
     """Turn the errors of Milvus into one error with advice, without the token."""
     try:
-        with _silenced():
+        with _silence_logs():
             yield
     except (MilvusException, RpcError, OSError) as error:
         words, token = _words(error), os.environ.get(TOKEN)
@@ -165,19 +173,19 @@ def milvus_errors(uri: str, *, first: bool = False) -> Iterator[None]:
 
 def _advice(uri: str, first: bool) -> str:
     if uri.endswith(".db"):
-        return "a milvus-lite file serves one process at a time: end the other, or use a server"
+        return "a milvus-lite file serves one process at a time: end the other process, or use a server"
     if os.environ.get(TOKEN) and not is_named(uri):
         return (
-            "is the server up, and does the database exist? "
+            "is the server running, and does the database exist? "
             f"{TOKEN} was not sent, since neither --store nor {URI} names this server: set {URI}={uri} if it is yours"
         )
     if first:
-        return f"is the server up, does the database exist, and is {TOKEN} right?"
-    return "run it again: what is stored already is not stored twice"
+        return f"is the server running, does the database exist, and is {TOKEN} right?"
+    return "run the command again: rows that are already stored are not stored twice"
 
 
 @contextmanager
-def _silenced() -> Iterator[None]:
+def _silence_logs() -> Iterator[None]:
     """Silence the libraries' logs of errors that are raised anyway or that milvus-lite ignores."""
     loggers = [logging.getLogger(name) for name in ("milvus_lite", "pymilvus", "grpc")]
     levels = [logger.level for logger in loggers]

@@ -1,7 +1,7 @@
 """FAISS in this process. `faiss` compares every vector, so its results are exact.
 
-For collections too large for that: `faiss:pq[,refine=N]` (sketches first, then the vectors of the nearest),
-and `faiss:fp16` (half the memory). They are built when the index is saved; docs/stores.md says what each costs.
+For larger collections: `faiss:pq[,refine=N]` compares sketches first, then the vectors of the nearest rows;
+`faiss:fp16` takes half the memory. They are built when the index is saved; docs/stores.md has the cost of each.
 """
 
 from collections.abc import Sequence
@@ -20,23 +20,23 @@ from exhibit.schemas.errors import BundleError
 from exhibit.storage.atomic import replace_file
 
 _FEW = 16384
-"""Most keys for which a filtered search compares the rows directly; for more keys FAISS uses a selector."""
+"""The most keys for which a filtered search compares the rows directly; for more keys FAISS uses a selector."""
 _FEW_QUERIES = 4
-"""A question is one query, and the three chunks that others are compared with are one more search."""
+"""The most queries that are compared without threads: a question is one query, and its top chunks are three queries."""
 _LARGE = 64 << 20
-"""Bytes from which a file is mapped into memory: opened at once, read as it is searched, shared by processes."""
+"""The size in bytes from which a file is mapped into memory: it opens at once, and processes share its pages."""
 
 
 LOCAL = True
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "FaissStore":
-    """Open the vectors of a layer in a folder; a new layer has none."""
+    """Open the vectors of a layer in a folder; a new layer has no vectors."""
     return FaissStore(folder / f"{name}.faiss", dimensions, kinds.IndexType.parse(argument))
 
 
 def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> "FaissStore":
-    """Open the vectors of a layer that another process is writing: those of `keys`, which are already written."""
+    """Open the vectors of a layer that another process is writing, limited to `keys`, which are already written."""
     path = folder / f"{name}.faiss"
     if path.is_file():  # the other process has finished
         return FaissStore(path, dimensions, kinds.IndexType.parse(argument))
@@ -44,7 +44,7 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
 
 
 class FaissStore:
-    """One layer's vectors under integer keys, 0 and up."""
+    """The vectors of one layer under integer keys from 0."""
 
     def __init__(self, path: Path, dimensions: int, kind: kinds.IndexType | None = None) -> None:
         self.path = path
@@ -53,12 +53,12 @@ class FaissStore:
         self._mapped = False
         self._gone = 0
         self._order: tuple[Keys, Keys, bool] | None = None
-        """Keys in order, their rows, and whether each key equals its row, as when no row was removed."""
+        """The keys in order, their rows, and whether each key equals its row, as it does if no row was removed."""
         self._opened: faiss.IndexIDMap2 | None = None
         self._written: int | None = None
-        """Rows of the file that was written from the additions, until the file is opened."""
+        """The number of rows of the file that was written from the additions, until the file is opened."""
         self._rows: RawVectors | None = None
-        """Additions before there is an index; a save or a search turns them into one."""
+        """The additions before there is an index; a save or a search turns them into one."""
         if path.is_file():
             self._opened = self._open()
         else:
@@ -97,7 +97,7 @@ class FaissStore:
         return int(self._index.ntotal) - self._gone if self._written is None else self._written
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows; they must be finite and of this store's width."""
+        """Add rows; their numbers must be finite, and as many as this store's dimensions."""
         if not len(keys):
             return
         keys = np.asarray(keys, dtype=np.int64)
@@ -124,7 +124,7 @@ class FaissStore:
         self._order = None
 
     def keep(self, keys: Keys) -> None:
-        """Remove every row that has none of these keys."""
+        """Remove every row whose key is not among these."""
         here = kinds.keys_of(self._index) if self._rows is None else self._rows.keys
         self.remove(np.setdiff1d(here, keys))
 
@@ -142,7 +142,7 @@ class FaissStore:
         if within is None:
             return self._through(queries, k, None)
         wanted = np.asarray(within, dtype=np.int64)
-        if not (np.diff(wanted) > 0).all():  # keys usually grow, and a check is faster than sorting
+        if not (np.diff(wanted) > 0).all():  # keys usually increase, and a check is faster than sorting
             wanted = np.unique(wanted)
         if len(wanted) <= _FEW:
             return self._among(queries, k, wanted)
@@ -187,7 +187,7 @@ class FaissStore:
         rows.remove()
 
     def _own(self) -> None:
-        """Read the file as a whole before it is changed: FAISS ends the process when a mapped index grows."""
+        """Load the whole file before it is changed: FAISS ends the process when a mapped index grows."""
         if self._opened is None and self._rows is None:
             self._opened = self._open()
         if self._mapped:
@@ -228,21 +228,21 @@ class FaissStore:
 
 
 def _products(queries: Vectors, vectors: Vectors) -> Vectors:
-    # a few queries are too little work for several threads
+    # for a few queries, starting several threads takes longer than the work
     few = len(queries) <= _FEW_QUERIES
     cosines: Vectors = np.einsum("ij,kj->ik", queries, vectors) if few else queries @ vectors.T
     return cosines
 
 
 def _load(path: Path, dimensions: int, *, mapped: bool) -> faiss.IndexIDMap2:
-    # The flag is newer than the oldest FAISS that will do: without it the file is read as a whole.
+    # older supported versions of FAISS lack this flag; they read the whole file
     flags = getattr(faiss, "IO_FLAG_MMAP_IFC", 0) if mapped else 0
     try:
         index: Any = faiss.read_index(str(path), flags)
     except RuntimeError as error:
-        raise BundleError(f"{path}: damaged; delete the index and build it again") from error
+        raise BundleError(f"{path}: the file is damaged; delete the index and build it again") from error
     if index is None:  # FAISS returns None for a file whose header says that it is empty
-        raise BundleError(f"{path}: damaged; delete the index and build it again")
+        raise BundleError(f"{path}: the file is damaged; delete the index and build it again")
     if index.d != dimensions:
-        raise BundleError(f"{path}: made for {index.d} numbers a vector, not {dimensions}; build the index again")
+        raise BundleError(f"{path}: built for vectors of {index.d} numbers, not {dimensions}; build the index again")
     return index  # type: ignore[no-any-return]

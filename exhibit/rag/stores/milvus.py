@@ -1,9 +1,9 @@
 """Milvus: `milvus:http://HOST:19530[/DATABASE]`, a file `milvus:/PATH/FILE.db`, or `milvus:lite` inside the index.
 
-Exact (FLAT, inner product) unless `?index=HNSW`, `IVF_FLAT` or `AUTOINDEX` is added. An index has a collection
-for each of its layers. Their names begin with a word drawn at random, which is kept in the index's folder: two
-indexes never share a collection, and a folder that is renamed finds its own again. A token is read from
-MILVUS_TOKEN, written nowhere, and sent to no server but one that MILVUS_URI or `--store` names.
+Searches are exact (FLAT, inner product) unless `?index=HNSW`, `IVF_FLAT` or `AUTOINDEX` is added. An index has one
+collection for each of its layers. Their names begin with a random word, which is saved in the index's folder: two
+indexes never share a collection, and a renamed folder keeps its collections. The token is read from MILVUS_TOKEN, is
+never saved, and is sent only to a server that MILVUS_URI or `--store` names.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ from exhibit.storage.removal import remove_below
 
 _KEY, _VECTOR, _DIGEST = "key", "vector", "digest"
 _ID = "id"
-"""The name of the primary key in the hits of servers that omit it, such as 2.3."""
+"""The name of the primary key in the hits of servers that do not send it, such as Milvus 2.3."""
 _SEEN = "Session"
-"""Consistency level: a search sees all rows of this process, and all rows that existed when it opened the collection,
-since rows are counted then with the collection's own level, Strong. Searching with that costs 200 ms a call for
-the server's next tick (measured: 209 against 6 ms with HNSW, 40,000 rows)."""
+"""The consistency level of searches: a search sees all rows of this process, and all rows that existed when it opened
+the collection, since it counts them at that time with the level Strong. A search with Strong would wait 200 ms for
+the server's next tick (measured: 209 against 6 ms with HNSW, 40,000 rows).
+"""
 _STANDSTILL = 120.0
-"""Seconds without progress after which waiting for a server's index ends; a segment of a million rows takes
-some minutes, and is counted when it is whole."""
+"""The seconds without progress after which waiting for a server's index ends. A segment of a million rows takes some
+minutes, and is counted only when it is complete.
+"""
 _PAUSE = 0.2  # seconds between two polls
 _log = logging.getLogger(__name__)
 _PLACE = "store"
@@ -45,13 +47,13 @@ _RECORD = "milvus.json"
 _FILE = "milvus.db"
 _NAME = re.compile(r"exhibit_[0-9a-f]{16}")
 _MOST = 16384
-"""The longest result that Milvus returns; deeper searches join several results."""
+"""The most results that Milvus returns for one search; deeper searches join several results."""
 _QUERIES = 64
-"""Queries in one call."""
+"""The number of queries in one call."""
 _BYTES = 4 << 20
-"""Bytes of vectors in one message: Milvus accepts 64 MiB."""
+"""The bytes of vectors in one message; Milvus accepts 64 MiB."""
 _KEYS = 8192
-"""Keys in one message."""
+"""The number of keys in one message."""
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> MilvusStore:
@@ -65,8 +67,8 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> M
         if {key: about.get(key) for key in wanted} == wanted:
             return MilvusStore(address, f"{about['name']}_{name}", dimensions, building=not whole)
         if whole:
-            raise BundleError(f"{record}: made for {about.get('dimensions')} numbers a vector in "
-                              f"milvus:{about.get('store')}; build the index again")  # fmt: skip
+            raise BundleError(f"{record}: built for vectors of {about.get('dimensions')} numbers in "
+                                  f"milvus:{about.get('store')}; build the index again")  # fmt: skip
         drop(folder, argument)  # left by an interrupted run with other settings
     record.parent.mkdir(parents=True, exist_ok=True)
     wanted["name"] = f"exhibit_{uuid.uuid4().hex[:16]}"
@@ -75,7 +77,7 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> M
 
 
 def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> MilvusStore | None:
-    """Open the collection of a layer that another process is writing, up to the last key; None for a file.
+    """Open the collection of a layer that another process is writing, up to the last key; None if Milvus is a file.
 
     Only the process that writes a Milvus file can open it.
     """
@@ -90,21 +92,21 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
 def drop(folder: Path, named: str | None = None) -> None:
     """Drop the collections of the index in a folder, and delete the record of them.
 
-    Those outside the folder only where the user names the place, in `named` or to this command: an index may come from
-    elsewhere, and makes nobody connect to a server or open a file.
+    Collections outside the folder are dropped only if the user names their address, in `named` or on the command line:
+    an index may come from another person, and must not make this machine connect to a server or open a file.
     """
     record = folder / _PLACE / _RECORD
     about = _read(record)
     own = folder / _PLACE / _FILE
     address = Address.parse(about.get("store"), own=own)
     if address.uri not in (str(own), Address.parse(named, own=own).uri) and not is_named(address.uri):
-        _log.warning("milvus at %s: collections %s_* are left there: drop them by hand if they are yours",
+        _log.warning("milvus at %s: collections %s_* were not dropped; drop them by hand if they are yours",
                      address.uri, about["name"])  # fmt: skip
     elif address.uri != str(own):
         try:
             _drop_collections(address, f"{about['name']}_")
         except ServiceError as error:
-            raise ServiceError(f"{error}; collections {about['name']}_* are left there, drop them by hand") from None
+            raise ServiceError(f"{error}; collections {about['name']}_* were not dropped: drop them by hand") from None
     for name in (_FILE, _RECORD):
         remove_below(folder, f"{_PLACE}/{name}")
 
@@ -121,7 +123,7 @@ def _drop_collections(address: Address, prefix: str) -> None:
 
 
 class MilvusStore:
-    """One layer's vectors in a collection: key, vector, and a digest of the vector."""
+    """The vectors of one layer in a collection; a row has a key, a vector, and a digest of the vector."""
 
     def __init__(self, address: Address, collection: str, dimensions: int, *, building: bool) -> None:
         self.dimensions = dimensions
@@ -146,7 +148,7 @@ class MilvusStore:
         return int(row["count(*)"])
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows, or replace those that have the keys; an identical row is not sent again."""
+        """Add rows, or replace rows with the same keys; an identical row is not sent again."""
         if not len(keys):
             return
         keys = np.asarray(keys, dtype=np.int64)
@@ -165,7 +167,7 @@ class MilvusStore:
             self._call("delete", ids=wanted[at : at + _KEYS].tolist())
 
     def keep(self, keys: Keys) -> None:
-        """Remove every row that has none of these keys: rows of an interrupted run."""
+        """Remove every row whose key is not among these: rows of an interrupted run."""
         self.remove(np.setdiff1d(self.keys(), keys))
 
     def fence(self, last: int) -> None:
@@ -188,7 +190,7 @@ class MilvusStore:
         if not len(queries):
             return make_empty_hits(0, k)
         scores, keys = self._search_all(queries, k, filters)
-        if within is None and (keys > self._last).any():  # only here, since every filter costs time
+        if within is None and (keys > self._last).any():  # only in this case, since every filter takes time
             filters = [each for each in filters if each] or [f"{_KEY} <= {self._last}"]
             scores, keys = self._search_all(queries, k, filters)
         return scores, keys
@@ -227,10 +229,10 @@ class MilvusStore:
         self._client.create_collection(self.collection, schema=schema, index_params=index, consistency_level="Strong")
 
     def _await_index(self) -> None:
-        """Wait until the server has built its index of all rows, and load it.
+        """Wait until the server has built its index of all rows, and load the index.
 
-        Until then a server searches new rows through a temporary index, which finds fewer: of 40,000 rows
-        with HNSW 93.3% of the true 64 instead of 96.1%. It would load the final one after ten seconds or more.
+        Until then a server searches new rows through a temporary index, which finds fewer: with HNSW on 40,000 rows,
+        93.3% of the 64 nearest instead of 96.1%. By itself it would load the final index after ten seconds or more.
         """
         left, since = -1, time.monotonic()
         while pending := int(self._call("describe_index", index_name=_VECTOR)["pending_index_rows"]):
@@ -261,7 +263,7 @@ class MilvusStore:
         return digests
 
     def _conditions(self, k: int, within: Sequence[int] | Keys | None) -> Iterator[str]:
-        """Yield the filters whose results, taken together, hold the k best."""
+        """Yield the filters whose results together contain the k best."""
         if within is None and k <= _MOST:
             yield ""
             return
@@ -305,4 +307,6 @@ def _read(record: Path) -> dict[str, Any]:
             return content
     except (OSError, ValueError, KeyError):
         pass
-    raise BundleError(f"{record}: damaged; the collections of this index cannot be found: build it again")
+    raise BundleError(
+        f"{record}: damaged, so that the collections of this index cannot be found; build the index again"
+    )

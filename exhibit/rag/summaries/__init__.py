@@ -1,4 +1,4 @@
-"""Summarisers of documents and sections: each file is one, and its name is its name on the command line."""
+"""Summarisers of documents and sections: each file is one summariser, selected by `--summaries`."""
 
 from collections.abc import Sequence
 from typing import Protocol, cast
@@ -20,21 +20,22 @@ __all__ = [
 
 
 CHARACTERS = 150  # the value of the paper on summary-augmented chunks
-SECTION_CHARACTERS = 75  # half a document's: two of them stand before a chunk
+SECTION_CHARACTERS = 75  # half of a document's: two of them precede a chunk
 TOLERANCE = 20
-"""A summary of 150 characters may have 170, one of a section 95."""
+"""The characters by which a summary may exceed its length: a document's may have 170, a section's 95."""
 
 
 class Summariser(Protocol):
     """Summarises a document in one line. A module in `rag/summaries/` has `open(argument, *, llm, style, characters)`.
 
-    One that asks a model may have `shown`, `tokens` and `temperature`, which are set as the config has them.
+    A summariser with a model may have the attributes `shown`, `tokens` and `temperature`, which get the config's
+    values.
     """
 
     name: str
-    """The summariser, its style and its model: the name changes whenever a summary would."""
+    """The summariser, its style and its model. Two summarisers with one name write the same summaries."""
     alone: bool
-    """Whether it needs nothing but the document: then the worker that reads the document summarises it."""
+    """Whether the summariser needs only the document: then the worker that reads the document summarises it."""
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
         """Return the summary of a document, at the length that `open` was called with."""
@@ -51,7 +52,7 @@ class Summariser(Protocol):
 
 
 def open_summariser(config: Config, *, llm: LLM | None = None) -> Summariser:
-    """Return the summariser that a configuration names."""
+    """Return the summariser that a config names."""
     module, argument = load_plugin("exhibit.rag.summaries", config.summaries)
     opened = module.open(
         argument,

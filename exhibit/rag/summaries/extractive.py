@@ -44,9 +44,9 @@ _USUAL = re.compile(
     r"contents.*)\W*"
 )
 _WORD = re.compile(r"\w+")
-_NEAR = 12_000  # characters in which recitals and purpose stand
-_BODY = 1500  # characters of a section that its summary is drawn from
-_MOST_NAMES = 3  # parties that are named; of more, two and a count
+_NEAR = 12_000  # characters at the start of a document that contain the recitals and the purpose
+_BODY = 1500  # characters of a section that its summary is taken from
+_MOST_NAMES = 3  # parties in a summary; of more parties, it has two and the number of the others
 
 
 def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> "ExtractiveSummariser":  # noqa: ARG001
@@ -56,7 +56,7 @@ def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) 
 
 @dataclass
 class ExtractiveSummariser:
-    """Deterministic, offline, and never over the limit."""
+    """Summarises by quoting the document; deterministic, offline, and never longer than the limit."""
 
     length: int = CHARACTERS
     name: str = "extractive"
@@ -65,9 +65,9 @@ class ExtractiveSummariser:
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
         """Return `Title between A and B: subject`, at the length that `open` was called with."""
         name = profile.title or document.filename
-        title = f"{name} between {_joined(profile.parties)}" if profile.parties else name
+        title = f"{name} between {_join_names(profile.parties)}" if profile.parties else name
         if len(title) > self.length + TOLERANCE and profile.parties:
-            title = f"{cut(name, self.length // 2)} between {_joined(profile.parties)}"
+            title = f"{cut(name, self.length // 2)} between {_join_names(profile.parties)}"
         subject = _subject(document, root, name, agreed=profile.kind in AGREED)
         return fit(f"{title}: {subject}" if subject else title, self.length)
 
@@ -84,7 +84,7 @@ class ExtractiveSummariser:
 
 
 def fit(text: str, characters: int) -> str:
-    """Return a text on one line: whole if it is at most a little too long, otherwise cut at a word."""
+    """Return a text on one line: whole if it exceeds the length by the tolerance at most, otherwise cut at a word."""
     text = " ".join(text.split())
     return text if len(text) <= characters + TOLERANCE else cut(text, characters)
 
@@ -102,7 +102,7 @@ def section_body(document: Document, section: Section) -> str:
     return text.strip()
 
 
-def _joined(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     shown = list(names[:_MOST_NAMES]) if len(names) <= _MOST_NAMES else [*names[:2], f"{len(names) - 2} others"]
     return " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
 

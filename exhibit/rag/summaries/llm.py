@@ -1,4 +1,4 @@
-"""Summaries by a language model: generic or in an expert's style, cached, and never over the limit."""
+"""Summaries by a language model: generic or in an expert's style, cached, and never longer than the limit."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from exhibit.schemas.parsing import read_beside
 
 _SECTION_SHOWN = 2500  # characters of a section: a page
 _SHORTER = (1.0, 0.8, 0.6)
-"""Lengths that the retries of a summary that was too long ask for, as shares of the limit."""
+"""The lengths that are requested one after another while a summary is too long, as shares of the limit."""
 _PROMPT = read_beside(__file__)
 _TASKS: dict[str, str] = _PROMPT["tasks"]
 _NOISE = re.compile(r"^(?:\**summary\**\s*[:\-–—]\s*)|[\"“”*`]+", re.IGNORECASE)
@@ -25,7 +25,7 @@ def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) 
     """Return the summariser that uses the language model; `llm:expert` overrides the style."""
     if llm is None:
         raise ToolkitError(
-            "summaries by a language model need one: set llm, for instance openai:MODEL, or summaries = extractive"
+            "summaries = llm needs a language model: set llm, for instance openai:MODEL, or summaries = extractive"
         )
     return LLMSummaries(llm, argument or style, characters)
 
@@ -47,13 +47,13 @@ class _Request:
 
 @dataclass
 class LLMSummaries:
-    """Summarises by a language model, and falls back on the text's own words if the request fails."""
+    """Summarises by a language model; if the request fails, it takes words of the text instead."""
 
     llm: LLM
     style: str = "generic"
     length: int = CHARACTERS
     shown: int = 6000
-    """Characters of a document in the prompt."""
+    """The number of characters of a document in the prompt."""
     tokens: int = 150
     temperature: float = 0.0
     alone: bool = False
@@ -88,9 +88,9 @@ class LLMSummaries:
         return self._ask(requests, characters=characters)
 
     def _ask(self, requests: Sequence[_Request], *, characters: int) -> list[str]:
-        """Return a summary of each text; one that is too long is requested again, shorter, and finally cut.
+        """Return a summary of each text; a shorter one is requested if it is too long, and the last one is cut.
 
-        The model's cache of replies answers repeated requests.
+        Repeated requests are answered from the cache of the model's replies.
         """
         shortest: dict[_Request, str] = {}
         for share in _SHORTER:

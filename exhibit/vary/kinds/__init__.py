@@ -1,8 +1,9 @@
-"""Kinds of variation: one file each, named on the command line by its file's name, `--kind figures`.
+"""Kinds of variation: one file each, selected by its name, `--kind figures`.
 
-A kind is a module with `TITLE`, a line that says what is done; `MEASURED`, the metrics that tell its effect; and
-`vary(corpus, request, tally)`, which returns the corpus as it is after it. A row that it returns has a twin in the
-control, by `TextRow.control`; a question of which no rule is sure is left out with `tally.leave_out`.
+A kind is a module with `TITLE`, one line on what it does; `MEASURED`, the metrics that show its effect; and
+`vary(corpus, request, tally)`, which returns the changed corpus. Each row that it returns has a counterpart in the
+control, whose id is `TextRow.control`. A question that no rule can change with certainty is left out by
+`tally.leave_out`.
 """
 
 from dataclasses import dataclass
@@ -16,17 +17,17 @@ from exhibit.vary.corpus import TextCorpus
 
 @dataclass(frozen=True)
 class VaryRequest:
-    """What a kind is asked for."""
+    """The options of a kind."""
 
     seed: int = 0
     argument: str | None = None
-    """What stands behind the kind's name: `4` in `--kind growth:4`."""
+    """The argument after the kind's name: `4` in `--kind growth:4`."""
     others: Path | None = None
     """A folder or a bundle with further documents."""
 
 
 class KindModule(Protocol):
-    """A module of this folder."""
+    """The protocol of the modules in this folder."""
 
     TITLE: str
     MEASURED: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Amended: one to three amendments are printed as documents of their own, and questions ask for days between them.
+"""Adds one to three amendments as separate documents; questions ask for days between them.
 
-A right answer comes from the clause in force on the day; the clause of another day is superseded.
-`amended:2` makes two amendments to each contract; without a number each contract has one to three.
+A right answer comes from the clause in force on that day; the clause of another day is superseded. `amended:2` makes
+two amendments to each contract; without a number each contract has one to three.
 """
 
 import random
@@ -34,14 +34,14 @@ TITLE = "amendments are printed as documents of their own, each with its day; qu
 MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
 NOT_AMENDED = "no amendment of its real family answers it with another value"
 MADE, REAL = "made", "real"
-"""The label `amendments` of a question: whether rules made the amendments, or they are the contract's own."""
+"""The values of the label `amendments`: the amendments were made by rule, or they are the contract's own."""
 SAME_AGAIN = "its later value would be one that it had before"
 _MOST = 3  # amendments to one contract
 _GAP = (7, 16)  # months between amendments
-_START = date(2012, 1, 1)  # the day from which amendments count where a contract bears no date
+_START = date(2012, 1, 1)  # the first day for amendments of a contract without a date
 _QUOTE = '"'
-_TODAY = 9  # the last figure of the id of a question that names no day
-_OPENING = 3_000  # characters in which a contract says its date
+_TODAY = 9  # the last digit of the id of a question that names no day
+_OPENING = 3_000  # characters at the start of a contract that state its date
 _FORMS = (
     "Section {number} of the Agreement is hereby deleted in its entirety and replaced with the following:",
     "Section {number} of the Agreement is hereby amended and restated in its entirety to read as follows:",
@@ -50,7 +50,7 @@ _FORMS = (
 
 @dataclass(frozen=True)
 class ClauseVersion:
-    """A question's clause as of a day."""
+    """The clause of a question as of a day."""
 
     answer: str
     value: str
@@ -61,20 +61,20 @@ class ClauseVersion:
 
 @dataclass(frozen=True)
 class ClauseChange:
-    """What an amendment makes of the clause of a question."""
+    """The change of a question's clause by an amendment."""
 
     row: TextRow
     clause: Clause
     change: RowChange
     text: str
-    """The clause as it reads then."""
+    """The clause as it reads after the amendment."""
     edits: tuple[Edit, ...]
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with amendments, and questions for days between them and for today."""
     if request.argument is not None and request.argument not in ("1", "2", "3"):
-        raise ToolkitError(f"amended:{request.argument}: a contract has 1 to {_MOST} amendments")
+        raise ToolkitError(f"amended:{request.argument}: not a number of amendments; give 1 to {_MOST}")
     documents = dict(corpus.documents)
     rows: list[TextRow] = []
     real = {str(dict(document.labels).get("family")) for document in corpus.documents.values()}
@@ -82,7 +82,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         rows += _real_family(name, corpus, tally)
     for name, document in corpus.documents.items():
         if dict(document.labels).get("family"):
-            continue  # its own amendments lie beside it
+            continue  # the corpus contains the contract's own amendments
         family = _Family(document, corpus.rows_of(name), request, tally)
         for amendment in family.amendments:
             if amendment.filename in documents:
@@ -117,7 +117,7 @@ class _Family:
                 tally.leave_out(SAME_AGAIN, f"row {row.id}")
 
     def _eligible(self, rows: Sequence[TextRow]) -> list[tuple[TextRow, Clause]]:
-        """Return the questions whose value can change, with the one clause that answers each."""
+        """Return the questions whose value can be changed, each with the one clause that answers it."""
         changes = self._change_values(rows, 0)
         clauses = find_clauses(self._document.filename, self._document.text) if changes.rows else ()
         eligible = []
@@ -135,7 +135,7 @@ class _Family:
         return eligible
 
     def _stands_elsewhere(self, row: TextRow, clause: Clause, changes: ValueChanges) -> bool:
-        """Return whether a place outside the clause would have to agree, which an amendment of the clause leaves."""
+        """Return whether a place outside the clause states the same value, which its amendment would not change."""
         stated = keys_of(row.answer)
         return any(
             stated & keys_of(self._document.text[edit.start : edit.end])
@@ -158,10 +158,10 @@ class _Family:
         seed: int,
         last: bool,
     ) -> list[ClauseChange]:
-        """Return what one amendment changes: a clause once, and each question's clause by one amendment at least."""
+        """Return the changes by one amendment, each of another clause; the last changes all that are left."""
         result = self._change_values([row for row, _ in eligible], seed)
         changes: list[ClauseChange] = []
-        # a value that a question's clause had before would be no change: then the whole clause stays
+        # a value that the clause had before would be no change, so the whole clause stays as it is
         stay = {
             clause.number for row, clause in eligible if self._had_before(result.rows.get(row.id), versions[row.id])
         }
@@ -187,7 +187,7 @@ class _Family:
     def _amend(
         self, number: int, day: date, changes: Sequence[ClauseChange], versions: dict[int, list[ClauseVersion]]
     ) -> None:
-        """Print an amendment, and note what each question's clause reads from its day on."""
+        """Print an amendment, and record the new version of each question's clause."""
         filename = f"{self._document.filename.rpartition('.')[0]} - Amendment No. {number}.pdf"
         text, places = self._text(number, day, changes)
         labels = (*self._document.labels, ("amends", self._document.filename), ("effective_from", day.isoformat()))
@@ -223,7 +223,7 @@ class _Family:
         return "\n\n".join(parts), places
 
     def _instruction(self, change: ClauseChange) -> tuple[str, str]:
-        """Return the words that are gold, and those that stand in front of them."""
+        """Return the words that are gold, and the words before them."""
         number = change.clause.number
         old = " ".join(self._document.text[slice(*change.clause.span)].split())
         if len(change.edits) == 1:
@@ -243,9 +243,10 @@ def in_words(day: date) -> str:
 
 
 def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
-    """Return the questions on a real contract whose section an amendment changes, and which both answer differently.
+    """Return the questions about a real contract whose section an amendment changes, if the two answer differently.
 
-    The gold is the benchmark's own: of the contract for a day before the amendment, of the amendment for one after it.
+    The gold is the benchmark's own: in the contract for a day before the amendment, in the amendment for a day after
+    it.
     """
     days = {
         filename: date.fromisoformat(labels["effective_from"])
@@ -270,7 +271,9 @@ def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
         ]
         versions = [_version(row, None)]
         for day, other in sorted(later, key=lambda one: (one[0], one[1].id)):
-            stated = keys_of(other.answer) - {("date", day.isoformat())}  # its own day is no change of the contract
+            stated = keys_of(other.answer) - {
+                ("date", day.isoformat())
+            }  # the amendment's own date is no change of the contract
             if (
                 stated
                 and not any(stated & keys_of(version.answer) for version in versions)
@@ -292,7 +295,7 @@ def _version(row: TextRow, start: date | None) -> ClauseVersion:
 def _questions(
     row: TextRow, paragraph: str | None, versions: Sequence[ClauseVersion], amendments: str
 ) -> list[TextRow]:
-    """Return a question for a day of each version, and one for today, which names no day."""
+    """Return one question for a day of each version, and one that names no day and so asks about today."""
     questions = []
     ends = [*(version.start for version in versions[1:]), None]
     for at, (version, end) in enumerate(zip(versions, ends, strict=True)):
@@ -304,9 +307,9 @@ def _questions(
 
 
 def _day_within(start: date | None, end: date | None) -> date:
-    """Return a day on which a version is in force, at least a month from the days on which that changes."""
+    """Return a day on which a version is in force, at least a month away from the changes before and after it."""
     if start is None:
-        assert end is not None  # a contract without an amendment has no questions here
+        assert end is not None  # only contracts with an amendment have questions here
         return move_months(end, -3)
     return move_months(start, 3)
 

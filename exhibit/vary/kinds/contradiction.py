@@ -1,7 +1,7 @@
-"""Contradiction: a second version of the contract with another value lies beside the first, and both are gold.
+"""Adds a second version of each contract that states another value; both places are gold.
 
-`contradiction:within` puts a sentence into the same contract that states another value than the clause that answers.
-A good answer names both values; one that names one of them does so silently.
+`contradiction:within` inserts a sentence into the same contract that contradicts the clause that answers. A good answer
+gives both values; an answer with one of them hides the contradiction.
 """
 
 from dataclasses import replace
@@ -35,9 +35,11 @@ _NOUNS = {"period": "period", "amount": "amount", "percentage": "percentage", "d
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with contradictions; a question whose value no rule is sure to change is left out."""
+    """Return the corpus with contradictions; a question whose value no rule can change with certainty is left out."""
     if request.argument not in (None, "versions", "within"):
-        raise ToolkitError(f"contradiction:{request.argument}: there are contradiction and contradiction:within")
+        raise ToolkitError(
+            f"contradiction:{request.argument}: no such form; there are contradiction and contradiction:within"
+        )
     documents: dict[str, TextDocument] = dict(corpus.documents)
     edits: dict[str, list[Edit]] = {}
     after: dict[int, TextRow] = {}
@@ -64,7 +66,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
 
 
 def disagreement(old: str, first: str, new: str, second: str) -> str:
-    """Return the answer that names both values and where each stands."""
+    """Return the answer that gives both values and the document of each."""
     return f"The documents disagree: {old} according to {first}, {new} according to {second}."
 
 
@@ -129,13 +131,13 @@ def _standing_alone(value: Value, change: RowChange) -> str:
 
 
 def _last_place(clauses: tuple[Clause, ...], own: Clause) -> int | None:
-    """Return the end of the last clause that is not the one contradicted."""
+    """Return the end of the last clause other than the contradicted one."""
     others = [clause for clause in clauses if clause != own]
     return others[-1].span.end if others else None
 
 
 def _one_each(edits: list[Edit]) -> list[Edit]:
-    """Return sentences for one place as one edit: two insertions at one place have no order."""
+    """Return one edit for all sentences at one place, since two insertions at one place have no order."""
     places: dict[int, str] = {}
     for start, _, new in edits:
         if new not in places.get(start, ""):
@@ -144,7 +146,7 @@ def _one_each(edits: list[Edit]) -> list[Edit]:
 
 
 def _with_sentences(corpus: TextCorpus, edits: dict[str, list[Edit]], after: dict[int, TextRow]) -> TextCorpus:
-    """Return the corpus with sentences put in; the second gold of a question is found by its sentence."""
+    """Return the corpus with the sentences inserted; a question's second gold passage is its sentence."""
     rows = tuple(after[row.id] for row in corpus.rows if row.id in after)
     changed = apply_edits(replace(corpus, rows=rows), edits)
     with_both = []

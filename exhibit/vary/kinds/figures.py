@@ -1,6 +1,6 @@
-"""Figures: the values that answer are changed to others of the same type, everywhere they must agree.
+"""Changes the values that answer to others of the same type, everywhere that they must agree.
 
-A system that answers with the new value read it; one that answers with the old value remembered it.
+A system that answers with the new value has read it; one that answers with the old value has remembered it.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ MEASURED = ("read_value", "remembered", "another_value")
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with other values; a question whose value no rule is sure to change is left out."""
+    """Return the corpus with new values; a question whose value no rule can change with certainty is left out."""
     edits, changed = {}, {}
     for name, document in corpus.documents.items():
         changes = ValueChanger(document, corpus.rows_of(name), seed=request.seed).changes()

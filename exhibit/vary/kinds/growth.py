@@ -1,6 +1,6 @@
-"""Growth: other documents are added until the corpus has so many times the documents: `growth:4`, two times without.
+"""Adds other documents until the corpus has N times as many documents: `growth:4`; twice as many without a number.
 
-Run with 2, 4, 8 …, the metrics of these runs over the size of the corpus are the curve.
+Runs with 2, 4, 8 … give the metrics as a function of the size of the corpus.
 """
 
 import random
@@ -21,13 +21,13 @@ MEASURED = ("document_hit@1", "recall@10", "answer_contained")
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with documents from `--others`; every question stays as it is."""
+    """Return the corpus with documents from `--others`; no question is changed."""
     given = request.argument or "2"
     times = int(given) if given.isdecimal() else 0
     if times < 2:
-        raise ToolkitError(f"growth:{request.argument}: how many times as many documents? growth:2 or more")
+        raise ToolkitError(f"growth:{request.argument}: not a factor of 2 or more; give growth:2, growth:4 …")
     if request.others is None:
-        raise ToolkitError("growth: where do the other documents come from? add --others FOLDER")
+        raise ToolkitError("growth: no other documents are given; add --others FOLDER")
     wanted = (times - 1) * len(corpus.documents)
     documents = dict(corpus.documents)
     for document in _others(request.others, request.seed, tally):
@@ -39,16 +39,18 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         documents[document.filename] = document
     added = len(documents) - len(corpus.documents)
     if added < wanted:
-        raise ToolkitError(f"{request.others}: {added} other documents, and growth:{times} needs {wanted}")
+        raise ToolkitError(
+            f"{request.others}: {added} other documents, but growth:{times} needs {wanted}; give a larger folder"
+        )
     rows = tuple(row.labelled(growth=times) for row in corpus.rows)
     return TextCorpus(documents, rows)
 
 
 def _others(folder: Path, seed: int, tally: Tally) -> Iterator[TextDocument]:
-    """Yield the readable documents of a folder or a bundle, in an order that the seed decides."""
+    """Yield the readable documents of a folder or a bundle, in an order that the seed determines."""
     root = folder / CORPUS if (folder / CORPUS).is_dir() else folder
     if not root.is_dir():
-        raise ToolkitError(f"{folder}: no such folder; --others names a folder or a bundle with documents")
+        raise ToolkitError(f"{folder}: no such folder; give --others a folder or a bundle with documents")
     paths = sorted((path for path in files_below(root) if readable(path)), key=lambda path: path.name)
     random.Random(f"{seed}\0growth").shuffle(paths)
     for path in paths:

@@ -1,7 +1,7 @@
-"""Negated: the one word that permits, obliges or forbids is turned round, by rules that are sure.
+"""Reverses the one word that permits, obliges or forbids, by rules that are certain.
 
 `may` becomes `may not`, `shall maintain` becomes `shall not be required to maintain`, `shall not sell` becomes `may
-sell`, and `exclusive` becomes `non-exclusive` where the question asks for it. A yes becomes a no.
+sell`, and `exclusive` becomes `non-exclusive` where the question asks for it. The answer yes becomes no.
 """
 
 import re
@@ -29,11 +29,11 @@ _BELOW = re.compile(
     r"\b(?:that|which|who|whom|whose|as)\b[^,;.]{0,60}$",
     re.IGNORECASE,
 )
-"""Begins a clause below the main one, whose verb decides nothing."""
+"""Matches the start of a subordinate clause, whose verb does not decide the answer."""
 _OPEN = re.compile(
     r"\b(?:if|when|where|whenever|until|before|after|because|while|it|each)\b[^,;.]{0,80}$", re.IGNORECASE
 )
-"""Begins a clause of which no comma tells where it ends."""
+"""Matches the start of a clause whose end no comma marks."""
 _PARTY = re.compile(r"(?:^|[\s,(“\"])(?:[A-Z][\w&.’'-]*|party|parties)\s+$")
 _EITHER = re.compile(r"\b(either|neither)\s+(party)\s+$", re.IGNORECASE)
 _ONE_OF_TWO = re.compile(r"\b(?:either|neither|both)\b", re.IGNORECASE)
@@ -43,18 +43,19 @@ _STATES = frozenset(
     "mean include consist commence continue expire begin remain survive become bind inure apply exceed constitute "
     "result run only also then thereafter at in to from upon not if when during on for".split()
 )
-"""Verbs that define or set out facts, and words that are no verbs: their opposite is no clause of a contract."""
+"""Verbs that define or state facts, and words that are no verbs: their negation would be no clause of a contract."""
 _ADJECTIVES = frozenset(
     "deemed governed construed effective binding unreasonably considered interpreted made valid an a the in of no any "
     "subject null void determined equal calculated based".split()
 )
-"""Behind `be`: likewise."""
+"""Words after `be` whose negation would be no clause of a contract."""
 _REFERS_BACK = re.compile(
     r"\bso\s+(?:informed|notified|requested|required|elected|directed|agreed)\b|\bin\s+(?:which|such|that)\s+(?:event|case)\b"
-    r"|\b(?:which|such)\s+consent\b|\bconsent,\s+which\b|\bit\s+being\b|^(?:any|every|all|to|for\s+the\s+services)\b|^each\b(?!\s+party)|\bwithout\s+prejudice\b|\bconsideration\b|^in\s+order\s+to\b|\bwho\s+(?:shall|may)\b",
+    r"|\b(?:which|such)\s+consent\b|\bconsent,\s+which\b|\bit\s+being\b|\bwithout\s+prejudice\b|\bconsideration\b"
+    r"|\bwho\s+(?:shall|may)\b|^(?:any|every|all|to|for\s+the\s+services|in\s+order\s+to)\b|^each\b(?!\s+party)",
     re.IGNORECASE,
 )
-"""Words that speak of what is done as done, or of its price: beside its opposite they contradict it."""
+"""Matches words that presuppose the act or its price: a clause that denies the act would contradict them."""
 _CONDITION = re.compile(r"\bsubject\s+to\b", re.IGNORECASE)
 _EXCLUSIVE = re.compile(r"\b(?:(?:its|a|an|the)\s+)?(?:sole\s+and\s+)?(?<!non-)exclusive\b(?!ly)", re.IGNORECASE)
 _FLIPPED = {"yes": "No", "no": "Yes"}
@@ -62,15 +63,15 @@ _FLIPPED = {"yes": "No", "no": "Yes"}
 
 @dataclass(frozen=True)
 class Reversal:
-    """What is turned round in the gold of a question."""
+    """The reversal in the gold of a question."""
 
     edits: tuple[Edit, ...]
     old: str
-    """The first words that are turned, as they were."""
+    """The first reversed words, as they were."""
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:  # noqa: ARG001 - no chance is in it
-    """Return the corpus with clauses turned round; a question of which no rule is sure is left out."""
+    """Return the corpus with reversed clauses; a question that no rule can reverse with certainty is left out."""
     turns: dict[int, Reversal] = {}
     taken: dict[str, set[Edit]] = {}
     for row in corpus.rows:
@@ -93,12 +94,12 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
 
 
 def _polarity(row: TextRow) -> str:
-    """Return the answer that is the opposite of a question's yes or no; nothing where it has another answer."""
+    """Return the opposite of a question's answer yes or no; "" if it has another answer."""
     return _FLIPPED.get(row.answer.strip().rstrip(".").lower(), "")
 
 
 def _asked(row: TextRow) -> str:
-    """Return what a question asks for, without the document that it names."""
+    """Return the words of a question that ask, without the document's name."""
     return row.question.rpartition("; ")[2].lower()
 
 
@@ -111,7 +112,7 @@ def _turned(row: TextRow, turn: Reversal) -> TextRow:
 
 
 def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
-    """Return what is turned round in the gold of a yes-or-no question; None where no rule is sure."""
+    """Return the reversal in the gold of a yes-or-no question; None if no rule is certain."""
     edits: list[Edit] = []
     text = corpus.documents[next(iter(row.files))].text
     for passage in row.passages:
@@ -134,7 +135,7 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
 
 
 def _exclusive(words: str, row: TextRow) -> list[Edit]:
-    """Return `exclusive` as `non-exclusive`, where the question asks whether something is."""
+    """Return the edit from `exclusive` to `non-exclusive`, if the question asks whether something is exclusive."""
     found = list(_EXCLUSIVE.finditer(words))
     if (
         not re.search(r"\bexclusive(?:ly)?\b", _asked(row))
@@ -154,7 +155,7 @@ def _exclusive(words: str, row: TextRow) -> list[Edit]:
 
 
 def _modals(words: str) -> list[Edit]:
-    """Return the modals of the main clauses turned round; nothing where one of them cannot be."""
+    """Return the edits that reverse the modals of the main clauses; none if one of them cannot be reversed."""
     edits: list[Edit] = []
     rest = words
     for modal in _MODAL.finditer(words):
@@ -175,7 +176,7 @@ def _modals(words: str) -> list[Edit]:
                 return []
             start, new = either.start(), changed
         if edits and "required to" in edits[0].new and re.search(r"\b(?:and|or)\s+$", before) and modal[1] == "shall":
-            new = f"shall not be required to {following['verb']}"  # the subject is the first verb's
+            new = f"shall not be required to {following['verb']}"  # both verbs have one subject
         edits.append(Edit(start, end, new))
         rest = rest.replace(words[start:end], " ", 1)
     if edits and _CONDITION.search(words, edits[0].end):
@@ -186,7 +187,7 @@ def _modals(words: str) -> list[Edit]:
 
 
 def _of_either(either: re.Match[str], modal: re.Match[str], verb: str) -> str | None:
-    """Return `neither party may` for `either party may`, and the other way round."""
+    """Return `neither party may` for `either party may`, and the reverse."""
     word, party = either[1], either[2]
     if modal[2] or modal[1].lower() not in ("may", "shall"):
         return None
@@ -196,7 +197,7 @@ def _of_either(either: re.Match[str], modal: re.Match[str], verb: str) -> str | 
 
 
 def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> str | None:
-    """Return the modal and its verb turned round."""
+    """Return the reversed modal with its verb; None if no rule is certain."""
     word, verb, more = modal[1].lower(), following["verb"], (following["more"] or "").strip()
     if (
         verb.endswith("ly")
@@ -221,7 +222,7 @@ def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> st
 
 
 def _present(words: str, row: TextRow) -> list[Edit]:
-    """Return what a party does by the contract itself as what it does not do: `hereby grants`, `does not grant`."""
+    """Return the edit that denies an act by the contract itself: `hereby grants` becomes `does not grant`."""
     found = list(_PRESENT.finditer(words))
     if len(found) != 1 or _NEGATIVE.search(words) or _MODAL.search(words):
         return []
@@ -231,7 +232,7 @@ def _present(words: str, row: TextRow) -> list[Edit]:
         or _BELOW.search(words[: match.start()])
         or match[1][:5] not in _asked(row)
     ):
-        return []  # what is not granted is asked for only where the question asks for a grant
+        return []  # the denial answers only a question about that act
     each = _EACH.search(words[: match.start()])
     if each:
         return [Edit(*each.span(1), _like(each[1], "neither"))] if match[0] == match[1] else []

@@ -1,6 +1,6 @@
-"""Removed: the clause that answers is taken out; its number stays, as contracts keep it, so that none is missing.
+"""Removes the clause that answers; its number stays, as contracts do it, so that no number is missing.
 
-A system that still gives the removed answer remembered it; one that reads refuses.
+A system that still gives the removed answer has remembered it; one that reads the document refuses.
 """
 
 import random
@@ -17,15 +17,15 @@ from exhibit.vary.kinds import VaryRequest
 TITLE = "the clause that answers is taken out, and its number says so"
 MEASURED = ("abstention_accuracy", "remembered")
 OMITTED = "[Intentionally omitted.]"
-"""What American contracts put where a clause was."""
+"""The words that American contracts put in place of a removed clause."""
 KEPT = "its clause stays, so that the document remains a contract"
 ELSEWHERE = "the removed answer still stands elsewhere in the document"
-_SHARE = 3  # at most one clause in three goes
-_WORDS = 20  # characters of an answer in words that would not stand elsewhere by chance
+_SHARE = 3  # at most one clause in three is removed
+_WORDS = 20  # characters of an answer that would not occur elsewhere by chance
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus without some of the clauses that answer; their questions are impossible then."""
+    """Return the corpus without some of the clauses that answer; their questions become impossible."""
     edits: dict[str, list[Edit]] = {}
     removed: set[int] = set()
     for name, document in corpus.documents.items():
@@ -44,7 +44,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
 
 
 def _choose(document: TextDocument, rows: list[TextRow], seed: int, tally: Tally) -> tuple[list[TextRow], list[Clause]]:
-    """Return the questions whose clauses go, and these clauses."""
+    """Return the questions whose clauses are removed, and these clauses."""
     clauses = find_clauses(document.filename, document.text)
     most = max(1, len(clauses) // _SHARE)
     gone: list[Clause] = []
@@ -73,17 +73,17 @@ def _choose(document: TextDocument, rows: list[TextRow], seed: int, tally: Tally
 
 
 def _label(document: TextDocument, clause: Clause) -> str:
-    """Return a clause's number as it is written."""
+    """Return a clause's number as it is written in the text."""
     words = document.text[clause.span.start : clause.body.start].split()
     count = 2 if words and words[0][:1].isalpha() else 1
     return " ".join(words[:count]) or clause.number
 
 
 def _stands_in(answer: str, text: str) -> bool:
-    """Return whether what answered still stands in a text: a value of it, or its words."""
+    """Return whether a text still contains an answer: one of its values, or its words."""
     keys = keys_of(answer)
     if keys:
-        # a place is named for many reasons; another kind of value seldom twice
+        # a place is named for many reasons, but another kind of value rarely occurs twice
         return bool({key for key in keys if key[0] != "place"} & {value.same for value in find_values(text)})
     words = fold(answer, loose=True)
     return len(words) >= _WORDS and words in fold(text, loose=True)

@@ -1,6 +1,6 @@
-"""Scanned: pages are pictures, turned a little, blurred and compressed; what OCR reads of them is the new text.
+"""Replaces pages by simulated scans: pictures that are rotated a little, blurred and compressed; OCR reads them.
 
-Gold is located in what OCR read; a passage that OCR spoilt beyond finding leaves its question out, and is counted.
+Gold is located in the text that OCR read; a question whose passage cannot be located there is left out and counted.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ MEASURED = ("recall@10", "answer_contained")
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:  # noqa: ARG001 - none is left out here
-    """Return the corpus with every document to be scanned; every question stays as it is."""
+    """Return the corpus with every document marked for scanning; no question is changed."""
     documents = {
         name: replace(document, scan=int(hashlib.sha256(f"{request.seed}{name}".encode()).hexdigest()[:8], 16))
         for name, document in corpus.documents.items()

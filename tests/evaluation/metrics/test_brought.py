@@ -108,7 +108,8 @@ def test_any_part_that_raises_is_named_with_its_owner(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False, cwd=tmp_path)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
     assert (
-        "error: lines (exhibit.splitters) of house failed: KeyError: 'nothing'; fix it, or uninstall it" in done.stderr
+        "error: lines (exhibit.splitters) of house failed: KeyError: 'nothing'; fix the plug-in, or uninstall it"
+        in done.stderr
     )
 
 

@@ -1,0 +1,44 @@
+"""Answer F1, like with like: the part of a reply that is of the expected answer's kind is compared with it.
+
+A short answer is compared with the words of the reply before its first quotation, or with its first sentence where it
+quotes nothing; a yes or no with the reply's first word; a longer text with what the reply quotes, or with the whole
+reply. `answer_f1` compares the whole reply with every kind, so that a clause is compared with a `Yes`.
+"""
+
+import re
+
+from exhibit.evaluation.answer_words import multiset_f1, without_citations, words
+from exhibit.evaluation.judgement import expected_kind
+from exhibit.evaluation.metrics import Case, gold_texts, per_case
+from exhibit.law.refusals import is_refusal
+from exhibit.law.sentences import sentences
+
+_QUOTED = re.compile(r"“([^“”]{1,20000})”|\"([^\"]{1,20000})\"")
+
+
+def _score(case: Case) -> float | None:
+    """Return the F1 of the words; None where nothing is expected."""
+    expected, reply = without_citations(case.truth), without_citations(case.reply.answer or "")
+    golds = gold_texts(case)
+    kind = expected_kind(case.truth, ["\n".join(golds), *golds], impossible=case.is_impossible)
+    if case.is_impossible or not words(expected):
+        return None
+    if is_refusal(reply):
+        return 0.0
+    if kind == "yes or no":
+        return float(words(reply)[:1] == words(expected)[:1])
+    if kind == "short answer":
+        return multiset_f1(_before_quotes(reply), expected)
+    quotes = [one or other for one, other in _QUOTED.findall(reply)]
+    return multiset_f1(" ".join(quotes) or reply, expected)
+
+
+def _before_quotes(reply: str) -> str:
+    """Return the words before the first quotation, or the first sentence of a reply without one."""
+    quotation = _QUOTED.search(reply)
+    if quotation is not None:
+        return reply[: quotation.start()] if words(reply[: quotation.start()]) else quotation.group()
+    return next((reply[slice(*span)] for span in sentences(reply)), reply)
+
+
+NAMES, measure = per_case(answer_alike_f1=_score)
