@@ -228,7 +228,7 @@ def test_figures_and_scans_combine(tmp_path, monkeypatch):
 
     def read(text, picture):
         lines = [line for line in text.splitlines() if line.strip()]
-        return [TextLine(100, 60 + 20 * at, 1100, 78 + 20 * at, line, 0.9) for at, line in enumerate(lines)]
+        return [TextLine(100, 60 + 40 * at, 100 + 6 * len(line), 90 + 40 * at, line, 0.9) for at, line in enumerate(lines)]
 
     rest = iter(texts)
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: "")
