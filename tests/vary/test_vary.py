@@ -220,28 +220,6 @@ def test_gold_is_located_in_what_ocr_reads_and_what_it_spoils_is_left_out(tmp_pa
     assert validate(out) == []
 
 
-def test_figures_and_scans_combine(tmp_path, monkeypatch):
-    flags = ("--seed", "4", "--engine", "serial", "--no-control")
-    figures = run(tmp_path, "--kind", "figures", *flags)
-    new = {row["id"]: row["answer"] for row in json.loads((figures / "train.json").read_text(encoding="utf-8"))}
-    texts = [read_document(figures / "corpus" / name).text for name in ("lease.pdf", "licence.pdf")]
-
-    def read(text, picture):
-        lines = [line for line in text.splitlines() if line.strip()]
-        return [TextLine(100, 60 + 20 * at, 1100, 78 + 20 * at, line, 0.9) for at, line in enumerate(lines)]
-
-    rest = iter(texts)
-    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: "")
-    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: partial(read, next(rest)))
-    out = run(tmp_path, "--kind", "figures", "--kind", "scanned", "--ocr-engine", "tesseract", *flags)
-    rows = {row["id"]: row["answer"] for row in json.loads((out / "train.json").read_text(encoding="utf-8"))}
-    assert rows == new and len(rows) > 3
-    lines = [json.loads(line) for line in (out / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert all(line["labels"]["scanned"] and line["labels"]["varied"] == "figures+scanned" for line in lines)
-    assert all(line["labels"]["old"] != line["labels"]["new"] and line["spans"] for line in lines)
-    assert validate(out) == [] and check_gold(out)[1] == []
-
-
 # ---------------------------------------------------------------- the built-in pipeline
 
 
