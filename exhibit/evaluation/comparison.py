@@ -37,6 +37,7 @@ _LONGER, _FRAME = 3, 15
 """A reply is compared in detail up to `_LONGER` times the expected words plus `_FRAME` words. A longer reply has
 sentences of its own, where another party or another word is no contradiction.
 """
+_QUOTED = 30  # words: a longer reply quotes a clause, which may say a word of one thing and deny it of another
 _UPPER = frozenset({"maximum", "cap", "highest", "most"})
 _LOWER = frozenset({"minimum", "lowest", "least"})
 """Words of a question that asks for an upper or a lower bound."""
@@ -176,7 +177,7 @@ class AnswerComparison:
 
     def said_both_ways(self) -> list[str]:
         """Return the expected words that the reply both says and denies: "exclusive or non-exclusive"."""
-        mine = self.wanted.signs()
+        mine = self.wanted.signs() if len(self.given.words) <= _QUOTED else {}
         signs: dict[str, set[int]] = {}
         for word in self.given.words:
             signs.setdefault(word.term, set()).add(word.sign)
