@@ -26,9 +26,7 @@ TYPES = {
 _WINDOW = 2400  # characters of a document in one prompt: a page and a half
 _WINDOWS = 3  # parts of one document that the model sees
 _ALIKE = 0.92  # the cosine of two questions from which on they count as one
-_CLOSED = (
-    0.6  # the share of an answer's words in a reply without the document, from which on the document is not needed
-)
+_CLOSED = 0.6  # the share of an answer's words in a reply without the document from which it is not needed
 
 _SYSTEM = "You draft questions to test a search system on legal documents. You never invent what a document says."
 _PROMPT = """Here is a part of a legal document.{topic}

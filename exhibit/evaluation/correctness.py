@@ -279,6 +279,11 @@ def _find_unlike_limits(found: AnswerComparison) -> str:
         return "The reply gives a further figure of the kind that is expected, which the gold does not have."
     if found.extra & {"before", "prior"} and any(one.kind == "time" for one in found.wanted.quantities):
         return "The reply may count the time to an event, the expected answer from it."
+    return _find_unlike_conditions(found)
+
+
+def _find_unlike_conditions(found: AnswerComparison) -> str:
+    """Return a limit, an exception or a condition that only the reply has; empty if there is none."""
     if (
         "only" in found.given.marks - found.wanted.marks - found.asked.marks - found.gold.marks
         and not found.wanted.marks

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from exhibit.converters.benchmark import Benchmark, Block, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters.steps.build import build
-from exhibit.converters.steps.shared import SharedDocuments
+from exhibit.converters.steps.materialise import SharedDocuments
 from exhibit.engine import limits_from, open_engine, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError

@@ -266,7 +266,7 @@ def test_a_field_that_is_missing_is_named_with_the_flag_that_supplies_it(dataset
             probe(system, dataset)
         assert '\'{"query": "{question}", "user.name": "…"}\'' in str(caught.value)
         target = open_target("azure", TargetOptions(), {"url": system.url})
-        with pytest.raises(ToolkitError, match="It wants query, user.name: give --set target_parameters="):
+        with pytest.raises(ToolkitError, match="The server requires query, user.name: add --set target_parameters="):
             target.probe(dataset, dataset.cases)
 
 

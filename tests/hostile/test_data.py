@@ -319,7 +319,7 @@ def test_questions_about_a_changed_file_are_failed_not_scored(samples, tmp_path,
     assert about and about != set(rows)
     assert {id for id, one in rows.items() if one["reply"]["error"]} == about
     assert all("not the file that bundle.json records" in rows[id]["reply"]["error"] for id in about)
-    assert "1 files are not those of bundle.json" in capsys.readouterr().err
+    assert "1 files differ from bundle.json" in capsys.readouterr().err
     (tmp_path / "results").rename(tmp_path / "before")
     _, rows = evaluated(bundle, tmp_path, "--allow-changed-corpus")
     assert not any(one["reply"]["error"] for one in rows.values())
@@ -335,7 +335,7 @@ def test_gold_beyond_its_document_and_gold_of_no_question_are_named(tmp_path, ca
     (bundle / "gold.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
     _, rows = evaluated(bundle, tmp_path)
     assert [id for id, one in rows.items() if one["reply"]["error"]] == [0]
-    assert "of a document of" in rows[0]["reply"]["error"]
+    assert "but the document has" in rows[0]["reply"]["error"]
     err = capsys.readouterr().err
     assert "1 questions have gold beyond the end" in err and "1 lines of gold.jsonl have an id that train.json" in err
     _, wrong = check_gold(bundle)

@@ -21,9 +21,8 @@ from exhibit.converters.benchmark import (
 )
 from exhibit.converters.printing.press import PdfPrinter, printing
 from exhibit.converters.steps.families import FAMILY, mark_families
-from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
+from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, SharedDocuments, materialise, tasks
 from exhibit.converters.steps.pages import settle_pages
-from exhibit.converters.steps.shared import SharedDocuments
 from exhibit.engine import Engine, Outcome, limits_from, open_engine, track
 from exhibit.evidence.place import is_ambiguous
 from exhibit.evidence.scan import ocr_from
