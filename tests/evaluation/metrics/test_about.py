@@ -82,11 +82,11 @@ def wasted(tmp_path, monkeypatch):
     (folder / "wasted.py").write_text(WASTE, encoding="utf-8")
     monkeypatch.setattr(metrics, "__path__", [*metrics.__path__, str(folder)])
     metrics.metric_modules.cache_clear()
-    metrics._described.cache_clear()
+    metrics._describe_all.cache_clear()
     yield
     sys.modules.pop("exhibit.evaluation.metrics.wasted", None)
     metrics.metric_modules.cache_clear()
-    metrics._described.cache_clear()
+    metrics._describe_all.cache_clear()
 
 
 def test_one_more_file_is_in_table_report_and_diff(wasted, tmp_path, capsys):
