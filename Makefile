@@ -72,7 +72,6 @@ bench: $(VENV)/ready      ## measured comparisons, as ratios in one run
 	$(PY) -m bench.convert
 	$(PY) -m bench.search
 	$(PY) -m bench.score
-	$(PY) -m bench.targets
 	$(PY) -m bench.report
 	$(PY) -m bench.ocr
 

@@ -2,10 +2,11 @@
 
     python -m bench.answer_pairs [--json] [--judge openai:MODEL]
 
-`tests/evaluation/answer_pairs.jsonl` has 150 questions about contracts, laws and policies, each with an expected
-answer, two right replies in other words and two that are wrong by one word. `refusals.jsonl` beside it has 150
-refusals, and 150 answers that use the same words. A third of each was held out before the rules were written. A reply
-counts as right if containment is 1, if token F1 is 0.5 or more, or if a judge gives a mark of 4 or more.
+`tests/evaluation/answer_pairs.jsonl` has 180 questions about contracts, laws and policies, each with an expected
+answer, and as many right replies in other words as replies that are wrong by one word. `refusals.jsonl` beside it has
+210 refusals, and 210 answers that use the same words. 200 pairs and 100 replies were held out before the rules were
+written. A reply counts as right if containment is 1, if token F1 is 0.5 or more, or if a judge gives a mark of 4 or
+more.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
 """Writes the figures of the built-in pipeline on every kind of variant into vary.md: `python -m docs.varied CUAD`.
 
-CUAD is the folder or the archive of the release. The first contracts of it are converted, varied and evaluated, each
-variant beside its control, with the default preset; a report of each kind is left in --work. What is there already,
-from a run that was stopped, is used and not made again.
+CUAD is the folder of the release. The first contracts of it are converted, varied and evaluated, each variant beside
+its control, with the default preset; the shortest contracts are scanned, because OCR takes seconds a page. A report of
+each kind is left in --work. What is there already, from a run that was stopped, is used and not made again.
 """
 
 from __future__ import annotations
 
+import csv
+import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -26,6 +29,16 @@ from exhibit.viewer.report import main as evaluate
 PAGE = Path(__file__).parent / "vary.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- /figures -->"
 RIGHT = "answered_rightly"
+SHORT = 10_000  # characters, three or four pages: what is shorter is a letter or a notice
+STAGES = {
+    "ceiling_page": "on the page",
+    "ceiling_text": "in the text that the pipeline reads",
+    "ceiling_chunks": "whole or cut in its chunks",
+    "ceiling_retrieved": "retrieved",
+    "ceiling_context": "in the context of the answer",
+    "ceiling_cited": "cited",
+}
+"""The stages at which a gold passage can be lost."""
 
 
 class Measured(NamedTuple):
@@ -55,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m docs.varied", description=__doc__)
     parser.add_argument("source", type=Path, metavar="CUAD")
     parser.add_argument("--documents", type=int, default=15, help="contracts that are varied (default: %(default)s)")
-    parser.add_argument("--scanned", type=int, default=2, help="contracts that are scanned (default: %(default)s)")
+    parser.add_argument("--scanned", type=int, default=6, help="contracts that are scanned (default: %(default)s)")
     parser.add_argument("--limit", type=int, default=30, help="questions of each bundle (default: %(default)s)")
     parser.add_argument("--kind", action="append", help="only this kind, without writing the page; repeat")
     parser.add_argument("--work", type=Path, help="keep bundles and runs there (default: a temporary folder)")
@@ -66,21 +79,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise ToolkitError(f"{PAGE}: no lines {BEGIN.strip()} and {END}, between which the figures go")
     with tempfile.TemporaryDirectory() as folder:
         work = options.work or Path(folder)
+        wanted = [one for one in KINDS if not options.kind or one.kind in options.kind]
         sizes: dict[bool | None, int] = {False: options.documents, True: options.scanned, None: 2 * options.documents}
+        needed = {one.few for one in wanted} | {None for one in wanted if one.kind.startswith("growth")}
         for few, count in sizes.items():
             out = work / _parent(few)
-            if not out.exists():
-                _run(convert, "cuad", "--source", options.source, "--out", out, "--max-documents", count)
-        wanted = [one for one in KINDS if not options.kind or one.kind in options.kind]
+            if few in needed and not out.exists():
+                source = _shortest(options.source, work / "shortest", count) if few else options.source
+                _run(convert, "cuad", "--source", source, "--out", out, "--max-documents", count)
         lines = [_measure(one, work, options.limit) for one in wanted]
+        stages = _stages(work) if any(one.few for one in wanted) and _has_ocr() else ""
     today = date.today()
     head = (
-        f"The first {options.documents} contracts of CUAD, {options.scanned} for `scanned`, at most {options.limit} "
-        f"questions of each bundle, default preset, seed 1; measured on {today.day} {today:%B %Y}.\n\n"
+        f"The first {options.documents} contracts of CUAD, the {options.scanned} shortest for `scanned`, at most "
+        f"{options.limit} questions of each bundle, default preset, seed 1; measured on {today.day} {today:%B %Y}.\n\n"
         "| kind | questions | effect | answered rightly (of those judged): variant | control |\n"
         "|---|---:|---|---:|---:|\n"
     )
-    table = head + "\n".join(lines) + "\n"
+    table = head + "\n".join(lines) + "\n" + stages
     if options.kind:
         print(table)
     else:
@@ -91,6 +107,41 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parent(few: bool | None) -> str:
     return {True: "few", False: "cuad", None: "others"}[few]
+
+
+def _shortest(source: Path, out: Path, count: int) -> Path:
+    """Write a release with the shortest contracts of another that have some clauses; return its folder."""
+    release = next(path.parent for path in sorted(source.rglob("master_clauses.csv")))
+    lengths = {path.stem.strip(): path.stat().st_size for path in (release / "full_contract_txt").glob("*.txt")}
+    pdfs = {path.stem.strip(): path for path in (release / "full_contract_pdf").rglob("*") if path.is_file()}
+    with (release / "master_clauses.csv").open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    stems = {row[0]: Path(row[0]).stem.strip() for row in rows}
+    known = [row for row in rows if stems[row[0]] in pdfs and lengths.get(stems[row[0]], 0) >= SHORT]
+    chosen = sorted(known, key=lambda row: lengths[stems[row[0]]])[:count]
+    folder = out / "CUAD_v1" / "full_contract_pdf"
+    folder.mkdir(parents=True, exist_ok=True)
+    for row in chosen:
+        shutil.copy(pdfs[stems[row[0]]], folder)
+    with (out / "CUAD_v1" / "master_clauses.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head, *(row for row in rows if row in chosen)])
+    return out
+
+
+def _stages(work: Path) -> str:
+    """Return what of the gold is left after each stage, of the scans and of their control."""
+    run = RunResults(work / "results" / "scanned")
+    [varied] = [run.means_of(dataset) for dataset in run.datasets if not dataset.endswith("-control")]
+    [plain] = [run.means_of(dataset) for dataset in run.datasets if dataset.endswith("-control")]
+    left_out = json.loads((work / "scanned" / "bundle.json").read_text(encoding="utf-8"))["left_out"]
+    spoilt = sum(len(names) for reason, names in left_out.items() if reason.startswith("passage not found"))
+    lines = [f"| {words} | {_share(varied, name)} | {_share(plain, name)} |" for name, words in STAGES.items()]
+    head = (
+        f"Share of the gold of `scanned` that is left after each stage; OCR spoilt the gold of {spoilt} more questions,"
+    )
+    return "\n".join(
+        ["", f"{head} which are left out.", "", "| stage | scanned | control |", "|---|---:|---:|", *lines, ""]
+    )
 
 
 def _measure(one: Measured, work: Path, limit: int) -> str:

@@ -29,13 +29,13 @@ class SharedPress(PdfPrinter):
         """Say where the tests begin: what is printed from there is printed together."""
         cls._started = _surroundings()
 
-    def print_one(self, raw: RawDocument, corpus: Path) -> Printed:
+    def print(self, raw: RawDocument, corpus: Path) -> Printed:
         cls = SharedPress
         if self._limits != Limits() or (_surroundings() != cls._started and not cls._in_spite):
-            return super().print_one(raw, corpus)
+            return super().print(raw, corpus)
         if cls._shared is None:
             cls._shared = cls._until_the_end.enter_context(PdfPrinter())
-        return cls._shared.print_one(raw, corpus)
+        return cls._shared.print(raw, corpus)
 
     @classmethod
     def end(cls) -> None:

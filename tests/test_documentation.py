@@ -102,7 +102,7 @@ PREPARED = (
 )  # fmt: skip
 WORDS = 1200
 """Of a page that is read from its top to its end."""
-MOST = 27_000
+MOST = 20_000
 """Words of all guides together, code apart: what a person can read in a day."""
 EXTRA = r"--engine ray|s3://|--ocr"
 """Needs an extra of the project."""

@@ -2,8 +2,7 @@
 
 python -m training.reading --pack pack.npz --measure held.npz --adapter FILE --reranker FILE --reader FILE
 
-The passages are the embedder's first ones; the effect of a reader on the whole pipeline is measured with
-`bench.answers`.
+The passages are the embedder's first ones, not those of the whole pipeline.
 """
 
 from __future__ import annotations

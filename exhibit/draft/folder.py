@@ -23,7 +23,7 @@ from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import Draft, digest, word_question
 from exhibit.draft.generated import Generator
-from exhibit.draft.playbook import Playbook, choose_playbook, find_playbooks
+from exhibit.draft.playbook import Playbook, choose_playbook, find_playbooks, only_mentions_agreement
 from exhibit.engine import limits_from, open_engine, track
 from exhibit.evidence.scan import ocr_from
 from exhibit.law.profile import Profile
@@ -74,7 +74,7 @@ IMPOSSIBLE = 1 / 3
 """The greatest share of impossible questions. CUAD, whose experts looked for every clause, has more; but a system that
 refuses everything must not score well.
 """
-VERSION = 8  # raised when the same folder would give other drafts: cached drafts of other versions are not used
+VERSION = 9  # raised when the same folder would give other drafts: cached drafts of other versions are not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -240,9 +240,11 @@ class Drafter:
         asked = self._asker.ask(playbook, prepared) if playbook else []
         generated = self._generator.draft(prepared) if self._generator else []
         drafts = [replace(draft, filename=filename) for draft in (*worked.made, *asked, *generated)]
-        text = prepared.text
+        text, profile = prepared.text, prepared.entry.profile
+        if only_mentions_agreement(profile, text):  # a reader knows a mail by its file's name
+            profile = replace(profile, title=Path(filename.removesuffix(".pdf")).stem)
         words = {draft.key: tuple(text[span.start : span.end] for span in draft.spans) for draft in drafts}
-        return Drafted(filename, prepared.entry.profile, playbook.name if playbook else "", words, tuple(drafts))
+        return Drafted(filename, profile, playbook.name if playbook else "", words, tuple(drafts))
 
     # ---------------------------------------------------------------- cached drafts
 

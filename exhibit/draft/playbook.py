@@ -114,12 +114,17 @@ def is_agreement(text: str) -> bool:
     return binding and _MAIL.match(text) is None
 
 
+def only_mentions_agreement(profile: Profile, text: str) -> bool:
+    """Return whether a text has an agreement's title and is none: a mail or a note about one."""
+    return profile.kind in AGREED and not is_agreement(text)
+
+
 def choose_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:
     """Return the playbook for a document: the first whose title words match, else the first that applies.
 
     A text that is only about an agreement has no playbook for agreements.
     """
-    if text is not None and profile.kind in AGREED and not is_agreement(text):
+    if text is not None and only_mentions_agreement(profile, text):
         return None
     fitting = [playbook for playbook in playbooks if playbook.suits(profile)]
     return min(fitting, key=lambda playbook: not playbook.words, default=None)

@@ -9,18 +9,19 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 
+from exhibit.law.language import stem
 from exhibit.law.meaning import (
-    DENIALS,
     FIGURE,
     Meaning,
     canonical,
     carries_meaning,
     contrasts,
+    denies,
     is_party,
     read_meaning,
     small_contrasts,
 )
-from exhibit.law.quantities import Quantity
+from exhibit.law.quantities import UNITS, Quantity, quantities
 from exhibit.law.sentences import sentences
 
 ALIGNED = 400
@@ -36,6 +37,7 @@ _LONGER, _FRAME = 3, 15
 """A reply is compared in detail up to `_LONGER` times the expected words plus `_FRAME` words. A longer reply has
 sentences of its own, where another party or another word is no contradiction.
 """
+_QUOTED = 30  # words: a longer reply quotes a clause, which may say a word of one thing and deny it of another
 _UPPER = frozenset({"maximum", "cap", "highest", "most"})
 _LOWER = frozenset({"minimum", "lowest", "least"})
 """Words of a question that asks for an upper or a lower bound."""
@@ -145,7 +147,8 @@ class AnswerComparison:
 
     def _check_polarity(self, text: str) -> Iterator[str]:
         agree, differ = self.signed(self.given)
-        if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads):
+        untrue = self._called_untrue(text)
+        if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads) and not untrue:
             yield f"The reply denies what the expected answer says, or the other way round: {join_first_words(differ)}."
         spans = sentences(text)
         if len(spans) > 1:
@@ -158,12 +161,11 @@ class AnswerComparison:
                     stances |= {-1} if waived else {1} if same and not other else {-1} if other and not same else set()
             if len(stances) > 1:
                 yield "The reply says it and its opposite."
-        if (
-            _UNTRUE.search(" ".join(text.split()))
-            and not _UNTRUE.search(" ".join(self.wanted.tokens))
-            and not self.missing
-        ):
-            yield "The reply calls the expected answer untrue."
+        if untrue and not self.missing and not self.signed(read_meaning(_UNTRUE.sub(" ", text)))[1]:
+            yield "The reply calls the expected answer untrue."  # that the opposite is untrue is not judged
+
+    def _called_untrue(self, text: str) -> bool:
+        return bool(_UNTRUE.search(" ".join(text.split()))) and not _UNTRUE.search(" ".join(self.wanted.tokens))
 
     def signed(self, given: Meaning) -> tuple[list[str], list[str]]:
         """Return the words on whose polarity both texts agree, and the words that only one of them denies."""
@@ -172,6 +174,14 @@ class AnswerComparison:
         denied = any(mine[term] < 0 or other[term] < 0 for term in shared)
         agree = [term for term in shared if mine[term] == other[term] and (mine[term] < 0 or not denied)]
         return agree, [term for term in shared if mine[term] != other[term]]
+
+    def said_both_ways(self) -> list[str]:
+        """Return the expected words that the reply both says and denies: "exclusive or non-exclusive"."""
+        mine = self.wanted.signs() if len(self.given.words) <= _QUOTED else {}
+        signs: dict[str, set[int]] = {}
+        for word in self.given.words:
+            signs.setdefault(word.term, set()).add(word.sign)
+        return sorted(term for term, told in signs.items() if {1, -1} <= told and mine.get(term))
 
     def _check_limits(self) -> Iterator[str]:
         mine, other = self.wanted.marks, self.given.marks
@@ -270,7 +280,8 @@ class AnswerComparison:
                 yield f"The reply leaves out “{' '.join(lost)}”."
 
     def _check_denials_and_swaps(self, changes: Sequence[Change]) -> Iterator[str]:
-        counts = [[sum(token in DENIALS for token in side) for side in change] for change in changes]
+        known = {stem(token) for token in (*self.wanted.tokens, *self.given.tokens)}
+        counts = [[sum(denies(token, known) for token in side) for side in change] for change in changes]
         short = [count for count, change in zip(counts, changes, strict=True) if max(map(len, change)) <= WORDS]
         differ = sum(one for one, _ in short) != sum(other for _, other in short)
         odd = sum(map(sum, counts)) % 2 or len(short) == len(counts)
@@ -335,6 +346,8 @@ def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
     """Return whether replaced words mean the same; None where only small words such as articles differ."""
     if any({one, other} in small_contrasts() for one in gone for other in come):
         return False
+    if _are_equal_figures(gone, come):
+        return True
     mine, other = ([token for token in side if carries_meaning(token) or token[0].isdigit()] for side in (gone, come))
     if not mine or not other:
         return None if mine or other else True
@@ -345,8 +358,16 @@ def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
     return len(endings) == 1 or not all(endings)
 
 
+def _are_equal_figures(gone: Sequence[str], come: Sequence[str]) -> bool:
+    """Return whether two lists of words are the same figure in two units: "30 days" and "720 hours"."""
+    units = [token for token in (*gone, *come) if not token[0].isdigit()]
+    mine, other = (quantities(" ".join(side)).quantities for side in (gone, come))
+    plain = all(token.removesuffix("s") in UNITS for token in units)
+    return plain and len(mine) == len(other) == 1 and mine[0].equals(other[0])
+
+
 def _find_near(meaning: Meaning, term: str) -> frozenset[str]:
-    """Return the words and figures next to a word."""
+    """Return the words and figures beside a word."""
     segments = {word.segment for word in meaning.words if word.term == term}
     return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
 

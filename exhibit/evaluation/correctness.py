@@ -6,11 +6,13 @@ words of the expected answer, or words of the same meaning, is right. Any other 
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from exhibit.evaluation.answer_words import without_citations, without_named
@@ -27,10 +29,12 @@ from exhibit.evaluation.comparison import (
 from exhibit.evaluation.metrics import gold_texts
 from exhibit.law.citations import claims_of
 from exhibit.law.figures import Figures, figures, missing_figures
+from exhibit.law.language import is_content, language_of
 from exhibit.law.meaning import carries_meaning, contrasts, is_party, read_meaning, soft_words
 from exhibit.law.plain_reply import plain_reply
 from exhibit.law.quantities import Quantity, quantities
 from exhibit.law.refusals import is_refusal
+from exhibit.law.sentences import sentences
 
 _READ = 20_000
 """At most this many characters of a reply are read: ten pages, more than any answer has."""
@@ -47,6 +51,12 @@ _PLACE = re.compile(
     r"\s*\d[\w.]*(?:\([\w]{1,4}\))*(?:\s?(?:,|and|;)\s?(?:sections?|clauses?|pages?|paragraphs?|footnotes?|pp?\.)\s*\d[\w.]*)*\)?[,:]?",
     re.IGNORECASE,
 )
+_RELATED = 0.3
+"""Share of a sentence's words that the question, the expected answer or the gold has; clauses on other matters share
+the parties' names and a word or two, 0.1 to 0.2 of theirs."""
+_HEAP = 4  # words: fewer are a name or a figure in one of its usual orders
+_SEVERAL = 3  # sentences: an answer with one sentence of explanation is an answer
+_FOREIGN = 3  # words: a shorter text is a name, whose language cannot be known
 _ARTICLES = frozenset({"the", "a", "an", "each", "any", "every", "all"})
 _SCALE = re.compile(
     r"\bin (?:\w+ )?(thousand|million|billion)s?\b|\((?:\w+ )?(?:in )?(?:\w+ )?(thousand|million|billion)s?\)",
@@ -68,7 +78,7 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
     if len(reply) > max(_DOCUMENT, _TIMES * longest):
         return Decision(False, "The reply is as long as a document, and many times as long as the expected answer.")
     wanted_text = without_named(without_citations(expected))
-    reply = plain_reply(reply[:_READ])
+    reply = _without_question(plain_reply(reply[:_READ]), question)
     given_text = without_citations(reply)
     if is_refusal(reply):
         if is_refusal(expected):
@@ -83,8 +93,14 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
         return Decision(False, "The reply has no words.")
     told = read_meaning("\n".join(gold)[:_READ])
     found = AnswerComparison(question, wanted, given, gold=told, scale=_find_scale(question))
+    if _is_in_another_language(expected, given_text) and not (given.lead or given.quantities or given.dates):
+        return Decision(None, "The reply is in another language than the expected answer.")
     fault = next(found.faults(given_text), None)
-    return _accept(found) if fault is None else Decision(False, fault)
+    if fault is not None:
+        return Decision(False, fault)
+    if _is_among_others(found, given_text):
+        return Decision(None, "Most of the reply is about other matters than the question.")
+    return _accept(found)
 
 
 def decide_case(case: Case) -> Decision:
@@ -92,12 +108,47 @@ def decide_case(case: Case) -> Decision:
     answer = case.reply.answer
     if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
         return Decision(None, "There is no answer to compare, or none to compare it with.")
-    return _decide_cached(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
+    decision = _decide_cached(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
+    if decision.right and (invented := invented_figures(case)):
+        return Decision(None, f"The reply says what is expected, and {invented[0]}, which no passage has.")
+    return decision
 
 
 @lru_cache(maxsize=512)  # the metric, the verdict and the row each ask for the same case
 def _decide_cached(question: str, expected: str, answer: str, gold: tuple[str, ...]) -> Decision:
     return decide(question, expected, answer, gold)
+
+
+def _without_question(reply: str, question: str) -> str:
+    """Return a reply without the question, where it begins with the question word by word and goes on."""
+    said, asked = reply.lstrip('"“ '), question.strip()
+    rest = said[len(asked) :].lstrip('"”: ')
+    return rest if asked and said[: len(asked)].lower() == asked.lower() and rest.strip() else reply
+
+
+def _is_in_another_language(expected: str, reply: str) -> bool:
+    """Return whether the expected answer is in English and the reply, which has no small word of it, is not."""
+    reply = unicodedata.normalize("NFKC", reply)
+    words = re.findall(r"[^\W\d_]{2,}", reply.lower())
+    if len(words) < _FOREIGN or not all(map(is_content, words)):
+        return False
+    return language_of(expected) == "en" != language_of(reply)
+
+
+def _is_among_others(found: AnswerComparison, text: str) -> bool:
+    """Return whether most words of a reply of several sentences are in sentences that are about other matters."""
+    spans = sentences(text)
+    if len(spans) < _SEVERAL:
+        return False
+    known = found.asked.terms | found.wanted.terms | found.gold.terms
+    related = unrelated = 0
+    for span in spans:
+        terms = read_meaning(text[span.start : span.end]).terms
+        if len(terms & known) < _RELATED * len(terms):
+            unrelated += len(terms)
+        else:
+            related += len(terms)
+    return unrelated > related
 
 
 def _find_scale(question: str) -> Decimal:
@@ -109,6 +160,8 @@ def _accept(found: AnswerComparison) -> Decision:
     """Return the decision for a reply that contradicts nothing."""
     if found.signed(found.given)[1]:
         return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
+    if both := found.said_both_ways():
+        return Decision(None, f"The reply says “{both[0]}” and denies it.")
     unsaid = _find_unsaid(found)
     if unsaid:
         return Decision(None, unsaid)
@@ -154,6 +207,8 @@ def _is_reordered(found: AnswerComparison) -> bool:
         [token for token in one.tokens if carries_meaning(token) or token[0].isdigit()]
         for one in (found.wanted, found.given)
     )
+    if _is_heap(found):
+        return True
     if mine == other or len(mine) > ALIGNED or Counter(mine) != Counter(other):
         return False
     steps = SequenceMatcher(None, mine, other, autojunk=False).get_opcodes()
@@ -162,8 +217,17 @@ def _is_reordered(found: AnswerComparison) -> bool:
     return (len([step for step in steps if step[0] != "equal"]) > 2 or 2 * kept < len(mine)) and not listed
 
 
+def _is_heap(found: AnswerComparison) -> bool:
+    """Return whether a reply has expected words only, and few of them beside the word that they stand beside there."""
+    mine, other = found.wanted.tokens, found.given.tokens
+    if len(other) < _HEAP or Counter(other) - Counter(mine) or len({word.segment for word in found.wanted.words}) > 1:
+        return False
+    pairs = set(pairwise(mine))
+    return 2 * sum(pair in pairs for pair in pairwise(other)) < len(other) - 1
+
+
 def _have_other_subjects(found: AnswerComparison) -> bool:
-    """Return whether both texts begin with a noun in the active voice, and the nouns differ."""
+    """Return whether both texts begin with a noun and the reply with another of the expected ones, in the active."""
     texts = found.wanted, found.given
     if "by" in found.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
         return False
@@ -227,6 +291,11 @@ def _find_unlike_limits(found: AnswerComparison) -> str:
         return "The reply has an exception that the expected answer does not have."
     if "except" in found.given.marks - found.wanted.marks and found.extra:
         return "The reply has an exception in words that the gold does not have."
+    own = found.given.marks - found.wanted.marks - found.gold.marks - found.asked.marks
+    if "noteven" in own:
+        return "The reply denies an exception, which the expected answer does not mention."
+    if "if" in own and found.extra:
+        return "The reply has a condition that the expected answer does not have."
     return ""
 
 
@@ -247,9 +316,10 @@ def invented_figures(case: Case) -> list[str]:
     A number is invented if it occurs in no passage or file name, nor in the question or the expected answer. Section
     and page numbers, and the same figure in another unit, are not invented.
     """
-    said = "\n".join(claim.text for claim in claims_of((case.reply.answer or "")[:_READ]))
+    said = "\n".join(claim.text for claim in claims_of(plain_reply((case.reply.answer or "")[:_READ])))
     stated, units = figures(said), quantities(said).quantities
-    numbers = {number for number in stated.loose if not _may_count(number)}
+    with_units = {one.written for one in units if one.kind not in ("count", "label")}
+    numbers = {number for number in stated.loose if number in with_units or not _may_count(number)}
     dates = tuple(dict.fromkeys(stated.dates))
     numbers -= {one.written for one in units if one.is_place}
     if not any(passage.text.strip() for passage in case.reply.passages):

@@ -27,6 +27,10 @@ _PROBES = 23
 """The number of such pieces per passage, minus one: they begin at every 40th letter of a passage of 1,000 letters."""
 _MOST = 0.5
 """A reported file name is accepted without further search if the file has this share of the passage's letters."""
+_NEARLY = 0.9
+"""The share below which a file has a passage in pieces only: a misread letter or a page header takes less away."""
+_ANOTHER = 200
+"""Letters that a second file must have, and the first lack, for a passage to be from both: more than a summary has."""
 _SOME = 0.25
 """A passage without a file name must have this share of its letters in a file; fewer are phrases of any contract."""
 
@@ -83,12 +87,13 @@ class Documents:
     def place(self, passage: Passage, golds: Sequence[GoldPassage] = ()) -> Passage:
         """Return a passage with its file, spans and page, as far as its file name and its words determine them.
 
-        A reported span is accepted when the document has the words there; the system may count in another text.
-        Otherwise the passage is located by its pieces in the file that it names. The name is wrong if that file has
-        less than half of the passage and another file has twice as much. A name that no file has is ignored, and the
-        words are searched in all documents. A passage whose words occur in one file is from that file. If they occur in
-        several files it is ambiguous, and counts where a gold passage has them. Among several places in a file, the one
-        on the reported page is preferred, then one with gold, then the first.
+        A span is believed when the words stand there: another system may count in a text of its own. Else the passage
+        is placed by its pieces in the file that it names. The name is wrong where that file has less than half of the
+        passage and another has twice as much, or where it has pieces with other words between them and another has all
+        of it. A name that no file has is no name: the words are looked for in all documents. Words that one file has
+        are from it; words that several have, or parts of which are from several, are ambiguous, and count where a gold
+        has them. Of several places in a file the one on the page that the system gives counts, then the one with gold,
+        then the first.
         """
         name = passage.told_filename or passage.filename or ""
         passage = replace(passage, told_filename=name)
@@ -104,6 +109,8 @@ class Documents:
             others = [
                 file for file in self._holders(passage.text) if self._placement(passage.text, file).share >= least
             ]
+        elif own.share < _NEARLY and _has_gaps(own):
+            others = [one.filename for one in self._find_likely(passage.text)[0] if one.filename != filename]
         files = others or ([filename] if filename else [])
         if not files:
             return replace(passage, filename=None, span=None, unplaced=bool(self.files))
@@ -186,7 +193,13 @@ class Documents:
             whole, part = more, part or others
         shares = {one.filename: self._placement(words, one.filename).share for one in whole or part}
         best = max(shares.values(), default=0.0)
-        return [name for name, share in shares.items() if share and share >= best]
+        files = [name for name, share in shares.items() if share and share >= best]
+        for name in sorted(shares, key=lambda name: -shares[name]) if files else ():
+            lacking = self._placement(words, files[0]).added
+            pieces = self._placement(words, name).pieces
+            shared = sum(max(0, min(a.end, b.end) - max(a.start, b.start)) for a in lacking for b in pieces)
+            files += [name] if name not in files and shared >= _ANOTHER else []  # a passage of several documents
+        return files
 
     def matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
         """Return the matches of words in one file, or in every file with an equally good match."""
@@ -214,8 +227,16 @@ class Documents:
         return whole, part
 
 
+def _has_gaps(placement: Placement) -> bool:
+    """Return whether words that a file lacks stand between pieces that it has."""
+    if not placement.pieces:
+        return False
+    first, last = placement.pieces[0].end, placement.pieces[-1].start
+    return any(first <= span.start and span.end <= last for span in placement.added)
+
+
 def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
-    """Return a piece with only its places on a page; unchanged where none is on that page."""
+    """Return a piece with those of its places that are on a page, all where none is."""
     there = [place for place in piece.places if any(page in document.pages_of(span) for span in place)]
     return piece._replace(places=tuple(there)) if there else piece
 

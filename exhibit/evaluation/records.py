@@ -143,6 +143,7 @@ def _format_passage(passage: Passage, rank: int) -> dict[str, Any]:
     fields["told_filename"] = passage.told_filename if passage.told_filename != passage.filename else None
     told = ("also_in", "more", "added", "misnamed", "unplaced")
     row |= {name: own for name in told if (own := getattr(passage, name))}
+    row |= {"pages": passage.pages} if len(passage.pages) > 1 else {}
     row |= {name: value for name, value in fields.items() if value is not None}
     return {**row, "text": passage.text} if rank < _QUOTED else row
 

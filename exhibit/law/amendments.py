@@ -40,13 +40,29 @@ _MENTION = re.compile(r"(?i)\b(agreement|amendment)\b")
 
 _NUMBER = r"\d{1,3}(?:\.\d{1,3}){0,4}(?:\s?\([A-Za-z0-9]{1,5}\)){0,4}"
 _UNIT = rf"\b(?:sub-?)?(?:section|clause|article|paragraph)s?\s+(?P<number>{_NUMBER}|[IVXLC]{{1,6}}(?!\w))"
-_VERB = r"(?:amended|deleted|replaced|restated|removed|modified|changed|stricken|superseded)"
+_VERB = (
+    r"(?:amended|deleted|replaced|restated|removed|modified|changed|stricken|superseded|cancell?ed|substituted|revised)"
+)
 _PASSIVE = re.compile(
-    rf"(?i){_UNIT}(?P<between>(?:[^.;:]|\.(?=\d)){{0,120}}?)\b(?:is|are|shall\s+be|will\s+be)\s+(?:(?:hereby|further|also)\s+){{0,2}}"
-    rf"{_VERB}\b"
+    rf"(?i){_UNIT}(?P<between>(?:[^.;:\n]|\.(?=\d)|\n(?!\s{{0,8}}\([a-z]{{1,4}}\)\s)){{0,120}}?)"
+    rf"\b(?:is|are|shall\s+be|will\s+be)\s+(?:(?:hereby|further|also)\s+){{0,2}}{_VERB}\b"
 )
 _ACTIVE = re.compile(rf"(?i)\bagrees?\s+to\s+(?:remove|delete|replace|amend|restate|modify)\s+{_UNIT}")
 _TITLED = re.compile(rf"(?i)\bamendment\s+(?:to|of)\s+{_UNIT}")
+_LIST = re.compile(
+    r"(?i)\bfollowing\s+(?:section|clause|article|paragraph|provision)s?\b[^.;:]{0,120}?\b(?:is|are|shall\s+be|will\s+be)"
+    rf"\s+(?:(?:hereby|further|also)\s+){{0,2}}{_VERB}\b[^.;:]{{0,120}}:"
+)
+"""The sentence in front of a list of sections, of which each item has the words that replace one."""
+_ITEM = re.compile(
+    r"(?im)^[ \t]{0,8}(?:\(?[a-z\d]{1,4}[.)][ \t]{1,8}|[-–•][ \t]{1,8})?"
+    rf"(?:{_UNIT}(?P<between>[^\n:;]{{0,100}}):"
+    r"|(?P<bare>\d{1,3}(?:\.\d{1,3}){1,4})\.?(?=[ \t]))"
+)
+_ELSEWHERE = re.compile(
+    r"(?i)\s*(?:of|in|to)\s+(?:the\s+)?(exhibit|schedule|annex|appendix|attachment|amendment)\s+(?:no\.?\s?|n°\s?|#\s?)?"
+    r"(\d{1,3}|[A-Z]{1,2}(?!\w))"
+)
 _ALSO = re.compile(rf"(?:,|\band\b|&)\s+(?:sections?\s+)?({_NUMBER})", re.IGNORECASE)
 _QUOTED = r"[\"“]([^\"“”]{1,300})[\"”]"
 _WORDS = re.compile(
@@ -54,11 +70,12 @@ _WORDS = re.compile(
     re.IGNORECASE,
 )
 _PARTLY = re.compile(r"(?i)\b(?:sentence|paragraph|definition|reference|term|words?|phrase|portion|table|row|date)\b")
-_WHOLLY = re.compile(r"(?i)\b(?:restated|replaced?|to\s+read|amended\s+to\s+be)\b")
-_GONE = re.compile(r"(?i)\b(?:deleted|removed|stricken)\b")
+_WHOLLY = re.compile(r"(?i)\b(?:restated|replaced?|to\s+read|amended\s+to\s+be|substituted)\b")
+_GONE = re.compile(r"(?i)\b(?:deleted|removed|stricken|cancell?ed)\b")
 _END = re.compile(
-    r"\n\s{0,8}(?:\d{1,2}|[A-Z])\.\s+(?=[A-Z\"“])|\n\s{0,8}(?:IN WITNESS|Except as|No Other|All other|AGREED)\b"
-    r"|\n[^\n]{0,12}Source:"
+    r"\n\s{0,8}(?:\d{1,2}|[A-Z])\.\s+(?=[A-Z\"“])|\n[^\n]{0,12}Source:"
+    r"|\n\s{0,8}(?:\([a-z]{1,4}\)\s)?(?:IN WITNESS|Except as|No Other|All other|Any other|AGREED)\b"
+    r"|\n\s{0,8}\d{1,2}\.\d{1,2}\.?\s(?:Section|Clause|Article|Exhibit|Schedule|Annex|Appendix)\b"
 )
 _SENTENCE = re.compile(r"[.;:]\s+(?=[A-Z\"“(\d])|\n\s{0,8}(?:\d{1,2}|[a-z]|[A-Z])\.\s+")
 _TRAILING = re.compile(r"\s+(?:\d{1,2}|[a-z])\.$")  # the number of the next item
@@ -70,7 +87,7 @@ class SectionChange:
     """A change of one section: the sentence that makes it, and the new words of the section."""
 
     section: str
-    """The number as a heading writes it, without spaces: `9.1`, `2(c)`."""
+    """The number as a heading writes it, without spaces: `9.1`, `2(c)`; `exhibit14/3.2` is no section of the body."""
     kind: ChangeKind
     """`replaced` and `deleted` change the whole section, `words` some words of it, `part` any other part."""
     span: Span
@@ -149,18 +166,69 @@ def _own_day(opening: str) -> date | None:
 def find_changes(text: str) -> tuple[SectionChange, ...]:
     """Return the changes that an amendment makes, in order."""
     found = sorted([*_PASSIVE.finditer(text), *_ACTIVE.finditer(text)], key=lambda match: match.start())
-    if not found:
+    listed = _find_listed(text, [match.start() for match in found])
+    if not found and not listed:
         titled = _TITLED.search(text, 0, _OPENING)
         return (
             (SectionChange(_bare(titled["number"]), "part", Span(0, len(text)), Span(0, len(text))),) if titled else ()
         )
-    changes: list[SectionChange] = []
+    changes = listed
     edges = [*(match.start() for match in found), len(text)]
     for match, (_, following) in zip(found, pairwise(edges), strict=True):
-        stop = _END.search(text, match.end(), min(following, match.end() + _LONGEST))
-        end = stop.start() if stop else min(following, match.end() + _LONGEST)
-        changes += _read_change(text, match, end)
-    return tuple(changes)
+        changes += _read_change(text, match, _end_of(text, match.end(), following))
+    return tuple(sorted(changes, key=lambda change: change.span))
+
+
+def _end_of(text: str, start: int, following: int) -> int:
+    """Return where the words of a change end at the latest."""
+    last = min(following, start + _LONGEST)
+    stop = _END.search(text, start, last)
+    return stop.start() if stop else last
+
+
+def _find_listed(text: str, sentences: Sequence[int]) -> list[SectionChange]:
+    """Return the changes of lists of sections; an item that is a sentence of its own is not among them.
+
+    `The following Sections are amended and restated to read as follows:` stands in front, and each item below has a
+    section's number and its new words. Sections that are deleted are only numbered.
+    """
+    changes: list[SectionChange] = []
+    for lead in _LIST.finditer(text):
+        wholly, gone = _WHOLLY.search(lead[0]), _GONE.search(lead[0])
+        end = _end_of(text, lead.end(), len(text))
+        if gone and not wholly:
+            span = Span(lead.start(), end)
+            numbers = dict.fromkeys(map(_bare, re.findall(_NUMBER, text[lead.end() : end])))
+            changes += [SectionChange(number, "deleted", span, span) for number in numbers]
+            continue
+        items = list(_ITEM.finditer(text, lead.end(), end))
+        edges = [*(item.start() for item in items), end]
+        for item, (start, following) in zip(items, pairwise(edges), strict=True):
+            if any(start <= sentence < following for sentence in sentences):
+                continue
+            first = item.start("bare") if item["bare"] else item.end()
+            new = _unquoted(text, Span(first, following))
+            kind: ChangeKind = "replaced" if wholly or new.start > first else "part"
+            number = item["bare"] or _section_of(item)
+            span = Span(start, start + len(text[start:following].rstrip()))
+            changes.append(SectionChange(_bare(number), kind, span, new if kind == "replaced" else span))
+    return changes
+
+
+def _unquoted(text: str, span: Span) -> Span:
+    """Return a stretch without the space and the quotation marks around it."""
+    words = text[slice(*span)]
+    start = span.start + len(words) - len(words.lstrip())
+    end = span.end - len(words) + len(words.rstrip().removesuffix(";").rstrip())
+    if text[start : start + 1] in ('"', "“") and start < end:
+        return Span(start + 1, end - (text[end - 1] in '"”'))
+    return Span(start, max(start, end))
+
+
+def _section_of(match: re.Match[str]) -> str:
+    """Return the number of a changed section; with its exhibit or earlier amendment, if it is a section of one."""
+    elsewhere = _ELSEWHERE.match(match.groupdict().get("between") or "")
+    return f"{elsewhere[1].lower()}{elsewhere[2]}/{match['number']}" if elsewhere else match["number"]
 
 
 def _read_change(text: str, match: re.Match[str], end: int) -> list[SectionChange]:
@@ -185,7 +253,7 @@ def _read_change(text: str, match: re.Match[str], end: int) -> list[SectionChang
         new = Span(new.start, new.end - 1)
     old_words, new_words = (words[1], words[2]) if words and kind == "words" else ("", "")
     also = _ALSO.findall(match.groupdict().get("between") or "")
-    numbers = dict.fromkeys(map(_bare, [match["number"], *also]))
+    numbers = dict.fromkeys(map(_bare, [_section_of(match), *also]))
     return [SectionChange(number, kind, Span(start, end), new, old_words, new_words) for number in numbers]
 
 

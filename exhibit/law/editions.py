@@ -117,6 +117,8 @@ class Unit:
 def units(text: str, system: LegalSystem) -> list[Unit]:
     """Return the paragraphs of a law in order; each ends where the next paragraph or a larger part begins."""
     heads = []
+    if not system.units:
+        return []  # English laws: no part of theirs is cited by a word of the system
     for match in re.finditer(r"^.+$", text, re.MULTILINE):
         found = system.label.match(match[0])
         if found is None or not (found["number"] or found["before"]):

@@ -34,6 +34,10 @@ _SPACED = re.compile(
     r"(?i)(?:(?:[€$£]|\b(?:eur|usd|gbp|czk|chf|pln|sek|nok|dkk))\s?\d{1,3}(?: \d{3})+(?![\w.,]*\d)"
     r"|(?<![\w.,])(?<!\d )\d{1,3}(?: \d{3})+(?=\s?(?:[€$£]|kč|zł|(?:eur|euros?|usd|gbp|czk|chf|pln|sek|nok|dkk)\b)))"
 )
+# A Swiss mark of thousands: `250'000`.
+_APOSTROPHE = re.compile(r"(?<=\d)['’](?=\d{3})")
+# The letter O that a scanner read for a zero: `25O,OOO`.
+_SCANNED = re.compile(r"(?<!\w)\d(?=[\d,.]{0,20}O)[\dO]*(?:[.,][\dO]{3})*(?!\w)")
 _NUMBER = re.compile(
     r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)((?:\.\d+)*)(?:(?:st|nd|rd|th)\b)?(?:\s?(thousand|million|mn|billion|"
     r"bn|trillion|tn|m|k)\b)?"
@@ -64,7 +68,9 @@ _WRITTEN: dict[str, re.Pattern[str]] = {
 _DATES = (_ISO_DATE, _DAY_MONTH, _MONTH_DAY, _MONTH_YEAR, _NUMERIC_DATE, _SPACED_DATE)
 _SCALES = {"thousand": 10**3, "k": 10**3, "million": 10**6, "mn": 10**6, "m": 10**6, "billion": 10**9, "bn": 10**9}
 _SCALES |= {"trillion": 10**12, "tn": 10**12}
-_VALUES = {word: value for value, word in enumerate(_UNIT_WORDS)}
+SMALL_NUMBERS = {word: value for value, word in enumerate(_UNIT_WORDS)}
+"""The values of the words from zero to nineteen."""
+_VALUES = dict(SMALL_NUMBERS)
 _VALUES |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
 
 
@@ -96,7 +102,8 @@ class Figures:
 
 def figures(text: str) -> Figures:
     """Return the numbers and dates of a text."""
-    normal = unicodedata.normalize("NFKC", text)
+    normal = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
+    normal = _SCANNED.sub(lambda match: match[0].replace("O", "0"), normal)
     plain = _EUROPEAN.sub(lambda match: re.sub(r"[.\s]", "", match[0]).replace(",", "."), normal)
     plain = _SPACED.sub(lambda match: re.sub(r"(?<=\d) (?=\d)", "", match[0]), plain)
     rest = plain

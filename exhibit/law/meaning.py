@@ -30,6 +30,9 @@ _PHRASES = [
         ),
         (r"(\d (?:(?:usd|eur|gbp|czk|chf) )?)for all\b", r"\1 aggregate"),
         (r"\bnot limited to\b", "notonly"),
+        (r"\bnot without\b", "only with"),
+        (r"\bnot even\b", "noteven"),
+        (r"(?:^|(?<=[,.;:] ))subject to\b|\b(?:provided|on condition|in the event) that\b", "if"),
         (r"\bcannot\b", "can not"),
         (r"\b(?:no|not) (?=(?:more|less|fewer|later|earlier|greater) than\b)|\bnot (?=exceed)|\bno later\b", ""),
         (
@@ -38,7 +41,7 @@ _PHRASES = [
         ),
         (r"\bfree of(?: any)?\b", "without"),
         (r"\bnot only\b", "notonly"),
-        (r"\b(?:nobody|no one|none|nothing) (?:but|except|other than)\b", "only"),
+        (r"\b(?:nobody|no one|none|nothing) (?:but|except|other than)\b|\band no others?\b(?: \w+)?", "only"),
         (r"\b(?:is|are) limited to\b|\bsolely\b|\balone\b|\bexclusively(?= to| by| for)", "only"),
         (r"\bindemnifying party\b", "indemnitor"),
         (r"\bindemnified party\b", "indemnitee"),
@@ -77,7 +80,9 @@ _PHRASES = [
         (r"\byear by year\b", "annual"),
     )
 ]
-_LEAD = re.compile(r"\W*(yes|no)\b(?=\s*(?:[,.;:!–—]|$))", re.IGNORECASE)
+_YES = "yes ja oui sí si sim ano tak áno".split()
+_NO = "no nein non não ne nie".split()
+_LEAD = re.compile(rf"\W*({'|'.join((*_YES, *_NO))})\b(?=\s*(?:[,.;:!–—]|$))", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\W\d_]+(?:'s\b)?|\d+(?:\.\d+)*|[,;:.()–—]")
 _DENIALS = frozenset("not never non without nicht kein keine keinen nie ne pas není nejsou nesmí nie nunca não".split())
 _WIDE = frozenset("no neither nor none nobody".split())
@@ -89,7 +94,7 @@ _OPENERS = frozenset("but except if when where provided even although though whi
 """Words that begin a new clause after a comma."""
 _CLAUSE = frozenset("but except otherwise even although though while if when where".split())
 _MODALS = frozenset({"must", "maybe", "neednot"})
-_MARKS = frozenset({"except", "even", "only", "notonly"})
+_MARKS = frozenset({"except", "even", "only", "notonly", "noteven", "if"})
 _SMALL = frozenset({"before", "after", "below", "all", "both"})
 """Function words that have a meaning of their own."""
 _BOUNDING = frozenset("above below over under exceed exceeds exceeding more less least most fewer later".split())
@@ -132,7 +137,7 @@ class Meaning:
     words: tuple[MeaningWord, ...]
     modals: frozenset[str]
     marks: frozenset[str]
-    """The words that limit a statement: `except`, `even`, `only`, `notonly`."""
+    """The words that limit a statement: `except`, `even`, `only`, `notonly`, `noteven`, `if`."""
     quantities: tuple[Quantity, ...]
     dates: tuple[frozenset[Day], ...]
     names: frozenset[str]
@@ -218,7 +223,12 @@ def canonical(word: str) -> tuple[str, int]:
         return listed[plain]
     if plain.endswith("s") and plain[:-1] in listed:
         return listed[plain[:-1]]
-    return stem(plain), 1
+    return stem(plain[:-1] if plain.endswith("ys") else plain), 1  # Saturdays
+
+
+def denies(token: str, known: set[str]) -> bool:
+    """Return whether a word denies: "not", "unlimited", "non"; `known` are the stems that a prefix may deny."""
+    return token in DENIALS or _sign_word(token, known)[1] < 0
 
 
 def is_party(term: str) -> bool:
@@ -239,7 +249,7 @@ def read_meaning(text: str) -> Meaning:
     found = _TOKEN.findall(plain)
     words_read = tuple(_words(found))
     return Meaning(
-        "" if lead is None else "yes" if lead[1].lower() == "yes" else "no",
+        "" if lead is None else "yes" if lead[1].lower() in _YES else "no",
         tuple(token for token in found if token not in _BREAKS),
         words_read,
         frozenset(found) & _MODALS,

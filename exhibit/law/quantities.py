@@ -4,7 +4,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-from exhibit.law.figures import Day, figures, in_digits
+from exhibit.law.figures import SMALL_NUMBERS, Day, figures, in_digits
 
 _CURRENCIES = {
     "usd": r"us\s?\$|\$|\b(?:us )?dollars?\b|\busd\b", "gbp": r"£|\bpounds?(?: sterling)?\b|\bgbp\b",
@@ -14,7 +14,10 @@ _CURRENCIES = {
     "aud": r"\baud\b", "cny": r"\brmb\b|\bcny\b|\byuan\b",
 }  # fmt: skip
 _WRITTEN = [(re.compile(pattern), f" {code} ") for code, pattern in _CURRENCIES.items()]
-_WRITTEN += [(re.compile(r"%|\bper\s?cent\b"), " percent ")]
+_WRITTEN += [
+    (re.compile(r"%|\bper\s?cent\b"), " percent "),
+    (re.compile(r"\bbasis points?\b|\bbps\b"), " basispoints "),
+]
 _DAY, _MONTH = Decimal(24), Decimal(1)
 _TIMES = {
     "minute": ("hour", Decimal(1) / 60), "hour": ("hour", Decimal(1)), "day": ("hour", _DAY),
@@ -23,8 +26,17 @@ _TIMES = {
     "year": ("month", Decimal(12)), "decade": ("month", Decimal(120)),
 }  # fmt: skip
 """Units of time, with their factor in a common unit: 24 months are two years."""
-UNITS = frozenset(_TIMES)
-SIGNS = frozenset(_CURRENCIES) | {"percent"}
+_MEASURES = {
+    "millimetre": ("metre", Decimal("0.001")), "centimetre": ("metre", Decimal("0.01")), "metre": ("metre", Decimal(1)),
+    "kilometre": ("metre", Decimal(1000)), "gram": ("gram", Decimal(1)), "kilogram": ("gram", Decimal(1000)),
+    "tonne": ("gram", Decimal(10**6)), "litre": ("litre", Decimal(1)), "hectolitre": ("litre", Decimal(100)),
+}  # fmt: skip
+_SPELLINGS = {"mm": "millimetre", "cm": "centimetre", "km": "kilometre", "kg": "kilogram", "gramme": "gram"}
+_SPELLINGS |= {name.replace("tre", "ter"): name for name in _MEASURES if name.endswith("tre")}
+_SPELLINGS |= {"kilogramme": "kilogram", "hl": "hectolitre"}
+"""Metric units, and their other spellings; miles and pounds are not converted, as nobody does so exactly."""
+UNITS = frozenset(_TIMES) | frozenset(_MEASURES) | frozenset(_SPELLINGS)
+SIGNS = frozenset(_CURRENCIES) | {"percent", "basispoints", "cents"}
 """Units that are written as one word in the normalised text."""
 _FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "tenth": 10}
 _LABELS = frozenset(
@@ -48,7 +60,15 @@ _BEFORE = [
     (name, re.compile(rf"\b(?:{words})(?:\s(?:the|a|an|age|of|for|flights?|usd|eur|gbp|czk|chf)){{0,3}}\s*$"))
     for name, words in _BOUNDS
 ]
-_AFTER = [("at least", re.compile(r"(?:\s\w{1,12}){0,3}\s(?:(?:or|and) (?:more|older|above|over)|upwards?)\b")),
+_RANGE = r"(?:\s(?!to\b|and\b)\w{1,12}){0,3}"
+_LOWER_END = rf"between(?:\s\w{{1,12}})?\s[\d.]{{1,15}}{_RANGE}\sand"
+_BEFORE += [
+    ("at most", re.compile(rf"\b(?:{_LOWER_END}|[\d.]{{1,15}}{_RANGE}\s(?:up )?to|\d\s?[–-])(?:\s\w{{1,12}})?\s*$")),
+    ("at least", re.compile(r"\bbetween(?:\s\w{1,12}){0,2}\s*$")),
+]
+"""The two ends of a range: "between 3 and 7", "3 to 7", "3–7"."""
+_AFTER = [("at least", re.compile(rf"{_RANGE}\s(?:to|–)(?:\s(?:eur|usd|gbp|czk|chf))?\s\d|\s?[–-]\s?\d")),
+          ("at least", re.compile(r"(?:\s\w{1,12}){0,3}\s(?:(?:or|and) (?:more|older|above|over)|upwards?)\b")),
           ("at most", re.compile(r"(?:\s\w{1,12}){0,3}\sor (?:fewer|less|younger|below)\b"))]  # fmt: skip
 _NEAR = 40
 """Characters before a number that may contain its bound: "not less than the sum of" has 24."""
@@ -64,6 +84,7 @@ KINDS = {
     "further": "",
 }
 _A_UNIT = re.compile(
+    r"(?<!end )(?<!beginning )(?<!start )(?<!expiry )(?<!day )(?<!close )"
     r"\b(within|for|in|of|after|than|giving|with|on|from|to|about) an? "
     r"(?=(?:minute|hour|day|week|month|quarter|year|decade|fortnight)s?\b)"
 )
@@ -72,6 +93,8 @@ _ONCE = [
     (re.compile(r"\btwice\b"), "2 times"),
     (re.compile(r"\b(?:one )?dozen\b"), "12"),
 ]
+_ONE_OF = re.compile(r"\b(?:a|1) (third|quarter|fourth|fifth|sixth|tenth)\b(?= of\b)")
+_SCALED_HALF = re.compile(rf"\b({'|'.join(SMALL_NUMBERS)}|\d{{1,4}}) and a half (thousand|million|billion)\b")
 _FRACTION = re.compile(r"\b(\d+)[\s-](third|quarter|fourth|fifth|sixth|tenth)s\b(?!\s\d)")
 _AND_HALF = re.compile(r"\b(\d+) and (?:a|1) half\b")
 _NTH = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b(?=\s(?:day|week|month|year))")
@@ -79,7 +102,6 @@ _CENTS = re.compile(r"\b(\d{1,12}) (usd|eur) and (\d\d?) cents?\b")
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?([ap])\.?\s?m\b\.?")
 _SPELT_ON = re.compile(r"(?<![\w.])(\d{1,12}0{6}) (\d{4,6})(?![\w.])")
 """The digits of `three million five hundred thousand` before they are added."""
-_APOSTROPHE = re.compile(r"(?<=\d)['’](?=\d{3})")
 _ORDINAL = re.compile(
     r"\b(?:(twen|thir|for|fif|six|seven|eigh|nine)tieth|(first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|"
     r"eleventh|twelfth|thirteenth|fourteenth|fifteenth))(?=\s(?:day|week|month|year))"
@@ -98,7 +120,7 @@ class Quantity(NamedTuple):
     """A figure with its unit."""
 
     kind: str
-    """`money`, `percent`, `time`, `label`, or `count`."""
+    """`money`, `percent`, `time`, `measure`, `label`, or `count`."""
     value: Decimal | str
     unit: str = ""
     """The currency, the unit of time with its kind of days, or the label."""
@@ -115,7 +137,7 @@ class Quantity(NamedTuple):
     @property
     def dimension(self) -> tuple[str, str]:
         """The kind and unit: only figures with the same ones are comparable."""
-        return self.kind, self.unit if self.kind == "label" else ""
+        return self.kind, self.unit if self.kind in ("label", "measure") else ""
 
     def equals(self, other: "Quantity", scale: Decimal = Decimal(1)) -> bool:
         """Return whether another figure is equal; `scale` is the unit of amounts in the question, such as 10**6."""
@@ -144,10 +166,8 @@ class Stated(NamedTuple):
 
 
 def quantities(text: str) -> Stated:
-    """Return the figures of a text with their units; "thirty (30) days" is one figure, and so is "two million
-    dollars".
-    """
-    found = figures(_APOSTROPHE.sub("", text))
+    """Return the figures of a text with their units; "thirty (30) days" is one, and so is "two million dollars"."""
+    found = figures(text)
     plain = _plain_digits(found.rest)
     tokens = list(_TOKEN.finditer(plain))
     read: list[Quantity] = []
@@ -164,6 +184,7 @@ def quantities(text: str) -> Stated:
 
 
 def _plain_digits(rest: str) -> str:
+    rest = _SCALED_HALF.sub(lambda match: f"{SMALL_NUMBERS.get(match[1], match[1])}.5 {match[2]}", rest)
     plain = _A_UNIT.sub(r"\1 1 ", _CLOCK.sub(_hours, rest.replace("\xa0", " ")))
     plain = _ORDINAL.sub(lambda match: f"nth {_ORDINALS.get(match[0], match[0])}", plain)
     plain = _NTH.sub(r"nth \1", plain)
@@ -173,6 +194,7 @@ def _plain_digits(rest: str) -> str:
     plain = _AND_HALF.sub(lambda match: f"{match[1]}.5", " ".join(plain.split()))
     plain = _SPELT_ON.sub(lambda match: str(int(match[1]) + int(match[2])), plain)
     plain = _FRACTION.sub(lambda match: f"{100 * int(match[1]) / _FRACTIONS[match[2]]:g} percent", plain)
+    plain = _ONE_OF.sub(lambda match: f"{100 / _FRACTIONS[match[1]]:g} percent", plain)
     plain = re.sub(r"\bhalf (?:a|1) year\b|\bhalf-year\b(?= from| after)", "6 months", plain)
     for pattern, words in _WRITTEN:
         plain = pattern.sub(words, plain)
@@ -192,7 +214,11 @@ def _quantity(token: re.Match[str], before: list[str], after: list[str], plain: 
         return Quantity("label", digits, before[-1], written=digits)
     near = [word for word in (*before[-1:], *after[:1]) if word in _CURRENCIES]
     if near:
-        return Quantity("money", value, near[0], bound, digits)
+        cents = after[1:2] in (["cent"], ["cents"])
+        amount = value / 100 if cents and isinstance(value, Decimal) else value
+        return Quantity("money", amount, near[0], bound, digits)
+    if after[:1] == ["basispoints"] and isinstance(value, Decimal):
+        return Quantity("percent", value / 100, "", bound, digits)
     if after[:1] == ["percent"] or after[:1] == ["percentage"]:
         return Quantity("percent", value, "points" if after[:1] == ["percentage"] else "", bound, digits)
     kinds = [KINDS[word] for word in after[:2] if word in KINDS]
@@ -202,6 +228,10 @@ def _quantity(token: re.Match[str], before: list[str], after: list[str], plain: 
         family, size = _TIMES[unit]
         business = "business " if "business" in kinds else ""
         return Quantity("time", value * size, f"{business}{family}", bound, digits)
+    unit = _SPELLINGS.get(unit, unit)
+    if unit in _MEASURES and isinstance(value, Decimal):
+        family, size = _MEASURES[unit]
+        return Quantity("measure", value * size, family, bound, digits)
     return Quantity("count", value, "", bound, digits)
 
 

@@ -59,11 +59,12 @@ _PERCENTAGE = re.compile(
 _MONTH = "|".join(f"{month}|{month[:3]}\\.?" if month != "May" else month for month in MONTHS) + r"|Sept\.?"
 _MONTH = f"{_MONTH}|{_MONTH.upper()}"
 _DATE = re.compile(
+    r"(?=[A-Z\d])(?:"  # the first letter decides in most places, and the months need not be tried
     rf"(?<!\w)(?P<month>{_MONTH})\s{{1,3}}(?P<day>\d{{1,2}})(?P<th>st|nd|rd|th)?(?P<comma>\s?,?)\s{{1,3}}(?P<year>\d{{4}})(?!\w)"
     rf"|(?<!\w)(?P<day2>\d{{1,2}})(?P<th2>st|nd|rd|th)?(?P<of>\s{{1,3}}(?:day\s{{1,3}})?(?:of\s{{1,3}})?)"
     rf"(?P<month2>{_MONTH})(?P<comma2>\s?,?)\s{{1,3}}(?P<year2>\d{{4}})(?!\w)"
     r"|(?<![\w./-])(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?P=mark)(?P<year3>\d{4}|\d\d)(?![\w/]|\.\d)"
-    r"|(?<![\w./-])(?P<year4>\d{4})-(?P<month4>\d\d)-(?P<day4>\d\d)(?![\w-])",
+    r"|(?<![\w./-])(?P<year4>\d{4})-(?P<month4>\d\d)-(?P<day4>\d\d)(?![\w-]))",
 )
 _STATES = (
     "Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|Idaho|Illinois|"
@@ -83,7 +84,7 @@ GROUPS = {
 """Places by kind; places of one kind can replace each other in a clause on governing law."""
 _PLACES = {name: group for group, names in GROUPS.items() for name in names}
 _NAMES = "|".join(name.replace(" ", r"\s{1,3}") for name in sorted(_PLACES, key=len, reverse=True))
-_PLACE = re.compile(rf"(?<!\w)(?:{_NAMES}|{_NAMES.upper().replace(chr(92) + 'S', chr(92) + 's')})(?!\w)")
+_PLACE = re.compile(rf"(?=[A-Z])(?<!\w)(?:{_NAMES}|{_NAMES.upper().replace(chr(92) + 'S', chr(92) + 's')})(?!\w)")
 """The pattern for places is case-sensitive: `china` is not a place, and ignoring case would take three times as
 long.
 """
@@ -240,9 +241,9 @@ _PATTERNS: dict[ValueKind, re.Pattern[str]] = {
 _BEFORE, _BEHIND = 120, 60
 """Most characters before and after a unit or a sign that its number and bracket take."""
 _ANCHORS: dict[ValueKind, re.Pattern[str]] = {
-    "amount": re.compile(r"[$€£]|USD|EUR|GBP|dollars|euros", re.IGNORECASE),
+    "amount": re.compile(r"(?=[$€£UEGD])(?:[$€£]|USD|EUR|GBP|dollars|euros)", re.IGNORECASE),
     "percentage": re.compile(r"%|per\s?cent", re.IGNORECASE),
-    "period": re.compile("|".join(_UNITS), re.IGNORECASE),
+    "period": re.compile(rf"(?=[MHDWQY])(?:{'|'.join(_UNITS)})", re.IGNORECASE),
 }
 _READERS: dict[ValueKind, Callable[[re.Match[str]], Value | None]] = {
     "amount": _read_amount, "percentage": _read_percentage, "date": _read_date, "period": _read_period,

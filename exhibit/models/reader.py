@@ -54,7 +54,7 @@ FEW = 3
 On the documents for tuning, 3 passages and all passages have AUROC 0.945 and 0.938 (CUAD), 0.940 and 0.933
 (ContractNLI).
 """
-Also = Literal["short", "policy"]
+Also = Literal["short", "whole", "policy"]
 Numbers = npt.NDArray[np.floating]
 
 

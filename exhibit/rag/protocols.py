@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.evidence import Span
+from exhibit.law.citations import find_citations
 from exhibit.models.protocols import Vectors
 
 Keys = npt.NDArray[np.int64]
@@ -157,6 +158,11 @@ class AnswerContext:
     """The number of passages that did not fit the token budget."""
     asked: QueryVector | None = field(default=None, compare=False)
     """The question's vector, from which an answerer may compute the question's kind."""
+
+    def sources_cited_in(self, text: str) -> list[Source]:
+        """Return the sources that a text cites by number, also where no rule could check the claim before it."""
+        numbers = {number for citation in find_citations(text) for number in citation.numbers}
+        return [source for source in self.sources if source.number in numbers]
 
 
 @dataclass(frozen=True)

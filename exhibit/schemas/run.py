@@ -106,6 +106,8 @@ class RunPassage(_Part):
     """Other files that contain the same text: the passage may come from any of them."""
     more: tuple[tuple[int, int], ...] = ()
     """The spans of the passage's other pieces; `span` is the longest piece."""
+    pages: tuple[int, ...] = ()
+    """The pages of all its pieces, if they are on several pages; `page` is the page of the longest piece."""
     added: tuple[tuple[int, int], ...] = ()
     """The spans of the passage's text that no document contains."""
     misnamed: bool = False

@@ -6,15 +6,18 @@ A kind changes texts by edits. `apply_edits` applies them and moves every span, 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
 from exhibit.converters.benchmark import Block, Label, Tally
+from exhibit.engine import Engine, open_engine, track
 from exhibit.evidence import Span, fold
 from exhibit.evidence.read import read_within
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import BundleFolder
+from exhibit.storage.locations import Location
 
 NOT_LOCATED = "its gold is not located in the parent bundle"
 IMPOSSIBLE = "the question has no answer in the parent bundle"
@@ -100,8 +103,16 @@ class TextCorpus:
         return " ".join(" ".join(text[start:end] for start, end in passage.spans).split())
 
     def rows_of(self, filename: str) -> list[TextRow]:
-        """Return the answerable questions whose passages are all in one document."""
-        return [row for row in self.rows if row.files == {filename} and not row.is_impossible]
+        """Return the answerable questions whose passages all stand in one document."""
+        return list(self._rows_by_file.get(filename, ()))
+
+    @cached_property
+    def _rows_by_file(self) -> dict[str, list[TextRow]]:
+        rows: dict[str, list[TextRow]] = {}
+        for row in self.rows:
+            if len(row.files) == 1 and not row.is_impossible:
+                rows.setdefault(next(iter(row.files)), []).append(row)
+        return rows
 
 
 def replace_answer(row: TextRow, answer: str, **labels: Label) -> TextRow:
@@ -110,15 +121,18 @@ def replace_answer(row: TextRow, answer: str, **labels: Label) -> TextRow:
     return replace(row, answer=answer, labels={**own, **labels})
 
 
-def read_corpus(bundle: BundleFolder, tally: Tally) -> TextCorpus:
+def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None) -> TextCorpus:
     """Read a bundle's documents; questions without located gold are left out and counted."""
+    files = dict(sorted(bundle.files.items()))
+    read = (engine or open_engine(items=len(files))).map(_read_text, files.values())
+    texts = track(read, total=len(files), label="parent's documents")
     entries = {entry.filename: entry for entry in bundle.info.documents} if bundle.info else {}
     documents = {}
-    for name, path in sorted(bundle.files.items()):
+    for name, text in zip(files, texts, strict=True):
         entry = entries.get(name)
         printed = f"{name.rpartition('.')[0] or name}.pdf" if not name.lower().endswith(".pdf") else name
         title, labels = (entry.title, tuple(entry.labels.items())) if entry else (name, ())
-        documents[name] = TextDocument(printed, title, read_within(path).text, entry.source if entry else "", labels)
+        documents[name] = TextDocument(printed, title, text.unwrap(), entry.source if entry else "", labels)
     if len({document.filename for document in documents.values()}) < len(documents):
         raise BundleError(f"{bundle.root}: two documents would be printed under one file name; rename one of them")
     renamed = {name: document.filename for name, document in documents.items()}
@@ -150,6 +164,10 @@ def read_corpus(bundle: BundleFolder, tally: Tally) -> TextCorpus:
             )
         )
     return TextCorpus({document.filename: document for document in documents.values()}, tuple(rows))
+
+
+def _read_text(path: Location) -> str:
+    return read_within(path).text
 
 
 def _passage(line: Gold, renamed: Mapping[str, str]) -> TextPassage:

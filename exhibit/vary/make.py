@@ -4,13 +4,15 @@ import hashlib
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters.benchmark import Benchmark, Block, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters.steps.build import build
-from exhibit.engine import track
+from exhibit.converters.steps.shared import SharedDocuments
+from exhibit.engine import limits_from, open_engine, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Licence
@@ -40,7 +42,8 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
         check_out(place, force=options.force)
     bundle = open_bundle(root)
     tally = Tally(strict=options.strict)
-    corpus = read_corpus(bundle, tally)
+    engine = open_engine(options.engine, jobs=options.jobs, items=len(bundle.files), limits=limits_from(options))
+    corpus = read_corpus(bundle, tally, engine)
     varied = corpus
     for _, kind, argument in loaded:
         varied = kind.vary(varied, VaryRequest(options.seed, argument, options.others), tally)
@@ -48,32 +51,36 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
         reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items())
         raise BundleError(f"{root}: no question can be varied: {reasons}; choose another kind or another bundle")
     about = _About(bundle, "+".join(kinds), [kind for _, kind, _ in loaded], options.seed)
-    variant = _write(varied, about, about.kinds, tally, out, options)
-    if control is None:
-        return MadeBundles(variant, None)
     kept = {row.control for row in varied.rows}
-    other = Tally(strict=options.strict)
-    for row in corpus.rows:
-        if row.id not in kept:
-            other.leave_out(NO_TWIN, f"row {row.id}")
-    rows = tuple(row for row in corpus.rows if row.id in kept)
-    return MadeBundles(variant, _write(replace(corpus, rows=rows), about, CONTROL, other, control, options))
+    plain = replace(corpus, rows=tuple(row for row in corpus.rows if row.id in kept))
+    with scratch_folder() as folder:
+        later = [] if control is None else _raw_rows(plain, about, CONTROL)
+        shared = SharedDocuments(folder / "texts", out / CORPUS, later)
+        variant = _write(varied, about, about.kinds, tally, out, options, shared)
+        if control is None:
+            return MadeBundles(variant, None)
+        other = Tally(strict=options.strict)
+        for row in corpus.rows:
+            if row.id not in kept:
+                other.leave_out(NO_TWIN, f"row {row.id}")
+        return MadeBundles(variant, _write(plain, about, CONTROL, other, control, options, shared))
 
 
-class _About(NamedTuple):
+@dataclass(frozen=True)
+class _About:
     bundle: BundleFolder
     kinds: str
     modules: Sequence[KindModule]
     seed: int
 
-    @property
+    @cached_property
     def checksums(self) -> dict[str, str]:
         """The checksums of the parent's files that determine the content of its variants."""
         names = [name for name in (TRAIN, GOLD, INFO) if (self.bundle.root / name).is_file()]
         own = {name: sha256_of(self.bundle.root / name) for name in names}
         return own | {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(self.bundle.files.items())}
 
-    @property
+    @cached_property
     def pair(self) -> str:
         """The name that a variant and its control share with no other bundle."""
         words = [self.kinds, str(self.seed), *(f"{name} {digest}" for name, digest in self.checksums.items())]
@@ -84,8 +91,15 @@ class _About(NamedTuple):
         return self.bundle.info.name if self.bundle.info else self.bundle.root.name
 
 
-def _write(corpus: TextCorpus, about: _About, kind: str, tally: Tally, out: Path, options: Namespace) -> BundleInfo:
-    labels = {"varied": kind, "pair": about.pair}
+def _write(
+    corpus: TextCorpus,
+    about: _About,
+    kind: str,
+    tally: Tally,
+    out: Path,
+    options: Namespace,
+    shared: SharedDocuments,
+) -> BundleInfo:
     chosen = {"kind": about.kinds, "seed": about.seed, "written": "control" if kind == CONTROL else "variant"}
     machine = {"engine": options.engine, "jobs": options.jobs, "item_timeout": options.item_timeout,
                "item_memory": options.item_memory, "keep_originals": False, "ocr": options.ocr or _is_scanned(corpus),
@@ -98,13 +112,13 @@ def _write(corpus: TextCorpus, about: _About, kind: str, tally: Tally, out: Path
         ]
         benchmark = Benchmark(
             documents,
-            [_raw_row(row, corpus, labels) for row in corpus.rows],
+            _raw_rows(corpus, about, kind),
             about.checksums,
             info=_info(about, kind),
             by_construction=True,
         )
         place = stack.enter_context(replace_folder(out, force=options.force))
-        return build(_info(about, kind), benchmark, tally, Namespace(**chosen, **machine), place)
+        return build(_info(about, kind), benchmark, tally, Namespace(**chosen, **machine), place, shared)
 
 
 def _is_scanned(corpus: TextCorpus) -> bool:
@@ -124,6 +138,11 @@ def _raw_document(document: TextDocument, folder: Path) -> RawDocument:
         labels=document.labels,
     )
     return raw if document.scan is None else replace(raw, path=write_scan(raw, folder, seed=document.scan), blocks=())
+
+
+def _raw_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:
+    labels = {"varied": kind, "pair": about.pair}
+    return [_raw_row(row, corpus, labels) for row in corpus.rows]
 
 
 def _raw_row(row: TextRow, corpus: TextCorpus, labels: Mapping[str, str]) -> RawRow:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from exhibit.evidence import Span
 from exhibit.law.figures import MONTH
@@ -66,6 +66,14 @@ _LAW_AFTER = re.compile(r"\s+(?:state\s+)?(?:law|laws|courts?)\b", re.IGNORECASE
 _YEARLESS = re.compile(rf"\b(?:{MONTH} \d{{1,2}}|\d{{1,2}} {MONTH})\b")
 _STATUTE = re.compile(r"\b(?:general obligations|civil code|revised statutes|business (?:and|&))\b", re.IGNORECASE)
 """Matches a statute that only the named state has."""
+_OF_COUNTRY = {
+    "England": "English", "Scotland": "Scottish|Scots", "Ireland": "Irish", "France": "French", "Germany": "German",
+    "Netherlands": "Dutch", "Switzerland": "Swiss", "Spain": "Spanish", "Sweden": "Swedish", "Denmark": "Danish",
+    "Finland": "Finnish", "Poland": "Polish", "Portugal": "Portuguese", "China": "Chinese", "Japan": "Japanese",
+    "Taiwan": "Taiwanese", "Israel": "Israeli", "Norway": "Norwegian", "Canada": "Canadian", "Italy": "Italian",
+    "Belgium": "Belgian",
+}  # fmt: skip
+"""The adjectives of countries that are not the name and an `n`; an adjective would have to change as well."""
 _JOINED = re.compile(r"\s+(?:and|or|&)\s+(?:the\s+)?[A-Z]")
 _GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
 
@@ -102,11 +110,18 @@ class ValueChanger:
     def __init__(self, document: TextDocument, rows: Sequence[TextRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
         self._text = document.text
-        self._values = _values_of(document.text)
-        self._taken = {value.same for value in self._values}
         sign = 1 if later else self._random("sign").choice((1, -1))  # an amendment moves a day to a later one
         self._months = self._random("months").choice(_SHIFTS) * sign
         self._new: dict[Key, Decimal | str] = {}
+
+    @property
+    def _values(self) -> tuple[Value, ...]:
+        return _values_of(self._text)
+
+    @cached_property
+    def _taken(self) -> set[Key]:
+        """The values that the document has, and those that others became."""
+        return {value.same for value in self._values}
 
     def _random(self, *words: object) -> random.Random:
         return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
@@ -181,15 +196,29 @@ class ValueChanger:
             return [*self._dates(key)]
         gold = {value for row in rows for value in self._held(row) if value.same == key}
         if key[0] == "place":
-            if any(_STATUTE.search(self._text[span.start : span.end]) for row in rows for span in spans_of(row)):
+            if any(self._names_place_otherwise(row, key[1]) for row in rows):
                 raise UnsureError(UNSURE_WORDING)
             gold = {value for value in gold if self._is_law(value)}
             if not gold:
                 raise UnsureError(UNSURE_WORDING)
         chosen = sorted(gold | set(self._elsewhere(key, gold)), key=lambda value: value.span)
+        if (
+            len({value.unit for value in chosen}) > 1
+        ):  # "one year" and "twelve months" would become 4 years and 4 months
+            raise UnsureError(UNSURE_WORDING)
         new = self._another(chosen)
         self._new[key] = new
         return [Edit(*value.span, self._written(value, new)) for value in chosen]
+
+    def _names_place_otherwise(self, row: TextRow, place: str) -> bool:
+        """Return whether the gold has more of a place than its name: a statute, an adjective, or the country around it.
+
+        "The laws of Ontario and the federal laws of Canada": another province or another country would not agree.
+        """
+        groups = {value.unit for value in self._held(row) if value.kind == "place"}
+        words = " ".join(self._text[slice(*span)] for span in spans_of(row))
+        adjective = re.compile(rf"\b(?:{_OF_COUNTRY.get(place, f'{place}n')})\b")
+        return bool({"province", "country"} <= groups or _STATUTE.search(words) or adjective.search(words))
 
     def _dates(self, key: Key) -> Iterator[Edit]:
         for value in self._values:

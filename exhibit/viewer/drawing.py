@@ -27,7 +27,9 @@ _TOP = 3
 """The number of passages whose pages are shown even if no answer cites them."""
 _GOLD_PAGES = 2  # pages of gold that are drawn at least: a quote may continue on the next page
 _PAGES = 4
-"""The largest number of pages that a case shows."""
+"""Pages that a case shows at most, those aside on which only a further piece of a passage is."""
+_PIECES = 12
+"""Further pages that a case shows for the pieces of its passages: a passage may be a whole document."""
 
 DocumentKey = tuple[str, str]
 """A dataset and a filename."""
@@ -81,17 +83,23 @@ class Wanted:
 
 
 def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int = _PAGES) -> list[tuple[str, int]]:
-    """Return the pages to show in order, 0 where a document has none; gold leaves room for retrieved passages."""
+    """Return the pages to show in order, 0 where a document has none; gold leaves room for retrieved passages.
+
+    Behind them are the other pages that have a piece of a passage that is cited or among the first.
+    """
     gold = dict.fromkeys(_list_gold_pages(row, at))
     passages = row.reply.passages
     others: dict[tuple[str, int], None] = {}
+    further: dict[tuple[str, int], None] = {}
     for number in dict.fromkeys([*row.reply.citations, *range(1, _TOP + 1)]):
         passage = passages[number - 1] if 0 < number <= len(passages) else None
         if passage and passage.filename and passage.span:
             others.setdefault((passage.filename, passage.page or 0))
+            further |= {(passage.filename, page): None for page in passage.pages}
     others = {page: None for page in others if page not in gold}
     room = max(_GOLD_PAGES, most - len(others))
-    return [*list(gold)[:room], *others][:most]
+    shown = [*list(gold)[:room], *others][:most]
+    return [*shown, *[page for page in further if page not in shown][:_PIECES]]
 
 
 def _list_gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterator[tuple[str, int]]:

@@ -232,7 +232,8 @@ def test_a_document_without_a_file_is_written_and_its_text_kept(tmp_path):
     quote = Quote("a.txt", "is due.")
     with PdfPrinter(Limits()) as press:
         made = list(tasks(raws, {"a.txt": [quote]}, tmp_path, press=press, texts=tmp_path / "texts"))
-    assert (tmp_path / "a.txt").read_bytes() == b"The rent\r\nis due." and press.printers == set()
+    assert (tmp_path / "a.txt").read_bytes() == b"The rent\r\nis due."
+    assert [task.printed for task in made] == [None, None]
     assert (tmp_path / "b.html").read_text(encoding="utf-8") == "<p>Due.</p>"
     assert [(task.quotes, task.path, task.text) for task in made] == [
         ((quote,), tmp_path / "a.txt", tmp_path / "texts" / "a.txt"),

@@ -111,11 +111,11 @@ def test_patches_are_applied_in_their_order(tmp_path):
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"dataset": "cuad"}, "is for cuad, and this is maud"),
+        ({"dataset": "cuad"}, "is a patch for cuad, but this is maud"),
         ({"more": 1}, "more: Extra inputs"),
         ({"questions": [{"id": 1, "reason": "a"}, {"id": 1, "reason": "b"}]}, "the question 1 occurs more than once"),
         ({"documents": [{"filename": "../a", "reason": "b"}]}, "plain file name"),
-        ({"corrections": [fix(0, FIRST)]}, "has contexts exactly when"),
+        ({"corrections": [fix(0, FIRST)]}, "must have contexts if is_impossible is false"),
         ({"corrections": [fix(0, FIRST, contexts=[context("a", [5, 2])])]}, "the start must be before the end"),
     ],
 )

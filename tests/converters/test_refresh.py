@@ -131,7 +131,7 @@ def test_a_bundle_without_addresses_is_an_error(bundle, tmp_path, capsys):
     assert web.run(["--refresh", str(bundle), *FLAGS]) == 1
     assert "none of its documents comes from a web address" in capsys.readouterr().err
     assert web.run(["--refresh", str(tmp_path), *FLAGS]) == 1
-    assert "where its documents come from is not known" in capsys.readouterr().err
+    assert "the sources of its documents are unknown" in capsys.readouterr().err
 
 
 @pytest.mark.slow

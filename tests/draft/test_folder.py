@@ -240,6 +240,19 @@ def test_a_title_that_many_documents_have_is_told_apart_by_its_file(contracts, m
     assert "boathouse lease" in benchmark.rows[0].question or "between" in benchmark.rows[0].question
 
 
+def test_a_mail_about_an_agreement_is_called_by_its_file_and_not_by_the_agreement(contracts, monkeypatch):
+    source = contracts[0]
+    for path in source.iterdir():
+        path.unlink()
+    (source / "ada to ben.txt").write_text(MAIL.replace("Friday", "3 May 2024"), encoding="utf-8")
+    Written(monkeypatch)
+    monkeypatch.setattr(folder, "construct_questions", lambda document, root, profile: [a_draft(kind="date")])
+    benchmark, _ = read(source)
+    assert [row.question for row in benchmark.rows if "ada to ben" in row.question] and not [
+        row.question for row in benchmark.rows if "etter agreement" in row.question.casefold()
+    ]
+
+
 def test_a_share_of_impossible_questions_is_a_share(contracts):
     with pytest.raises(SourceError, match="--impossible 3.0: not a share; give a number from 0 to 1"):
         read(contracts[0], impossible=3.0)

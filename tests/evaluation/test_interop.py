@@ -179,7 +179,7 @@ def test_what_is_no_run_is_named(tmp_path, runs):
     with pytest.raises(BundleError, match="no such run"):
         squad_inputs(tmp_path / "nothing")
     (runs / "good" / "leases" / "eval_results.jsonl").unlink()
-    with pytest.raises(BundleError, match="go on with --resume --run-name good"):
+    with pytest.raises(BundleError, match="continue it with --resume --run-name good"):
         squad_inputs(runs / "good")
 
 

@@ -85,6 +85,14 @@ def test_a_file_that_holds_no_predictions_is_refused(tmp_path, content, words):
         open_predictions(None, TargetOptions())
 
 
+def test_a_broken_line_of_predictions_is_named_by_its_number(tmp_path):
+    lines = '{"id": 1, "answer": "the charterer"}\n\n{"id": 2, "answer": \n'
+    with pytest.raises(ToolkitError, match=r"p\.jsonl: line 3: not JSON: Expecting value, column 21"):
+        list(read_rows(written(tmp_path / "p.jsonl", lines)))
+    object_over_lines = '{\n "samples": [{"id": 1, "answer": "the owner"}]\n}\n'
+    assert list(read_rows(written(tmp_path / "p.json", object_over_lines))) == [{"id": 1, "answer": "the owner"}]
+
+
 def test_a_row_says_which_question_it_is_for():
     assert (id_of({"id": 0}), id_of({"id": ""}), id_of({})) == ("0", None, None)
     assert question_of({"question": " a\n b "}) == "a b" and question_of({"question": 3}) is None

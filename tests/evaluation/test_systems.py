@@ -379,7 +379,7 @@ def test_what_a_target_must_be_told():
         open_target("haystack", TargetOptions(), {})
     with pytest.raises(ToolkitError, match="target_model"):
         open_target("openai", TargetOptions(), {})
-    with pytest.raises(ToolkitError, match="'' is not an address; it looks like http://localhost:8000/rag"):
+    with pytest.raises(ToolkitError, match="'' is not an address; an example is http://localhost:8000/rag"):
         open_target("langserve", TargetOptions(), {})
     assert open_target("nvidia", TargetOptions(), {}).name == "nvidia:http://localhost:8081"
     for wrong in ({"depth": 26}, {"depth": -1}, {"ingest_timeout": 0}):

@@ -156,14 +156,14 @@ def test_a_search_by_get_and_a_stream(write, dataset):
         ("[ask", "not TOML"),
         ("colour = 'red'", "colour: Extra inputs are not permitted"),
         ("[reply]\nanswer = 'a['", "reply.answer.0: .*'a\\[' is not JMESPath"),
-        ("[reply]\nanswer = '" + "a." * 900 + "a'", "nested too deep"),
-        ("[reply]\nanswer = '" + "[" * 1500 + "'", "nested too deep|is not JMESPath"),
+        ("[reply]\nanswer = '" + "a." * 900 + "a'", "too many nested steps"),
+        ("[reply]\nanswer = '" + "[" * 1500 + "'", "too many nested steps|is not JMESPath"),
         ("[reply]\nanswer = '" + "a" * 3000 + "'", "a JMESPath of 3000 characters"),
         ("[ingest]\nlist = { path = '/l' }", "ingest.*add"),
         ("[ask]\npath = '@elsewhere.example/'", "ask.path.*pattern"),
         ("[ask]\npath = ['/a', '.elsewhere.example']", "ask.path.*pattern"),
         ("[ingest]\nadd = { path = '@elsewhere.example', file = 'f' }", "ingest.*add.path.*pattern"),
-        ("key = 'OPENAI_API_KEY'", "EXHIBIT_TARGET_…; for OPENAI_API_KEY give --set target_key=OPENAI_API_KEY"),
+        ("key = 'OPENAI_API_KEY'", "EXHIBIT_TARGET_…; for OPENAI_API_KEY, add --set target_key=OPENAI_API_KEY"),
         ("".join(f"key{n} = 1\n" for n in range(100_000)), "settings file"),
         (".".join(["a"] * 100_000) + " = 1", "settings file|nested too deep"),
         ("a = " + "[" * 50_000, "nested too deep|not TOML"),
@@ -183,7 +183,7 @@ def test_a_file_that_is_not_there_and_its_settings(write, tmp_path, monkeypatch)
     with pytest.raises(ToolkitError, match="target_depth: not a setting of the target .*its settings are target_url"):
         open_target(write(), TargetOptions(), {"depth": 3})
     monkeypatch.delenv("EXHIBIT_TARGET_ALDER_KEY")
-    with pytest.raises(ToolkitError, match="the environment has no EXHIBIT_TARGET_ALDER_KEY"):
+    with pytest.raises(ToolkitError, match="the environment has no variable EXHIBIT_TARGET_ALDER_KEY"):
         open_target(write(), TargetOptions())
 
 
@@ -261,7 +261,7 @@ def test_a_field_that_is_missing_is_named_with_the_flag_that_supplies_it(dataset
                {"type": "missing", "loc": ["body", "user", "name"], "msg": "Field required"}]  # fmt: skip
     with imitating(lambda system, asked: (422, {"detail": missing}), dataset.cases) as system:
         with pytest.raises(
-            ToolkitError, match="HTTP 422.*wants query, user.name: give --set target_request="
+            ToolkitError, match="HTTP 422.*requires query, user.name: add --set target_request="
         ) as caught:
             probe(system, dataset)
         assert '\'{"query": "{question}", "user.name": "…"}\'' in str(caught.value)
@@ -307,7 +307,7 @@ def test_the_request_is_made_from_what_the_server_says_of_itself(dataset, tmp_pa
         ):
             probe(system, dataset)
         own = {"url": f"{system.url}/v1/rag", "request": {"q": "{question}"}}
-        with pytest.raises(ToolkitError, match="It wants query: give --set target_request="):
+        with pytest.raises(ToolkitError, match="The server requires query: add --set target_request="):
             open_target("http", TargetOptions(), own).probe(dataset, dataset.cases)
 
 

@@ -278,7 +278,7 @@ def test_headers_come_from_the_environment(http, server, dataset, monkeypatch):
     monkeypatch.setenv("THEIR_TOKEN", SECRET)
     ask(http(header={"Authorization": "THEIR_TOKEN"}), dataset, dataset.cases[:1])
     assert server.headers[0]["Authorization"] == SECRET
-    with pytest.raises(ToolkitError, match="the environment has no NO_SUCH"):
+    with pytest.raises(ToolkitError, match="the environment has no variable NO_SUCH"):
         http(header={"X": "NO_SUCH"})
     monkeypatch.setenv("THEIR_TOKEN", f"{SECRET}\n")
     with pytest.raises(ToolkitError, match="THEIR_TOKEN cannot be sent") as caught:

@@ -136,8 +136,8 @@ def test_the_same_file_gives_the_same_folder_and_another_one_another(evals):
     [
         ('{"question": "Why?"}\n', "line 1: 'question' and 'truth' must be"),
         ('{"question": "Why?", "truth": " "}\n', "line 1: 'question' and 'truth' must be"),
-        ('{"question": "Why?", "truth": "So."}\n[1]\n', "line 2: must be an object"),
-        ("\n", "no questions in it"),
+        ('{"question": "Why?", "truth": "So."}\n[1]\n', "line 2: must be a JSON object"),
+        ("\n", "has no questions"),
     ],
 )
 def test_a_line_that_asks_nothing_is_named(tmp_path, monkeypatch, content, told):

@@ -353,18 +353,18 @@ CHEATS = [
     Row("a wrong answer with the clause", {"cap": "EUR 900"}, gets=INVENTED),
 ]
 
-KNOWN_FAULTS: list[tuple[Row, Mapping[str, Expected]]] = [
-    (Row("a heap of the expected words", {"grant": "licence exclusive Grower an receives the"}), NOT_JUDGED),
-    (Row("the clause and its surroundings as the answer", surroundings, only=("cap", "risk", "law")), WRONG),
-    (Row("boilerplate of another document under the right name", passages=lambda asked: [
-        passage(CONTRACTS[others(asked)[0]][:400], asked.file)], gets={**MISSED, **ANOTHER},
+ONCE_RIGHT = [
+    Row("a heap of the expected words", {"grant": "licence exclusive Grower an receives the"}, gets=NOT_JUDGED),
+    Row("the clause and its surroundings as the answer", surroundings, gets=NOT_JUDGED, only=("law",)),
+    Row("the clause and the figures around it as the answer", surroundings, only=("cap", "risk"),
+        gets={**NOT_JUDGED, "verdict": "figures that no passage has"}),
+    Row("boilerplate of another document under the right name", passages=lambda asked: [
+        passage(CONTRACTS[others(asked)[0]][:400], asked.file)], gets={**WRONG_FILE, **ANOTHER},
         only=("cap", "risk", "vote")),
-     {**WRONG_FILE, **ANOTHER}),
-    (Row("three documents in one passage without a name", passages=lambda asked: [
-        passage("\n\n".join(CONTRACTS.values()), None)], gets={**WRONG_FILE, **ANOTHER}, only=("grant",)),
-     {"char_precision@8": lambda asked: len(asked.clause) / sum(map(len, CONTRACTS.values()))}),
+    Row("three documents in one passage without a name", passages=lambda asked: [
+        passage("\n\n".join(CONTRACTS.values()), None)],
+        gets={"char_precision@8": share_of_document, "document_hit@1": None, "drm@8": None}),
 ]
-"""Faults of today: each row with the figures that it gets, and those that it should get instead."""
 
-ROWS = [*WRONG_ANSWERS, *RIGHT_ANSWERS, *REFUSALS, *FORMS, *CHEATS]
+ROWS = [*WRONG_ANSWERS, *RIGHT_ANSWERS, *REFUSALS, *FORMS, *CHEATS, *ONCE_RIGHT]
 # fmt: on

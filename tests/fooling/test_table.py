@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 import exhibit
+from tests.fooling.campaign import CAMPAIGN
 from tests.fooling.contracts import ANSWERABLE, MEASURED, QUESTIONS, RETRIEVAL
-from tests.fooling.table import KNOWN_FAULTS, ROWS, WRONG_ANSWERS
+from tests.fooling.table import ROWS, WRONG_ANSWERS
+
+EVERY = [*ROWS, *CAMPAIGN]
 
 
 def test_an_honest_system_gets_the_best_figures(honest):
@@ -19,11 +22,11 @@ def test_an_honest_system_gets_the_best_figures(honest):
 
 
 def test_there_are_a_hundred_systems_under_different_names():
-    names = [row.name for row in ROWS] + [row.name for row, _ in KNOWN_FAULTS]
+    names = [row.name for row in EVERY]
     assert len(names) == len(set(names)) and len(ROWS) >= 100
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", EVERY, ids=lambda row: row.name)
 def test_a_system_gets_the_figures_of_its_row(evaluation, honest, row):
     figures = evaluation.figures(row.reply, row.questions)
     for asked in row.questions:
@@ -33,15 +36,6 @@ def test_a_system_gets_the_figures_of_its_row(evaluation, honest, row):
 @pytest.mark.parametrize("row", WRONG_ANSWERS, ids=lambda row: row.name)
 def test_a_wrong_answer_is_never_called_right(row):
     assert row.gets["answered_rightly"] in (0.0, None)
-
-
-@pytest.mark.parametrize(("row", "wanted"), KNOWN_FAULTS, ids=lambda one: getattr(one, "name", ""))
-def test_a_known_fault_is_as_it_was(evaluation, honest, row, wanted):
-    """Where this fails because a fault was mended, move its row, with the wanted figures, into the table."""
-    figures = evaluation.figures(row.reply, row.questions)
-    for asked in row.questions:
-        assert figures[asked.key] == pytest.approx(row.figures(asked, honest[asked.key])), asked.question
-    assert dict(row.gets) != dict(wanted)
 
 
 @pytest.mark.parametrize("name", ["the opposite", "a JSON frame"])

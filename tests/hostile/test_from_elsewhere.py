@@ -48,7 +48,7 @@ def test_a_run_names_no_server_to_ask(finished, monkeypatch, address):
     monkeypatch.setattr("socket.getaddrinfo", ask)
     said: list[str] = []
     assert dataset_roots([RunFolder(moved(finished, address))], say=said.append) == {}
-    assert f"{address}: not on this machine; give it with --dataset-paths" in said[0]
+    assert f"{address}: not on this machine; name its folder with --dataset-paths" in said[0]
 
 
 def test_a_run_names_no_folder_that_is_not_a_bundle(finished, tmp_path):

@@ -101,5 +101,5 @@ def test_a_run_is_not_written_through_a_link(home, tmp_path, capsys, name):
     bundle = write_bundle(tmp_path / "supply")
     flags = ["--run-name", "r", "--resume", "--embedder", "hashing", "--engine", "serial", "--report-cases", "0"]
     assert evaluate(["--dataset-paths", str(bundle), "--output-dir", str(run.parent), *flags]) == 1
-    assert "is a link, and nothing is written through one" in capsys.readouterr().err
+    assert "is a link, and nothing is written through a link" in capsys.readouterr().err
     assert content(home) == before

@@ -140,7 +140,7 @@ def test_a_repository_whose_parts_are_elsewhere_is_refused(laws, tmp_path):
     with pytest.raises(SourceError, match="elsewhere"):
         read(linked)
     git(tmp_path, "clone", "-q", "--shared", str(laws), "shared")
-    with pytest.raises(SourceError, match="borrows objects"):
+    with pytest.raises(SourceError, match="uses the objects of another repository"):
         read(tmp_path / "shared")
     git(tmp_path, "init", "-q", "empty")
     with pytest.raises(SourceError, match="without a commit"):

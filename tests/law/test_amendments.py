@@ -7,6 +7,7 @@ from datetime import date
 
 import pytest
 
+from exhibit.evidence import Span
 from exhibit.law.amendments import ContractName, amended_contract, find_changes, is_amendment, read_amendment
 from exhibit.law.families import Family, FamilyMember, link_families
 from tests.law.contracts import CONTRACT, FIRST, SECOND
@@ -139,3 +140,59 @@ def test_a_restated_contract_supersedes_what_came_before():
     assert is_amendment(text, title)
     assert [family.is_superseded("contract", date(year, 1, 1)) for year in (2022, 2023)] == [False, True]
     assert not family.is_superseded("restated", date(2023, 1, 1))
+
+
+LISTED = """AMENDMENT N° 2
+
+to the Catering Services Agreement dated 4 May 2015
+
+This Amendment N° 2 is entered into on 11 October 2017 between Quillfeather Systems, Inc. and Marrowdale Clinics LLC.
+
+1. AMENDED CLAUSES
+
+The following Clauses of the Agreement are hereby amended and restated to read as follows:
+(a) Clause 4.2 (Price of a Meal): "The Caterer shall charge EUR 9.40 for each meal."
+(b) Clause 7.1: “This Agreement ends on 31 December 2020.”
+6.3 Deliveries. The Caterer shall deliver before 11:00 on each working day.
+2. DELETED CLAUSES
+The following Sections shall be deleted in their entirety: Sections 8.2, 9 and 11.4(b).
+3. EXHIBITS
+The following provisions of the Agreement are amended as follows:
+3.1 Clause 12 - INVOICES
+(i) Clause 12.1(ii) of the Agreement shall be cancelled and substituted as follows:
+Invoices are due within forty days.
+(ii) Any other provision of Clause 12 shall remain in force.
+3.2 Exhibit 3 - MENUS
+(i) Clause 2.4 of the Exhibit 3 shall be cancelled and substituted as follows:
+Each menu has two dishes.
+4. All other terms remain unchanged.
+"""
+
+
+def test_a_list_of_sections_is_read_item_by_item():
+    changes = {change.section: change for change in find_changes(LISTED)}
+    assert list(changes) == ["4.2", "7.1", "6.3", "8.2", "9", "11.4(b)", "12.1(ii)", "exhibit3/2.4"]
+    replaced = {section: LISTED[slice(*one.new)] for section, one in changes.items() if one.kind == "replaced"}
+    assert {section: words.strip() for section, words in replaced.items()} == {
+        "4.2": "The Caterer shall charge EUR 9.40 for each meal.",
+        "7.1": "This Agreement ends on 31 December 2020.",
+        "6.3": "6.3 Deliveries. The Caterer shall deliver before 11:00 on each working day.",
+        "12.1(ii)": "Invoices are due within forty days.",
+        "exhibit3/2.4": "Each menu has two dishes.",
+    }
+    assert {section for section, one in changes.items() if one.kind == "deleted"} == {"8.2", "9", "11.4(b)"}
+
+
+def test_a_section_of_an_exhibit_is_no_section_of_the_contract_with_the_same_number():
+    contract = """CATERING SERVICES AGREEMENT
+
+2.4 Staff. The Caterer shall employ four cooks.
+
+4.2 Price of a Meal. The Caterer shall charge EUR 7.00 for each meal.
+"""
+    family = Family(member("contract", contract), [member("listed", LISTED)])
+    day = date(2019, 1, 1)
+    cooks = contract.index("The Caterer shall employ")
+    assert family.changed_places("contract", Span(cooks, cooks + 10)) == [] and family.version("2.4", day) is None
+    assert family.version("4.2", day).source.key == "listed" and "9.40" in family.version("4.2", day).text
+    assert "7.00" in family.version("4.2", date(2017, 1, 1)).text

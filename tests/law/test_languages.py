@@ -166,3 +166,8 @@ def test_a_law_of_any_system_has_the_places_it_is_made_of():
     corpus = ReferenceCorpus.of([law])
     asked = references("Nach § 1 Abs. 2 Buchst. b HafG und § 2 HafG, nicht nach § 7 HafG oder § 1 Abs. 3 HafG.")
     assert [corpus.contains(one) for one in asked] == [True, True, False, False]
+
+
+def test_a_system_whose_parts_are_not_cited_has_no_units():
+    text = "NON-DISCLOSURE ACT 2020\n\nSection 1. Secrets\n\nNobody tells.\n\nPart 2\n\nSection 2. Ends\n"
+    assert units(text, system_for("en")) == []

@@ -127,6 +127,7 @@ def test_a_long_document_is_not_likelier_to_answer_for_its_many_other_passages()
 def test_the_same_score_means_more_where_all_of_the_document_was_read_and_in_a_policy() -> None:
     model = reader.shared_reader()
     assert model.confidence([-2.0]) < 0.35 < model.confidence([-2.0], also=["short"])
+    assert model.confidence([-2.0]) < model.confidence([-2.0], also=["whole"]) < model.confidence([-2.0], also=["short"])
     assert model.confidence([-2.0]) < 0.35 < model.confidence([-2.0], also=["policy"])
 
 

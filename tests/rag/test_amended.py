@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 
 from exhibit.models.embedders.hashing import Hashing
+from exhibit.models.llms import Completion
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.retrieval.amendments import asked_day, question_to_answer
 from exhibit.rag.retrieval.stages import Retrieved
@@ -132,3 +133,43 @@ def test_two_clauses_of_one_contract_that_disagree_are_both_named(ask):
     doubt = "4.2 Clarification. For the avoidance of doubt, the amount stated in Section 2.1 is $6,600.\n"
     text = ask(FEE, {"hosting.txt": CONTRACT + doubt}).answer.text
     assert "The document disagrees with itself: $4,000 in Section 2.1, $6,600 in" in text
+
+
+class Says:
+    """A language model that says one thing."""
+
+    name = "says"
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def complete(self, prompts, *, max_tokens, temperature):
+        return [Completion(self._text) for _ in prompts]
+
+
+LEASE = (
+    "LEASE OF A KILN\n\nThis Lease is made between Brackenhall Pottery Ltd and Ottilie Marsh Ltd.\n\n"
+    "1. Kiln. The Lessor lets the kiln at Wharf Lane to the Lessee.\n\n"
+    "2. Term. This Lease begins when the kiln is first fired by the Lessee in the presence of the Lessor, and it "
+    "continues without any interruption until the end of the day of September 30, 2031, unless it ends before.\n\n"
+    "3. Notices. Notices are sent by post. For the avoidance of doubt, the date stated in Section 2 is May 31, 2034.\n"
+)
+
+
+def test_an_answer_is_compared_with_the_other_clauses_also_where_no_rule_could_check_its_citation(tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "lease.txt").write_text(LEASE, encoding="utf-8")
+    config = Config.preset("routed", answerer="llm", reranker="none", refuse_below=None)
+    llm = Says("It goes on until September 30, 2031, for 4,017 days [1][2][3].")
+    pipeline = Pipeline(config, cache=tmp_path / "cache", engine="serial", embedder=Hashing(256), llm=llm)
+    pipeline.index(tmp_path / "corpus", tmp_path / "index", force=True)
+    [answered] = pipeline.answer(["Under the Lease of a Kiln, until the end of what day does the Lease continue?"])
+    assert answered.answer.citations == (), "the number of days stands nowhere"
+    assert "disagrees with itself: September 30, 2031 in Section 2, May 31, 2034 in" in answered.answer.text
+
+
+def test_a_sentence_on_another_section_with_the_same_value_is_no_disagreement(ask):
+    doubt = "4.2 Clarification. For the avoidance of doubt, the amount stated in Section 2.1 is $4,000.\n"
+    assert "disagrees" not in ask(FEE, {"hosting.txt": CONTRACT + doubt}).answer.text
+    other = "4.2 Clarification. For the avoidance of doubt, the amount stated in Section 3.1 is $6,600.\n"
+    assert "disagrees" not in ask(FEE, {"hosting.txt": CONTRACT + other}).answer.text

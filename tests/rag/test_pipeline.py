@@ -99,7 +99,7 @@ def test_a_few_lines_do_it(make, corpus, tmp_path):
     assert again.search(["Which law governs the agreement of Birch Inc.?"]) == [found]
 
 
-def test_an_index_that_nobody_asks_is_built_and_not_opened(make, corpus, tmp_path, monkeypatch):
+def test_an_index_that_nobody_asks_is_built_and_not_open_built(make, corpus, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(module, "open_index", lambda *given: opened.append(given) or open_index(*given))
     pipeline = make()
@@ -157,7 +157,7 @@ def test_a_scan_is_read_when_ocr_is_asked_for(make, tmp_path, monkeypatch):
 
 
 def test_three_layers(ready):
-    index = ready._opened
+    index = ready._open_built
     assert len(index.store("document")) == 3
     assert len(index.store("section")) == sum(len(entry.sections) for entry in index.documents) >= 9
     assert len(index.store("chunk")) == len(index)
@@ -206,7 +206,7 @@ def test_documents_come_and_go_without_a_rebuild(make, corpus, tmp_path):
     assert pipeline.search(["law of Peru lease"])[0].ranked[0].chunk.document == "elm.txt"
     pipeline.remove("birch.txt")
     reopened = make("sac-multilayer", chunk_size=120, embedder=Counting()).open(tmp_path / "index")
-    assert [entry.filename for entry in reopened._opened.documents] == ["alder.txt", "cedar.txt", "elm.txt"]
+    assert [entry.filename for entry in reopened._open_built.documents] == ["alder.txt", "cedar.txt", "elm.txt"]
     assert all(hit.chunk.document != "birch.txt" for hit in reopened.search(["Birch Inc. Ohio"])[0].ranked)
     with pytest.raises(BundleError, match="already"):
         pipeline.add(tmp_path / "elm.txt")
@@ -274,7 +274,7 @@ def test_odd_corpora(make, tmp_path):
 def test_odd_questions(ready):
     blank, long, plain = ready.search(["  ", "termination " * 10_000, "term"])
     assert blank.ranked == () and long.ranked and plain.ranked
-    assert len(plain.ranked) <= len(ready._opened)  # depth 64 is more than there is
+    assert len(plain.ranked) <= len(ready._open_built)  # depth 64 is more than there is
 
 
 @pytest.mark.slow

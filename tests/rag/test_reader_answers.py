@@ -54,7 +54,8 @@ class Scripted:
         self, scores: Sequence[float], found: float | None = None, *, usual: float = 0.0, also: Sequence[str] = ()
     ) -> float:
         self.usual = usual
-        return max(scores) * (1.0 if found is None else found) + 0.2 * len(also)
+        raised = {"short": 0.2, "whole": 0.1, "policy": 0.2}
+        return max(scores) * (1.0 if found is None else found) + sum(raised[one] for one in also)
 
 
 def answerer(word: str, *scores: float, most: int = 4) -> tuple[ReaderAnswerer, Scripted]:
@@ -149,6 +150,13 @@ def test_a_document_that_is_read_as_a_whole_is_answered_from_sooner(characters: 
     long = "Does the agreement let the receiving party keep a copy of what it was given?"
     model, _ = answerer("Delaware", 0.1)
     assert model.answer(long, replace(context_of(LAW), characters=characters)).refused
+
+
+def test_a_longer_question_on_a_document_that_is_read_as_a_whole_is_answered_a_little_sooner() -> None:
+    question = "Which law governs this agreement and every claim that may ever arise out of it or in its connection?"
+    for score, characters, refused in ((0.2, 2_000, False), (0.2, 3_601, True), (0.1, 2_000, True)):
+        model, _ = answerer("State of Delaware", score)
+        assert model.answer(question, replace(context_of(LAW), characters=characters)).refused == refused
 
 
 def test_a_privacy_policy_is_answered_from_sooner() -> None:

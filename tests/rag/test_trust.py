@@ -194,7 +194,7 @@ def test_a_cache_that_cannot_be_used_says_so_and_a_damaged_value_is_absent(tmp_p
     cache._opened[1].execute("UPDATE kept SET value = zeroblob(40) WHERE key = ?", [key_of("a", "7")])
     assert key_of("a", "7") not in cache.get(values) and len(cache.get(values)) == 199
     (tmp_path / "broken.sqlite").write_bytes(b"no database" * 99)
-    with pytest.raises(ToolkitError, match=r"broken.sqlite: the cache is damaged .* delete it"):
+    with pytest.raises(ToolkitError, match=r"broken.sqlite: the cache is damaged .* delete this file"):
         Cache(tmp_path / "broken.sqlite").get([b"k"])
     (tmp_path / "file").touch()
     with pytest.raises(ToolkitError, match="the cache cannot be used"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from exhibit.conversion import main as convert
@@ -129,6 +131,21 @@ def test_an_article_still_fits_its_number():
             assert edit.new.startswith(("eight", "eleven")), "an stands before it"
 
 
+@pytest.mark.parametrize(
+    ("clause", "answer"),
+    [
+        ("This Lease is governed by the laws of Ireland (Irish common law).", "Ireland"),
+        ("The laws of Ontario and the federal laws of Canada govern this Lease.", "Ontario; Canada"),
+        ("The term is one (1) year; the year has twelve (12) months.", "1 year"),
+    ],
+)
+def test_a_value_that_stands_there_in_other_words_too_is_not_changed(clause, answer):
+    document, row = one_row(clause, answer, clause)
+    tally = Tally()
+    assert varied(TextCorpus({"a.pdf": document}, (row,)), "figures", tally=tally).rows == ()
+    assert sum(map(len, tally.left_out.values())) == 1
+
+
 # ---------------------------------------------------------------- removed
 
 
@@ -182,6 +199,18 @@ def test_a_clause_is_turned_round_and_its_answer_with_it(corpus, question, new):
         "After the term ends the Tenant shall leave and it may take its ovens.",
         "THE TENANT MAY REPAINT.",
         "The Tenant may repaint; the Landlord shall pay.",
+        "The Tenant may end this Lease on notice, in which event it shall pay a fee.",
+        "The Tenant shall tell the Landlord of a sale, and the Landlord may object after being so informed.",
+        "In consideration of the lease, the Tenant shall pay a premium.",
+        "In order to keep the garden, the Tenant shall mow it.",
+        "The Tenant shall not assign this Lease without consent, which consent the Landlord may withhold.",
+        "Either the Tenant or the Landlord may end this Lease.",
+        "The Tenant may end this Lease subject to payment of a fee.",
+        "The Tenant may keep one dog.",
+        "The Tenant shall have ten days to inspect the premises.",
+        "To keep the peace, the Landlord shall have the right to enter.",
+        "Any tenant of the house may keep a dog.",
+        "The Tenant shall not assign this Lease without consent, which may be withheld.",
     ],
 )
 def test_a_clause_that_no_rule_is_sure_of_stays(clause):
@@ -189,6 +218,22 @@ def test_a_clause_that_no_rule_is_sure_of_stays(clause):
     tally = Tally()
     assert varied(TextCorpus({"a.pdf": document}, (row,)), "negated", tally=tally).rows == ()
     assert sum(map(len, tally.left_out.values())) == 1
+
+
+@pytest.mark.parametrize(
+    ("clause", "new"),
+    [
+        ("Either Party may end this Lease.", "Neither Party may end this Lease."),
+        ("Neither Party shall assign this Lease.", "Either Party may assign this Lease."),
+        ("Each Party grants to the other a right of way.", "Neither Party grants to the other a right of way."),
+        ("This Lease shall not be transferred by the Tenant.", "This Lease may be transferred by the Tenant."),
+        ("The Tenant shall not be liable for the roof.", "The Tenant shall be liable for the roof."),
+    ],
+)
+def test_parties_and_passives_are_turned_round_as_a_lawyer_writes_them(clause, new):
+    document, row = one_row(clause, "Yes", clause, "Is a right of way granted?")
+    after = varied(TextCorpus({"a.pdf": document}, (row,)), "negated")
+    assert after.documents["a.pdf"].text.strip().endswith(new)
 
 
 def test_exclusive_becomes_non_exclusive_where_the_question_asks_for_it():
@@ -202,6 +247,17 @@ def test_exclusive_becomes_non_exclusive_where_the_question_asks_for_it():
 
 
 # ---------------------------------------------------------------- contradiction
+
+
+def test_a_period_that_contradicts_another_is_written_as_a_noun(corpus):
+    clause = "2. Renewal. This Lease is renewed for a 3 year period."
+    text = f"1. Rent. The rent is due.\n\n{clause}\n\n3. Notices. Notices are sent by post.\n"
+    document = TextDocument("a.pdf", "Lease", text)
+    start = text.index("This Lease")
+    passage = TextPassage("a.pdf", (Span(start, start + len("This Lease is renewed for a 3 year period.")),))
+    row = TextRow(1, "For how long is it renewed?", "3 years", (passage,), "a.pdf", control=1)
+    after = varied(TextCorpus({"a.pdf": document}, (row,)), "contradiction:within")
+    assert re.search(r"the period stated in Section 2 is \d+ years\.", after.documents["a.pdf"].text)
 
 
 def test_a_second_version_lies_beside_the_first_and_both_are_gold(corpus):

@@ -13,6 +13,7 @@ import pytest
 
 from exhibit.converters.benchmark import Block
 from exhibit.converters.printing.text_pdf import pdf_of
+from exhibit.converters.steps import build
 from exhibit.evaluation.cases import Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
@@ -84,6 +85,23 @@ def test_only_the_edits_differ_between_control_and_variant(figures):
     lease, other = (read_document(folder / "corpus" / "lease.pdf").text.split() for folder in (figures, control))
     kept = sum(block.size for block in SequenceMatcher(None, lease, other, autojunk=False).get_matching_blocks())
     assert 0.85 * len(other) < kept < len(other)
+
+
+def test_a_document_that_variant_and_control_share_is_printed_once_and_is_the_same_file_in_both(tmp_path, monkeypatch):
+    printed = []
+    press = build.PdfPrinter.print
+    monkeypatch.setattr(
+        build.PdfPrinter, "print", lambda self, raw, corpus: printed.append(raw.filename) or press(self, raw, corpus)
+    )
+    out = run(tmp_path, "--kind", "amended:1", "--seed", "2")
+    control = out.with_name("out-control")
+    assert printed.count("lease.pdf") == 1 and printed.count("lease - Amendment No. 1.pdf") == 1
+    assert (out / "corpus" / "lease.pdf").read_bytes() == (control / "corpus" / "lease.pdf").read_bytes()
+    assert read_info(control / "bundle.json").printing == read_info(out / "bundle.json").printing is not None
+    assert check_gold(control)[1] == []
+    printed.clear()
+    run(tmp_path, "--kind", "figures", "--seed", "4")
+    assert printed.count("lease.pdf") == 2, "the variant's words are others than the control's"
 
 
 def test_bundle_json_has_the_parent_s_checksums_and_the_card_says_what_was_done(figures):

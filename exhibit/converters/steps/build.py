@@ -3,7 +3,7 @@
 import json
 import shutil
 from argparse import Namespace
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,6 @@ from exhibit.converters.benchmark import (
     DatasetInfo,
     Item,
     Label,
-    Quote,
     RawDocument,
     RawRow,
     Tally,
@@ -24,9 +23,10 @@ from exhibit.converters.printing.press import PdfPrinter, printing
 from exhibit.converters.steps.families import FAMILY, mark_families
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, materialise, tasks
 from exhibit.converters.steps.pages import settle_pages
-from exhibit.engine import Engine, limits_from, open_engine, track
+from exhibit.converters.steps.shared import SharedDocuments
+from exhibit.engine import Engine, Outcome, limits_from, open_engine, track
 from exhibit.evidence.place import is_ambiguous
-from exhibit.evidence.scan import Ocr, ocr_from
+from exhibit.evidence.scan import ocr_from
 from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
@@ -61,17 +61,23 @@ _TEXTS = "texts.partial"
 ABOUT_UNREADABLE = "question about a document that cannot be read"
 
 
-def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, folder: Path) -> BundleInfo:
-    """Write a whole bundle into an empty folder and validate it."""
+def build(
+    info: DatasetInfo,
+    benchmark: Benchmark,
+    tally: Tally,
+    options: Namespace,
+    folder: Path,
+    shared: SharedDocuments | None = None,
+) -> BundleInfo:
+    """Write a whole bundle into an empty folder and validate it; a document in `shared` is not printed again."""
     converter = info.name  # the bundle of a table has the name that its user gives it
     info = benchmark.info or info
     (folder / CORPUS).mkdir()
-    limits = limits_from(options)
-    engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents), limits=limits)
-    texts = folder / _TEXTS
-    texts.mkdir()
-    with PdfPrinter(limits) as press:
-        done = _materialise_all(benchmark, folder / CORPUS, engine, tally, press, ocr=ocr_from(options), texts=texts)
+    jobs, items = options.jobs, len(benchmark.documents)
+    engine = open_engine(options.engine, jobs=jobs, items=items, limits=limits_from(options))
+    shared = shared or SharedDocuments(folder / _TEXTS, folder / CORPUS, ())
+    shared.texts.mkdir(exist_ok=True)
+    done = _materialise_all(benchmark, folder / CORPUS, engine, tally, options, shared)
     if not benchmark.by_construction:  # a bundle made by rule has its own labels for amendments
         done = mark_families(done, tally)
     rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
@@ -96,10 +102,10 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     # the name of a table is not the name of a dataset
     text = card_text(replace(info, derived="") if benchmark.info else info, converter)
-    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, texts=texts)
+    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, texts=shared.texts)
     remove_below(folder, _TEXTS)
-    printers = press.printers | {raw.printer for raw in benchmark.documents if raw.filename in done}
-    return finish(bundle.model_copy(update={"printing": printing(printers)}), folder)
+    printers = printing(one.printer for one in done.values())
+    return finish(bundle.model_copy(update={"printing": printers}), folder)
 
 
 def finish(info: BundleInfo, folder: Path) -> BundleInfo:
@@ -114,27 +120,30 @@ def finish(info: BundleInfo, folder: Path) -> BundleInfo:
 
 
 def _materialise_all(
-    benchmark: Benchmark, corpus: Path, engine: Engine, tally: Tally, press: PdfPrinter, *, ocr: Ocr | None, texts: Path
+    benchmark: Benchmark, corpus: Path, engine: Engine, tally: Tally, options: Namespace, shared: SharedDocuments
 ) -> dict[str, Done]:
-    quotes: dict[str, list[Quote]] = defaultdict(list)
-    for row in benchmark.rows:
-        for quote in (*row.quotes, *row.near_misses):
-            quotes[quote.filename].append(quote)
+    quotes = shared.quotes_of(benchmark)
     documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
-    work = tasks(documents, quotes, corpus, press=press, ocr=ocr, texts=texts)
-    outcomes = engine.map(materialise, work)
+    known = {raw.filename: shared.place(raw, quotes.get(raw.filename, ()), corpus) for raw in documents}
+    missing = [raw for raw in documents if known[raw.filename] is None]
     done: dict[str, Done] = {}
-    for raw, outcome in zip(documents, track(outcomes, total=len(documents), label="documents"), strict=True):
-        name = raw.filename
-        if isinstance(outcome.error, ServiceError):
-            raise outcome.error  # a store that is unreachable is not the fault of the document
-        if outcome.error is not None:
-            _leave_out(raw, outcome.error, tally)
-            remove_below(corpus, name)
-            continue
-        done[name] = outcome.unwrap()
-        for remark in done[name].notes:
-            tally.note("remarks on documents", f"{name}: {remark}")
+    with PdfPrinter(limits_from(options)) as press:
+        work = tasks(missing, quotes, corpus, press=press, ocr=ocr_from(options), texts=shared.texts)
+        outcomes = track(engine.map(materialise, work), total=len(missing), label="documents")
+        for raw in documents:
+            name = raw.filename
+            before = known[name]
+            outcome = next(outcomes) if before is None else Outcome(before)
+            if isinstance(outcome.error, ServiceError):
+                raise outcome.error  # a store that is unreachable is not the fault of the document
+            if outcome.error is not None:
+                _leave_out(raw, outcome.error, tally)
+                remove_below(corpus, name)
+                continue
+            done[name] = outcome.unwrap()
+            shared.keep(raw, done[name])
+            for remark in done[name].notes:
+                tally.note("remarks on documents", f"{name}: {remark}")
     if not done and (documents or not benchmark.rows):
         reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
         raise SourceError(f"no document could be used; {reasons}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters.benchmark import Quote, RawDocument, source_text
-from exhibit.converters.printing.press import PdfPrinter
+from exhibit.converters.printing.press import PdfPrinter, Printed
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
@@ -38,8 +38,8 @@ class Task:
     target: Path
     fault: DocumentError | None = None
     """The error if it could not be printed."""
-    notes: tuple[str, ...] = ()
-    """The printer's notes."""
+    printed: Printed | None = None
+    """Its printer and the printer's notes; None if nothing was printed."""
     ocr: Ocr | None = None
     """The OCR engine for pages without text; None to leave them without text."""
     text: Path | None = None
@@ -80,6 +80,8 @@ class Done:
     """The offsets of its pages, for a source that states pages."""
     contract: "ContractFacts | None" = None
     """The names of a contract, or the facts of an amendment; None for other documents."""
+    printer: str = ""
+    """The printer; empty for a file that was not printed."""
 
 
 class ContractFacts(NamedTuple):
@@ -108,10 +110,10 @@ def tasks(
     for raw in documents:
         target = corpus / raw.filename
         fault: DocumentError | None = None
-        notes: tuple[str, ...] = ()
+        printed: Printed | None = None
         if raw.path is None and target.suffix.lower() == ".pdf":
             try:
-                notes = press.print(raw, corpus)
+                printed = press.print(raw, corpus)
             except DocumentError as error:
                 fault = error
         elif raw.path is None:
@@ -120,8 +122,8 @@ def tasks(
         path = raw.path or target
         # a file with another suffix would be read differently
         text = texts / raw.filename if texts and path.suffix == target.suffix else None
-        printed = replace(raw, html=None, blocks=())  # the HTML is not needed any more
-        yield Task(printed, wanted, path, target, fault, notes, ocr, text)
+        without_page = replace(raw, html=None, blocks=())  # the HTML is not needed any more
+        yield Task(without_page, wanted, path, target, fault, printed, ocr, text)
 
 
 def materialise(task: Task) -> Done:
@@ -161,8 +163,9 @@ def materialise(task: Task) -> Done:
         with suppress(OSError):  # if it cannot be stored, it is read again later
             write_whole(task.text, document.text)
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
-    notes = (*task.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
-    return Done(entry, places, notes, starts, _contract_facts(raw.filename, document))
+    printed = task.printed or Printed(raw.printer)
+    notes = (*printed.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
+    return Done(entry, places, notes, starts, _contract_facts(raw.filename, document), printed.printer)
 
 
 def _contract_facts(name: str, document: Document) -> ContractFacts | None:

@@ -254,15 +254,24 @@ def _lacks_question(row: Mapping[str, Any]) -> bool:
 
 
 def _parse_json(path: Path, text: str) -> Any:
+    """Return the values of a JSON file, or of JSON lines: a broken line is named by its number."""
+    where, rows = "", list[Any]()
     try:
         if text.lstrip().startswith("["):
             return json.loads(text)
-        try:
-            return [json.loads(line) for line in text.split("\n") if line.strip()]
-        except ValueError:
-            return [json.loads(text)]
+        for number, line in enumerate(text.split("\n"), 1):
+            where = f"line {number}: "
+            if line.strip():
+                rows.append(json.loads(line))
     except (ValueError, RecursionError) as error:
-        raise ToolkitError(f"{path}: neither JSON nor JSONL: {error}") from error
+        if rows or not where:
+            fault = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+            raise ToolkitError(f"{path}: {where}not JSON: {fault}") from error
+        try:
+            return [json.loads(text)]  # one object over several lines
+        except (ValueError, RecursionError) as whole:
+            raise ToolkitError(f"{path}: neither JSON nor JSONL: {whole}") from whole
+    return rows
 
 
 def _parse_csv(text: str) -> list[dict[str, Any]]:

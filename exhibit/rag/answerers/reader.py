@@ -147,8 +147,13 @@ class ReaderAnswerer:
         if not windows:
             return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
         asks = understand(question).asks
-        short = 0 < context.characters <= self._most * _WIDEST and len(asks.split()) <= _PLAIN
-        facts: dict[Also, bool] = {"short": short, "policy": context.kind == "privacy policy"}
+        whole = 0 < context.characters <= self._most * _WIDEST
+        short = whole and len(asks.split()) <= _PLAIN
+        facts: dict[Also, bool] = {
+            "short": short,
+            "whole": whole and not short,
+            "policy": context.kind == "privacy policy",
+        }
         also = [name for name, holds in facts.items() if holds]
         kind = QuestionKind() if short else _kind(context)  # the model of kinds was trained on contracts of benchmarks
         judge = partial(self._opened.confidence, found=context.confidence, usual=kind.usual, also=also)

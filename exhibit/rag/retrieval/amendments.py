@@ -232,10 +232,10 @@ def with_changes(answer: Answer, retrieved: Retrieved, context: AnswerContext) -
     """Return an answer that names the document that changed the sections that it cites."""
     if answer.refused or answer.error or not retrieved.changes:
         return answer
-    cited = [source.hit.chunk for source in context.sources if source.number in answer.citations]
+    text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
+    cited = [source.hit.chunk for source in context.sources_cited_in(text)]
     notes = [retrieved.changes.get((chunk.document, chunk.span.start)) for chunk in cited]
     said = list(dict.fromkeys(filter(None, notes)))
     if not said:
         return answer
-    text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
     return replace(answer, text=f"{text} ({'; '.join(said)}){mark}{places}")

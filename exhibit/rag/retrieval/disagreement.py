@@ -8,11 +8,14 @@ differ, and have the same words around them.
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from exhibit.evidence import Span
+from exhibit.evidence import Document, Span
 from exhibit.law.citations import SOURCES
 from exhibit.law.names import plain
+from exhibit.law.provision_places import ProvisionIndex
+from exhibit.law.provisions import read_provisions
 from exhibit.law.values import Value, find_values
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.protocols import Answer, AnswerContext, Keys, Source
@@ -32,7 +35,6 @@ _REFERS = re.compile(
     r"(?P<states>[^.;]{1,120})"
 )
 """Matches a sentence that states the value of another section: `the period stated in Section 9.1 is four (4) years`."""
-_HEADING = re.compile(r"(?:\w{1,9}\s+)?(\d{1,3}(?:\.\d{1,3}){0,4})(?![\d.]*\d)")
 
 _VERSIONS: WeakKeyDictionary[Index, tuple[Keys, dict[int, list[Entry]]]] = WeakKeyDictionary()
 """A cache of the other versions of each contract that was the source of an answer, until the index changes."""
@@ -40,17 +42,16 @@ _VERSIONS: WeakKeyDictionary[Index, tuple[Keys, dict[int, list[Entry]]]] = WeakK
 
 def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> Answer:
     """Return an answer that also gives the other value, where another document or clause states one."""
-    if answer.refused or answer.error or not answer.citations or not index.config.lexicon:
+    if answer.refused or answer.error or not index.config.lexicon:
         return answer
     text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
     stated = {value.same for value in find_values(text)}
-    cited = [source for source in context.sources if source.number in answer.citations]
     told: dict[str, None] = {}
-    for source in cited:
+    for source in context.sources_cited_in(text):
         own = [value for value in find_values(source.text) if value.same in stated][:_MOST]
         for value in own:
             told |= dict.fromkeys(_between_documents(source, value, index))
-        told |= dict.fromkeys(_within(source, own, index))
+        told |= dict.fromkeys(_within(source, stated, index))
     return replace(answer, text=" ".join([text, *told]) + mark + places) if told else answer
 
 
@@ -118,35 +119,42 @@ def _is_version(one: Entry, other: Entry, index: Index) -> bool:
 # ---------------------------------------------------------------- two clauses
 
 
-def _within(source: Source, own: list[Value], index: Index) -> Iterator[str]:
+def _within(source: Source, stated: set[tuple[str, str]], index: Index) -> Iterator[str]:
     """Yield a sentence for each clause that states another value for the section of the source."""
-    entry = index.entry(source.document)
-    text = index.text_of(entry.number)
+    text = index.text_of(index.entry(source.document).number)
     here = source.hit.chunk.span
-    sections = {match[1]: Span(*span) for path, *span in entry.sections if (match := _HEADING.match(_last(path)))}
     for match in _REFERS.finditer(text):
-        section = sections.get(match["number"])
-        if section is None:
-            continue
-        clause = find_values(text[slice(*section)])
-        is_clause = section.start < here.end and here.start < section.end
-        is_reference = here.start < match.end() and match.start() < here.end
-        for other in find_values(match["states"]) if is_clause or is_reference else ():
-            alike = [value for value in clause if value.kind == other.kind]
-            if alike and all(value.same != other.same for value in alike) and _is_meant(own, [*alike, other]):
-                yield (
-                    f"The document disagrees with itself: {_line(alike[0].text)} in Section {match['number']}, "
-                    f"{_line(other.text)} in “{_line(match[0])}”."
-                )
+        places = _places_of(text, match["number"])
+        clauses = [place for place in places if _overlaps(place, here)]
+        if not clauses and _overlaps(Span(*match.span()), here) and len(places) == 1:
+            clauses = places  # of several sections with one number none is sure
+        for section in clauses:
+            clause = find_values(text[slice(*section)])
+            for other in find_values(match["states"]):
+                alike = [value for value in clause if value.kind == other.kind]
+                is_meant = stated & {value.same for value in (*alike, other)}
+                if is_meant and alike and all(value.same != other.same for value in alike):
+                    yield (
+                        f"The document disagrees with itself: {_line(alike[0].text)} in Section {match['number']}, "
+                        f"{_line(other.text)} in “{_line(match[0])}”."
+                    )
 
 
-def _is_meant(own: list[Value], compared: list[Value]) -> bool:
-    """Return whether the answer states one of the values that disagree."""
-    return bool({value.same for value in own} & {value.same for value in compared})
+@lru_cache(maxsize=64)
+def _places_of(text: str, number: str) -> list[Span]:
+    """Return the places of the section with a number."""
+    named = read_provisions(f"Section {number}")
+    found = _provisions_of(text).find(named[0]) if named else []
+    return [Span(place.spans[0].start, place.spans[-1].end) for place in found if not place.whole]
 
 
-def _last(path: str) -> str:
-    return path.rpartition(" > ")[2]
+@lru_cache(maxsize=4)  # questions that follow each other are on few documents
+def _provisions_of(text: str) -> ProvisionIndex:
+    return ProvisionIndex(Document("", text))
+
+
+def _overlaps(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
 
 
 def _line(text: str) -> str:

@@ -102,8 +102,7 @@ class _Family:
         self.amendments: list[TextDocument] = []
         self.rows: list[TextRow] = []
         count = int(request.argument) if request.argument else self._chance.randint(1, _MOST)
-        clauses = find_clauses(document.filename, document.text)
-        eligible = self._eligible(rows, clauses)
+        eligible = self._eligible(rows)
         versions = {row.id: [_version(row, None)] for row, _ in eligible}
         day = self._signed()
         for number in range(1, count + 1):
@@ -117,15 +116,17 @@ class _Family:
             else:
                 tally.leave_out(SAME_AGAIN, f"row {row.id}")
 
-    def _eligible(self, rows: Sequence[TextRow], clauses: Sequence[Clause]) -> list[tuple[TextRow, Clause]]:
+    def _eligible(self, rows: Sequence[TextRow]) -> list[tuple[TextRow, Clause]]:
         """Return the questions whose value can be changed, each with the one clause that answers it."""
         changes = self._change_values(rows, 0)
+        clauses = find_clauses(self._document.filename, self._document.text) if changes.rows else ()
         eligible = []
         for row in rows:
-            own = clauses_of(row, clauses)
             if row.id in changes.left_out:
                 self._tally.leave_out(changes.left_out[row.id], f"row {row.id}")
-            elif own is None or len(own) != 1 or len(row.passages) != 1:
+                continue
+            own = clauses_of(row, clauses)
+            if own is None or len(own) != 1 or len(row.passages) != 1:
                 self._tally.leave_out(NO_CLAUSE, f"row {row.id}")
             elif self._stands_elsewhere(row, own[0], changes):
                 self._tally.leave_out(UNSURE_ELSEWHERE, f"row {row.id}")

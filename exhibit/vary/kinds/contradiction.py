@@ -5,10 +5,12 @@ gives both values; an answer with one of them hides the contradiction.
 """
 
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 
 from exhibit.converters.benchmark import Tally
 from exhibit.evidence import Span
-from exhibit.law.values import find_values
+from exhibit.law.values import Value, find_values, write_value
 from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
 from exhibit.vary.corpus import (
@@ -102,24 +104,30 @@ def _within(
             tally.leave_out(NO_CLAUSE, f"row {row.id}")
             continue
         values = find_values(document.text[slice(*own[0].span)])
-        if len({value.same for value in values if value.kind == change.kind}) != 1 or "; " in change.new:
+        if len({(value.same, value.unit) for value in values if value.kind == change.kind}) != 1 or "; " in change.new:
             tally.leave_out(NOT_ALONE, f"row {row.id}")
             continue
         place = _last_place(clauses, own[0])
         if place is None:
             tally.leave_out(NO_PLACE, f"row {row.id}")
             continue
-        new = next(
-            edit.new
-            for edit in changes.edits
-            if own[0].span.start <= edit.start < own[0].span.end and find_values(edit.new)[0].kind == change.kind
-        )
+        new = _standing_alone(next(value for value in values if value.kind == change.kind), change)
         sentence = f" For the avoidance of doubt, the {_NOUNS[change.kind]} stated in Section {own[0].number} is {new}."
         edits.append(Edit(place, place, sentence))
         answer = f"The contract disagrees with itself: {row.answer} in one place, {change.answer} in another."
         labels = {"value": change.kind, "old": change.old, "new": change.new, "sentence": sentence.strip()}
         after[row.id] = replace_answer(row, answer, **labels)
     return _one_each(edits), after
+
+
+def _standing_alone(value: Value, change: RowChange) -> str:
+    """Return the new value in the clause's own form, as it reads behind `is`: a `2-year` term is of `2 years`."""
+    [new] = find_values(change.new)
+    if value.kind != "period":
+        return write_value(
+            value, Decimal(date.fromisoformat(new.key).toordinal()) if new.kind == "date" else new.number
+        )
+    return change.new if "-" in value.text else write_value(value, new.number, plural=new.number != 1)
 
 
 def _last_place(clauses: tuple[Clause, ...], own: Clause) -> int | None:

@@ -35,11 +35,13 @@ _OPEN = re.compile(
 )
 """Matches the start of a clause whose end no comma marks."""
 _PARTY = re.compile(r"(?:^|[\s,(“\"])(?:[A-Z][\w&.’'-]*|party|parties)\s+$")
-_EITHER = re.compile(r"\b(either|neither)\s+party\s+$", re.IGNORECASE)
+_EITHER = re.compile(r"\b(either|neither)\s+(party)\s+$", re.IGNORECASE)
+_ONE_OF_TWO = re.compile(r"\b(?:either|neither|both)\b", re.IGNORECASE)
+_EACH = re.compile(r"\b(each)\s+party\s+$", re.IGNORECASE)
 _VERB = re.compile(r"\s+(?P<verb>[a-z]{2,})(?P<more>\s+[a-z]+)?")
 _STATES = frozenset(
-    "mean include commence continue expire begin remain survive become bind inure apply exceed constitute result run "
-    "only also then thereafter at in to from upon not if when during on for".split()
+    "mean include consist commence continue expire begin remain survive become bind inure apply exceed constitute "
+    "result run only also then thereafter at in to from upon not if when during on for".split()
 )
 """Verbs that define or state facts, and words that are no verbs: their negation would be no clause of a contract."""
 _ADJECTIVES = frozenset(
@@ -47,6 +49,14 @@ _ADJECTIVES = frozenset(
     "subject null void determined equal calculated based".split()
 )
 """Words after `be` whose negation would be no clause of a contract."""
+_REFERS_BACK = re.compile(
+    r"\bso\s+(?:informed|notified|requested|required|elected|directed|agreed)\b|\bin\s+(?:which|such|that)\s+(?:event|case)\b"
+    r"|\b(?:which|such)\s+consent\b|\bconsent,\s+which\b|\bit\s+being\b|\bwithout\s+prejudice\b|\bconsideration\b"
+    r"|\bwho\s+(?:shall|may)\b|^(?:any|every|all|to|for\s+the\s+services|in\s+order\s+to)\b|^each\b(?!\s+party)",
+    re.IGNORECASE,
+)
+"""Matches words that presuppose the act or its price: a clause that denies the act would contradict them."""
+_CONDITION = re.compile(r"\bsubject\s+to\b", re.IGNORECASE)
 _EXCLUSIVE = re.compile(r"\b(?:(?:its|a|an|the)\s+)?(?:sole\s+and\s+)?(?<!non-)exclusive\b(?!ly)", re.IGNORECASE)
 _FLIPPED = {"yes": "No", "no": "Yes"}
 
@@ -114,7 +124,9 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
             return None
         if len(sentences(words)) != 1:
             return None
-        found = _exclusive(words, row) or _modals(words) or _present(words, row)
+        found = _exclusive(words, row)
+        if not found and not _REFERS_BACK.search(words):
+            found = _modals(words) or _present(words, row)
         if not found:
             return None
         edits += [Edit(start + at, start + to, new) for at, to, new in found]
@@ -137,7 +149,7 @@ def _exclusive(words: str, row: TextRow) -> list[Edit]:
         return []
     article = re.match(r"(its|a|an|the)\s", match[0], re.IGNORECASE)
     new = "non-exclusive"
-    if article:
+    if article and not re.match(r"\s+(?:rights|licen[sc]es|distributors|agents)\b", after):
         new = f"{_like(article[1], 'a')} {new}"
     return [Edit(*match.span(), new)]
 
@@ -151,7 +163,7 @@ def _modals(words: str) -> list[Edit]:
         either = _EITHER.search(before)
         if _BELOW.search(before) and not either:
             continue
-        if _OPEN.search(before) and not either:
+        if (_OPEN.search(before) or _ONE_OF_TWO.search(before)) and not either:
             return []
         following = _VERB.match(words, modal.end())
         new = _opposite(modal, following, before) if following else None
@@ -159,7 +171,7 @@ def _modals(words: str) -> list[Edit]:
             return []
         start, end = modal.start(), following.end("verb")
         if either:
-            changed = _of_either(either[1], modal, following["verb"])
+            changed = _of_either(either, modal, following["verb"])
             if changed is None:
                 return []
             start, new = either.start(), changed
@@ -167,20 +179,21 @@ def _modals(words: str) -> list[Edit]:
             new = f"shall not be required to {following['verb']}"  # both verbs have one subject
         edits.append(Edit(start, end, new))
         rest = rest.replace(words[start:end], " ", 1)
+    if edits and _CONDITION.search(words, edits[0].end):
+        return []  # "may terminate, subject to payment of a fee"
     if len({bool(re.search(r"\bnot\b|\bneither\b", words[e.start : e.end], re.I)) for e in edits}) > 1:
         return []
     return [] if _NEGATIVE.search(rest) or _PRESENT.search(rest) else edits
 
 
-def _of_either(word: str, modal: re.Match[str], verb: str) -> str | None:
+def _of_either(either: re.Match[str], modal: re.Match[str], verb: str) -> str | None:
     """Return `neither party may` for `either party may`, and the reverse."""
+    word, party = either[1], either[2]
     if modal[2] or modal[1].lower() not in ("may", "shall"):
         return None
     if word.lower() == "neither":
-        return (
-            f"{_like(word, 'either')} party may {verb}" if verb != "be" else f"{_like(word, 'either')} party shall be"
-        )
-    return f"{_like(word, 'neither')} party may {verb}" if modal[1].lower() == "may" else None
+        return f"{_like(word, 'either')} {party} {'shall' if verb == 'be' else 'may'} {verb}"
+    return f"{_like(word, 'neither')} {party} may {verb}" if modal[1].lower() == "may" else None
 
 
 def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> str | None:
@@ -191,12 +204,16 @@ def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> st
         or verb in _STATES
         or re.search(r"\bwithout\b", before, re.IGNORECASE)
         or (verb == "be" and more in _ADJECTIVES)
+        or (verb == "have" and more not in ("the", "a", "an", "any", "access"))
     ):
         return None
     if modal[2]:
-        return {"may": f"may {verb}", "shall": f"shall {verb}" if verb == "be" else f"may {verb}"}.get(word)
+        is_state = verb == "be" and not more.endswith(
+            ("ed", "sold", "made", "given")
+        )  # "shall be liable", "may be sold"
+        return {"may": f"may {verb}", "shall": f"shall {verb}" if is_state else f"may {verb}"}.get(word)
     if word == "may":
-        return f"may not {verb}"
+        return f"may not {verb}" if more != "one" else None  # "may not keep one copy" would be "any copy"
     if word not in ("shall", "must"):
         return None
     if verb in ("be", "have") or not _PARTY.search(before):
@@ -216,6 +233,9 @@ def _present(words: str, row: TextRow) -> list[Edit]:
         or match[1][:5] not in _asked(row)
     ):
         return []  # the denial answers only a question about that act
+    each = _EACH.search(words[: match.start()])
+    if each:
+        return [Edit(*each.span(1), _like(each[1], "neither"))] if match[0] == match[1] else []
     return [Edit(*match.span(), f"does not {match[1].removesuffix('s')}")]
 
 
