@@ -48,8 +48,8 @@ def open_engine(
 ) -> Engine:
     """Return the engine that `NAME[:ADDRESS]` names; if `jobs` is None, it uses all processors.
 
-    A map over a single item (`items=1`) starts at most one process. With `limits=None`, one job or one item starts
-    none: this is for work that reads no files from outside.
+    A map over a single item (`items=1`) starts at most one process. With `limits=None`, a map with one job
+    or one item runs in this process: use it only for work that reads no files from outside.
     """
     runner, address = _runner(wanted)
     if limits is None and (items == 1 or (jobs == 1 and not runner.takes_address)):

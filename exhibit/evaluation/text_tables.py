@@ -87,7 +87,7 @@ def mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics:
 
 
 def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list[str]:
-    """Return the notes below such a table: how the means of datasets are computed, and what failed."""
+    """Return the notes below a table of means: how a mean over datasets is computed, and how many questions failed."""
     lines = []
     if any(_count_datasets(means) > 1 for means in columns.values()):
         lines.append("The mean over several datasets is the mean of their means: each dataset has the same weight.")

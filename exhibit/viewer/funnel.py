@@ -65,7 +65,7 @@ def _format_left(stage: str, means: Mapping[str, Estimate]) -> str:
 
 
 def case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the data about each gold passage of a question: its ranks, dropped words and the chunks of a cut."""
+    """Return, for each gold passage, the stage that lost it, the words that the text lacks, and its chunks."""
     shown = []
     for gold in gold_stages:
         stages = [[stage, _describe_stage(stage, gold)] for stage in STAGE_TITLES if stage in gold]

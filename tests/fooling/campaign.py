@@ -1,6 +1,7 @@
 """The second campaign: odd and cheating systems whose figures were stated before they were run.
 
-37 of these 59 had the stated figures at the first run. Six differed in what is not judged alone.
+Of 59 systems 37 had the stated figures at the first run, and six differed only in what is not judged. After the run the
+expectations of three systems were changed, two systems were rewritten, and one was replaced.
 """
 
 from __future__ import annotations

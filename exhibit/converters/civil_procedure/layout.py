@@ -305,8 +305,9 @@ _SHORT = 50_000
 
 
 def layout_of(source: RulesFile) -> Layout:
-    """Return the layout of a document, from its file or from the blocks to print; a long document is read in a
-    worker.
+    """Return the layout of a document, from its blocks if it has any, else from its file.
+
+    Only a short document with blocks is read in this process; a worker reads every other one.
     """
     if source.blocks and len(source.raw.text or "") <= _SHORT:
         return read_layout(source)

@@ -116,7 +116,7 @@ _LONGEST = 200  # characters of a title: a model may add more text
 
 
 def join_names(names: Sequence[str], *, most: int = 3) -> str:
-    """Return `A, B and C`; of a long list the first names and the number of the others."""
+    """Return names joined as `A, B and C`; a long list ends with a count: `A, B and 5 others`."""
     if len(names) > most:
         rest = len(names) - (most - 1)
         names = [*names[: most - 1], f"{rest} others"]

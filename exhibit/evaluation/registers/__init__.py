@@ -128,7 +128,7 @@ class Register:
         """The results of all references checked so far."""
 
     def outcome(self, reference: Reference) -> Outcome:
-        """Return whether a reference exists, as one word."""
+        """Return one word that says whether a register has a reference."""
         return self.check(reference).outcome
 
     def check(self, reference: Reference) -> Lookup:

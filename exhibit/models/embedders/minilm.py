@@ -144,7 +144,7 @@ class MiniLM:
 def same_lengths(ids: Sequence[Ids], most: int, tokens: int = 0) -> list[list[int]]:
     """Return rows grouped by number of tokens; the longest first, so that no long text runs last.
 
-    A group has at most `most` texts, or as many as have `tokens` tokens together, if these are more.
+    A group holds at most `most` texts, or more if their sum of tokens is at most `tokens`.
     """
     order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
     batches: list[list[int]] = []

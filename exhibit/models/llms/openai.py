@@ -80,7 +80,7 @@ def _patience() -> dict[str, float]:
 
 
 class OpenAI:
-    """A model on a server; its threads share one budget and one cache."""
+    """A client for a model on a server: it sends prompts from several threads, which share a budget and a cache."""
 
     def __init__(
         self, model: str, options: ServerOptions, *, azure: bool = False, wait: Callable[[float], object] | None = None
@@ -163,7 +163,7 @@ class OpenAI:
         return replace(reply, seconds=time.monotonic() - started)
 
     def _send_adapted(self, call: "_Call") -> Completion:
-        """Send the request, and again at once without each parameter that the server rejects."""
+        """Send the request; if the server rejects a parameter, remove it and send the request again at once."""
         while True:
             if call.stop.is_set():
                 return Completion(error=f"{self.name}: stopped")
