@@ -111,7 +111,7 @@ def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
 
 
 def cited_provisions(sentence: str) -> list[NamedProvision]:
-    """Return the provisions that a sentence cites, each with its law if the law's abbreviation is directly beside it."""
+    """Return the provisions that a sentence cites, each with its law if the law's abbreviation is beside it."""
     text = sentence.replace("\xa0", " ")
     named = []
     for one in _group_steps(text):
