@@ -190,8 +190,9 @@ class _Sheet:
 
 def _write_run(text: PDFTextObject, run: str) -> None:
     """Write what `textOut` would, in a quarter of its time where all is ASCII: ReportLab takes it letter by letter."""
-    if run and text._curSubset == 0 and run.isascii() and run.isprintable():  # the first subset has ASCII as it is
-        text._code.append(f"({run.translate(_ESCAPES)}) Tj")
+    state = vars(text)  # ReportLab has no public way to append a string
+    if run and state.get("_curSubset") == 0 and run.isascii() and run.isprintable():  # the first subset has ASCII
+        state["_code"].append(f"({run.translate(_ESCAPES)}) Tj")
     else:
         text.textOut(run)
 
