@@ -404,6 +404,19 @@ def test_a_place_is_found_by_eight_words_and_where_they_are_not_it_is_where_the_
     assert place("nine.", "numbers") == "1] a.pdf, Third"
 
 
+def test_the_section_of_a_citation_is_that_of_the_quote_and_not_of_the_start_of_its_passage() -> None:
+    text = "4. Deposit. The deposit is £900. 6. Pets. The “Tenant” may keep one “small” pet. 7. Keys."
+    chunk = Chunk("lease.pdf", Span(50, 140), "4. Deposit", 1, ((83, "6. Pets", 2), (132, "7. Keys", 2)))
+    context = assemble("q", [Hit(chunk, 0.9, text)], summaries={}, tokens=estimate)
+
+    def listed(answer: str) -> str:
+        return with_places(f"{answer} [1]", context.sources, "numbers").rpartition("[1] ")[2]
+
+    assert listed("Yes: “The “Tenant” may keep one “small” pet.”") == "lease.pdf, 6. Pets, page 2"
+    assert listed("£900: “The deposit is £900.”") == "lease.pdf, 4. Deposit, page 1"
+    assert listed("Keys: “a quote that the passage lacks”") == "lease.pdf, 4. Deposit, page 1"
+
+
 def test_two_numbers_together_cite_the_same_words_and_a_source_lists_each_of_its_places_once() -> None:
     chunk = Chunk("a – Lease.pdf", Span(0, 40), "First", 3, ((20, "Second", 4),))
     other = Chunk("b[1]#.pdf", Span(0, 40), "First", 7)

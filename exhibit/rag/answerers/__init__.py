@@ -68,6 +68,7 @@ _OUTER = re.compile(r"(article|part|chapter|schedule|annex)\s+([IVXLC]+|\d+[A-Z]
 _INNER = re.compile(r"\(\w{1,4}\)")
 _RULES = re.compile(r"part\s+(\d+[A-Z]?)\b", re.I)
 _DIRECTION = re.compile(r"(?:practice direction|pd)\s+(\d+[A-Z]*)", re.I)
+_QUOTE = re.compile(r"“(.{1,20000})”", re.DOTALL)  # to the last mark: a quote has marks of its own around defined terms
 _ENOUGH = 8  # words of a quoted sentence that suffice to locate it in its source
 _LONGEST = 80  # characters of a heading; a longer one includes the start of the text
 
@@ -136,9 +137,13 @@ def _name_citation(source: Source, words: str) -> str:
 
 
 def _find_place(source: Source, words: str) -> tuple[str, int | None]:
-    """Return the headings above the words of an answer in their source, and the page of these words."""
-    first = [re.escape(word) for word in words.strip(" …").split()[:_ENOUGH]]
-    match = re.search(r"\s+".join(first), source.text) if first else None
-    if match is None:
-        return source.section, source.page
-    return source.hit.chunk.place(source.hit.chunk.span.start + match.start())
+    """Return the headings above the words of an answer in their source, and the page of these words.
+
+    A quote in the words is searched first: a short answer and a colon may stand before it.
+    """
+    for part in (*_QUOTE.findall(words), words):
+        first = [re.escape(word) for word in part.strip(" …").split()[:_ENOUGH]]
+        match = re.search(r"\s+".join(first), source.text) if first else None
+        if match is not None:
+            return source.hit.chunk.place(source.hit.chunk.span.start + match.start())
+    return source.section, source.page
