@@ -1,4 +1,4 @@
-"""Converters: they turn the raw files of a benchmark into a bundle; one module per benchmark."""
+"""Converters, one module per benchmark: each turns the raw files of its benchmark into a bundle."""
 
 from exhibit.converters.benchmark import (
     Benchmark,

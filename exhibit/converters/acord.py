@@ -32,7 +32,7 @@ _NAME = re.compile(r"[\w.-]{1,200}")
 
 @dataclass(frozen=True)
 class _JudgedQuery:
-    """A query and the clauses that were graded for it, in the order of the table."""
+    """A query with its split, its labels, and the grade of each graded clause in the order of the grades file."""
 
     id: int
     key: str
@@ -66,7 +66,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _load(path: Path, columns: Sequence[str], sha256: dict[str, str], tally: Tally) -> Iterator[Record]:
-    """Yield the records of a file that have all the columns."""
+    """Yield the records of a file that have a value in every one of `columns`; count the other records as faults."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -84,7 +84,7 @@ def _load(path: Path, columns: Sequence[str], sha256: dict[str, str], tally: Tal
 
 
 def _read_clauses(folder: Path, sha256: dict[str, str], tally: Tally) -> dict[str, str]:
-    """Return the clauses by id, in order."""
+    """Return the text of each valid clause by its id, in the order of `corpus.jsonl`."""
     clauses: dict[str, str] = {}
     names: set[str] = set()
     for record in _load(folder / "corpus.jsonl", ("_id", "text"), sha256, tally):
@@ -122,7 +122,7 @@ def _read_grades(
 def _read_queries(
     folder: Path, judged: Mapping[str, Mapping[str, Mapping[str, int]]], sha256: dict[str, str], tally: Tally
 ) -> Iterator[_JudgedQuery]:
-    """Yield the queries with grades; a query's id is its position in the file."""
+    """Yield the queries that have grades in exactly one split; a query's id is its position in `queries.jsonl`."""
     seen: set[str] = set()
     for record in _load(folder / "queries.jsonl", ("_id", "text"), sha256, tally):
         key, text = str(record.cells["_id"]).strip(), " ".join(str(record.cells["text"]).split())
@@ -142,7 +142,7 @@ def _read_queries(
 
 
 def _labels(cells: Mapping[str, Any]) -> dict[str, Label]:
-    """Return the labels of a query in the release."""
+    """Return the labels in a query's metadata: its category and its type, if the release states them."""
     metadata = cells.get("metadata")
     known = metadata if isinstance(metadata, dict) else {}
     return {name: str(known[name]) for name in ("category", "type") if known.get(name)}
@@ -152,7 +152,11 @@ def _labels(cells: Mapping[str, Any]) -> dict[str, Label]:
 
 
 def _rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespace, tally: Tally) -> Iterator[RawRow]:
-    """Yield a query's row: its gold with the best first, and all grades on its first line."""
+    """Yield the row of a query, with its gold clauses in descending order of grade.
+
+    The grades of all its clauses become a label of the first gold passage, or of the row if no clause is gold.
+    A query whose clauses all have grade 0 is left out; with --answerable-only, so is any query without gold.
+    """
     grades = {key: grade for key, grade in query.grades.items() if key in clauses}
     ranked = sorted(grades, key=lambda key: -grades[key])  # stable: clauses of one grade keep the table's order
     gold = [key for key in ranked if grades[key] >= GOLD_GRADE]

@@ -60,7 +60,7 @@ class _Annotations(BaseModel):
 
 
 class _Record(BaseModel):
-    """A document as the source has it."""
+    """A document as the JSON files of the release describe it."""
 
     file_name: str = Field(pattern=r"^[^\x00]*[^\s/\x00]\s*$")
     text: str = Field(pattern=r"\S")
@@ -81,7 +81,7 @@ class _Contract:
 
     @property
     def name(self) -> str:
-        """The basename in the source."""
+        """The base name of the document's file in the source."""
         return PurePosixPath(self.record.file_name).name
 
 
@@ -126,10 +126,10 @@ def _check_splits(root: Path, chosen: list[str], paths: list[Path], options: Nam
 
 
 def _contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tally) -> Iterator[_Contract]:
-    """Yield the valid documents of all splits; faults count only in the requested split.
+    """Yield the valid documents of all splits; count faults only in the chosen splits.
 
-    `index` counts the documents of the release in the order train, dev, test; each split starts at its number in the
-    full release. An incomplete copy therefore has the same ids.
+    `index` numbers the documents of the release in the order train, dev, test. Each split starts at its number
+    in the full release, so that an incomplete copy has the same ids.
     """
     start = 0
     taken: dict[str, str] = {}
@@ -177,7 +177,10 @@ def _corpus_name(file_name: str) -> str:
 def _document(
     contract: _Contract, title: str, files: dict[str, Path], sha256: dict[str, str], tally: Tally
 ) -> RawDocument:
-    """Return the official file, or the text to print in its place, whose hash is recorded."""
+    """Return a contract's document: its PDF in raw/, else its HTML or text in raw/, else the text in the JSON.
+
+    Only a PDF is copied; everything else is printed. The hash of an HTML or text file is recorded in `sha256`.
+    """
     record, filename, path = contract.record, contract.filename, files.get(contract.name)
     if path is None:
         if files:
@@ -248,7 +251,7 @@ def _evidence(contract: _Contract, annotation: _Annotation, place: str, tally: T
 
 
 def _candidates(contract: _Contract) -> Iterator[str]:
-    """Yield candidate titles, from short to precise."""
+    """Yield candidate titles of a contract, from the shortest to the most precise."""
     text, stem = contract.record.text, unquote(Path(contract.name).stem).strip()
     kind, parties = kind_of(text), parties_of(text)
     if not parties:

@@ -87,8 +87,9 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Rule
 
 
 def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
-    """Yield the questions; an id is the number of the line without blank lines, so that a bad line changes no other
-    id.
+    """Yield the questions of the ground truth.
+
+    An id is the index of the line; blank lines and comments do not count. A bad line changes no other id.
     """
     for record in read_records(path, path.read_bytes(), tally):
         cells = record.cells
@@ -133,7 +134,7 @@ def _row(entry: _Entry) -> RawRow:
 
 
 def _quote(citation: RuleCitation, source: RulesFile, resolution: Resolution) -> Quote:
-    """Return a cited section with its words, or a document that is only named."""
+    """Return a citation as gold: the cited section with its text, or only the document if no section was located."""
     section = citation.document if resolution.how == "section" else citation.section
     said = {"citation": citation.text, "section": section, "page": citation.page, "resolved": resolution.how}
     labels = [(name, value) for name, value in said.items() if value]
@@ -156,7 +157,7 @@ def _quote(citation: RuleCitation, source: RulesFile, resolution: Resolution) ->
 
 @guarded("stopped; nothing was written")
 def run(argv: list[str] | None = None) -> int:
-    """Convert; or, if the flags ask for it, check the citations or write ground truth."""
+    """Run the converter; with `--check`, check the citations; with `--from-search`, write ground truth to edit."""
     modes = Parser(add_help=False)
     modes.add_argument("--check", action="store_true")
     modes.add_argument("--from-search", type=Path, nargs="+")
@@ -169,7 +170,7 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _check(argv: list[str]) -> int:
-    """Print a table of the citations; return 1 if one is unresolved."""
+    """Print how each citation was resolved; return 1 if a citation is unresolved."""
     parser = Parser(prog=rename_commands("python -m converters.cpr --check"))
     parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
     add_own_flags(sys.modules[__name__], parser)
@@ -192,8 +193,9 @@ def _check(argv: list[str]) -> int:
 
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
-    """Write a line of ground truth per exported query; raise if the file exists, because a person may have edited
-    it.
+    """Write a candidate line of ground truth for each query in the exports.
+
+    Raise SourceError if the output file exists, because a person may have edited it; --force replaces the file.
     """
     parser = Parser(prog=rename_commands("python -m converters.cpr --from-search EXPORT.json …"))
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")

@@ -34,7 +34,7 @@ _COLLECTIVE = re.compile(r"\b(each|collectively|individually|together|hereinafte
 
 @dataclass(frozen=True)
 class _Contract:
-    """A row of the CSV that has a PDF."""
+    """A row of master_clauses.csv and its PDF."""
 
     row: int
     cells: dict[str, str]
@@ -66,7 +66,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def read_table(path: Path, data: bytes) -> list[dict[str, str]]:
-    """Return the rows by column."""
+    """Return the rows of master_clauses.csv, each as a dictionary by column name."""
     wanted = ["Filename", *QUESTIONS, *(f"{clause}-Answer" for clause in QUESTIONS)]
     # the release has a superfluous space in one header: "Notice Period To Terminate Renewal- Answer"
     return read_csv(path, data, wanted, INFO, header=lambda name: name.strip().replace("- Answer", "-Answer"))
@@ -84,7 +84,7 @@ def _pdfs(root: Path) -> list[Path]:
 
 
 def _pair(records: list[dict[str, str]], pdfs: list[Path], tally: Tally) -> list[_Contract]:
-    """Pair each row with its PDF: the release's names differ in case, spaces, quotes, `&`, accents and length."""
+    """Pair each row with its PDF; the two names may differ in case, spaces, quotes, `&`, accents and length."""
     names = [record["Filename"] for record in records]
     pairs = pair_files(names, pdfs)
     for name, similar in pairs.similar:
@@ -113,7 +113,7 @@ def _text_of(path: Path) -> str:
 
 
 def _candidates(contract: _Contract) -> Iterator[str]:
-    """Yield candidate titles, from short to precise."""
+    """Yield candidate titles of a contract, from the shortest to the most precise."""
     cells = contract.cells
     name = tidy(cells["Document Name-Answer"]) or tidy(_first_quote(cells["Document Name"])) or contract.path.stem
     parties = join_names(party_names(cells["Parties-Answer"]))

@@ -25,7 +25,7 @@ MINI = 194
 
 
 class _Snippet(NamedTuple):
-    """A gold passage as published; `span` is None if it is not a pair of offsets."""
+    """A gold passage as published; `span` is None if the release gives no pair of offsets for it."""
 
     path: str
     span: tuple[int, int] | None
@@ -37,7 +37,10 @@ _Words = dict[str, dict[_Snippet, str]]
 
 
 class _Test(NamedTuple):
-    """A query; `id` counts through all benchmarks, including tests that are left out."""
+    """A test: a query and its gold passages.
+
+    `id` numbers the tests through all benchmark files, including tests that are left out.
+    """
 
     id: int
     benchmark: str
@@ -47,7 +50,7 @@ class _Test(NamedTuple):
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read benchmarks/*.json and check each span against its text."""
+    """Read benchmarks/*.json and the corpus, and compare the text at each span with the stored answer."""
     root = find_one(source, INFO, "benchmarks").parent
     as_pdf = vars(options)["as"] == "pdf"
     tests, sha256 = _read_benchmarks(root / "benchmarks", tally)
@@ -76,7 +79,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str, str]]:
-    """Return the tests of all files in the order of their names, and the files' checksums."""
+    """Return the valid tests of all benchmark files, in the order of the file names, and the files' checksums."""
     tests: list[_Test] = []
     sha256: dict[str, str] = {}
     first = 0
@@ -117,7 +120,7 @@ def _snippet(item: dict[str, Any]) -> _Snippet:
 
 
 def _mini(tests: list[_Test], tally: Tally) -> list[_Test]:
-    """Return the published sample, in the source's order."""
+    """Return the tests of the published sample, LegalBench-RAG-mini, in the source's order."""
     kept: set[int] = set()
     for benchmark in dict.fromkeys(test.benchmark for test in tests):
         group = [test for test in tests if test.benchmark == benchmark]
@@ -136,7 +139,7 @@ def _mini(tests: list[_Test], tally: Tally) -> list[_Test]:
 
 
 def _corpus(folder: Path, tally: Tally) -> dict[str, Path]:
-    """Return the text files by their path below corpus/, as `file_path` spells it."""
+    """Return the text files of the corpus, keyed by their path below corpus/, which is how `file_path` names them."""
     files: dict[str, Path] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         inside = path.relative_to(folder).as_posix()
@@ -150,12 +153,15 @@ def _corpus(folder: Path, tally: Tally) -> dict[str, Path]:
 
 
 def _key(path: str) -> str:
-    """Return a path in one Unicode form: on some systems an accent in an unpacked name is a separate character."""
+    """Return a path in Unicode's NFC form: some systems unpack an accented letter as two characters."""
     return unicodedata.normalize("NFC", path)
 
 
 def _unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dict[str, str]:
-    """Return each file's name in the bundle, with another suffix if asked; equal names are prefixed by their folder."""
+    """Return the file name in the bundle for each file of the corpus.
+
+    Files with the same name get their folders as a prefix. `ending` replaces the suffix, unless it is empty.
+    """
     counts = Counter(path.name for path in files.values())
     names: dict[str, str] = {}
     owner: dict[str, str] = {}
@@ -180,7 +186,7 @@ def _used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> dict[
 
 
 def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
-    """Read the text of every snippet from its file; only one file is in memory at a time."""
+    """Return the text at each valid span, by file and snippet; only one file is in memory at a time."""
     wanted: dict[str, set[_Snippet]] = defaultdict(set)
     for test in tests:
         for snippet in test.snippets:
@@ -199,8 +205,9 @@ def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Wo
 
 
 def _row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
-    """Yield the row of a test; nothing if a part of its gold is lost, because incomplete gold would give wrong
-    scores.
+    """Yield the row of a test; yield nothing if one of its gold passages has no text.
+
+    Incomplete gold would give wrong scores.
     """
     passages: list[tuple[str, Quote]] = []
     for snippet in test.snippets:

@@ -1,4 +1,4 @@
-"""Turns complaints into test cases: reads a log of questions, replies and feedback as rows that a person completes.
+"""Turns a log of questions, replies and feedback into draft test cases, which a person then completes.
 
 exhibit convert log LOG.jsonl --documents contracts/ --out datasets_out/complaints
 """
@@ -47,7 +47,7 @@ class _Logged(NamedTuple):
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run the converter; the log may be given without `--source`."""
+    """Run the converter; the first argument may be the path of the log, without `--source`."""
     given = list(argv)
     if given and not given[0].startswith("-"):
         given.insert(0, "--source")
@@ -55,7 +55,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the log; each distinct question becomes a draft with the reply and the files that the reply named."""
+    """Read the log; each distinct question becomes a draft with its reply and the source files that the log names."""
     path = find_one(source, INFO, *(f"*{ending}" for ending in ENDINGS))
     data = path.read_bytes()
     records = read_records(path, data, tally)
@@ -127,7 +127,7 @@ def _said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, role: st
 
 
 def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> Iterator[str]:
-    """Yield the files of the folder from which a reply was generated."""
+    """Yield the files of the folder that the log names as the sources of a reply."""
     for mapping in (cells, row):
         name = choose_name(mapping, "logged-sources")
         for value in list_cell_values(mapping[name]) if name is not None else ():
@@ -138,7 +138,7 @@ def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> 
 
 
 def _feedback(row: Mapping[str, Any], cells: Mapping[str, Any]) -> str:
-    """Return `down`, `up` or empty, from a word, a number, or a list of named scores."""
+    """Return a row's feedback as `down`, `up` or empty; the log may state it as a word, a number or named scores."""
     for mapping in (cells, row):
         name = choose_name(mapping, "feedback")
         if name is None:
@@ -166,7 +166,10 @@ def _masked(text: str) -> str:
 
 
 def _joined(logged: Sequence[_Logged]) -> list[list[_Logged]]:
-    """Return the rows by question; questions with nearly the same content words and numbers are joined."""
+    """Group the rows by question.
+
+    Two wordings are one question if they have the same numbers and nearly the same content words.
+    """
     groups: list[tuple[frozenset[str], tuple[str, ...], list[_Logged]]] = []
     exact: dict[tuple[frozenset[str], tuple[str, ...]], list[_Logged]] = {}
     for one in logged:

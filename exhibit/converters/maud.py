@@ -57,7 +57,9 @@ class _Contract:
 
     @cached_property
     def excerpts(self) -> dict[str, list[Excerpt]]:
-        """The excerpts of each deal point that has any, with their locations."""
+        """The excerpts by deal point, with their locations in the agreement; deal points without excerpts are
+        absent.
+        """
         document = Document(f"{self.name}.txt", self.text)
         cells = {point: read_cell(self.cells[point]) for point in QUESTIONS}
         return {point: find_excerpts(cell, document) for point, cell in cells.items() if cell.excerpts}
@@ -85,12 +87,12 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _deal(cells: dict[str, str]) -> str:
-    """Return the row's name; an amendment has a line of its own there."""
+    """Return the name of a row's deal; if the cell has several lines, as for an amendment, they are joined by `|`."""
     return " | ".join(cells["Filename"].split("\n"))
 
 
 def _pair(release: Release, tally: Tally) -> list[_Contract]:
-    """Pair each row with its agreement; `Filename (anon)` and contracts/ use different numbers."""
+    """Pair each row with the agreement that has its MAE definition: the numbers in `Filename (anon)` do not match."""
     labels, texts = release.labels, release.texts
     pairs: dict[str, list[_Contract]] = defaultdict(list)
     for row, cells in enumerate(release.rows):
@@ -123,7 +125,10 @@ def _has(text: str, parts: list[str]) -> bool:
 
 
 def _best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
-    """Return the most complete of the rows for one agreement: the release has a broken copy of the Soliton row."""
+    """Return the most complete row for an agreement and count its other rows as faults.
+
+    The release has a broken copy of the Soliton row.
+    """
     if len(rows) == 1:
         return rows[0]
     best = max(rows, key=lambda c: (c.cells[MAE] in labels.verbatim, c.located, -c.row))
@@ -134,7 +139,10 @@ def _best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
 
 
 def _leave_wrong(contract: _Contract, tally: Tally) -> bool:
-    """Report an agreement that is known to be faulty; leave out one that contains none of its quotes."""
+    """Return whether to leave out an agreement, because its text contains none of its excerpts.
+
+    An agreement that users reported as faulty only gets a note.
+    """
     if contract.name in KNOWN_BAD:
         tally.note("reported as bad by users of the release", f"{contract.name}.txt: {KNOWN_BAD[contract.name]}")
     if contract.located or not contract.excerpts:

@@ -38,7 +38,7 @@ _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
 
 class _Mark(NamedTuple):
-    """The annotators' marks of one sentence for one question."""
+    """The annotators' votes on one sentence for one question: relevant, answered at all, and blank."""
 
     relevant: int
     answered: int
@@ -75,7 +75,7 @@ class _Printed(NamedTuple):
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the tables, rebuild each policy from its sentences, and count the marks."""
+    """Read the tables, rebuild each policy from its sentences, and derive the gold from the annotators' marks."""
     tables = _find_tables(source)
     sha256: dict[str, str] = {}
     policies: list[_Policy] = []
@@ -113,7 +113,7 @@ class _Table(NamedTuple):
 
 
 def _find_tables(source: Path) -> list[Path]:
-    """Return the training table and then the test table, as far as they exist."""
+    """Return the training table and then the test table; one of them may be missing."""
     if source.is_file():
         return [source]
     tables = []
@@ -124,7 +124,7 @@ def _find_tables(source: Path) -> list[Path]:
 
 
 def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
-    """Return the rows by column; raise for wrong columns and for a Git LFS pointer."""
+    """Return a table's rows, each as a dictionary by column; raise for wrong columns and for a Git LFS pointer."""
     refuse_pointer(path, data, INFO)
     header, *records = split_cells(decode_table(path, data, tally), "\t") or [[]]
     header = [name.strip() for name in header]
@@ -148,7 +148,7 @@ def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
 
 
 def _read_policies(table: _Table, asked: int, tally: Tally) -> list[_Policy]:
-    """Group the rows by policy and question; a question's id is its position by first appearance."""
+    """Group the rows by policy and question; ids number the questions in the order of their first appearance."""
     # without the training set, the test questions keep their ids of the whole release
     first = max(TRAIN_QUESTIONS, asked) if table.split == "test" else asked
     policies: dict[str, _Policy] = {}
@@ -177,7 +177,10 @@ def _mark(row: dict[str, str], columns: Sequence[str], place: str, tally: Tally)
 
 
 def _names(policy: _Policy) -> Iterator[str]:
-    """Yield the app's name, from short to precise: `Fiverr _1` is the first policy, of Fiverr."""
+    """Yield candidate names of a policy, from the shortest to the most precise.
+
+    The app's name is the first: `Fiverr` for the policy `Fiverr _1`.
+    """
     numbered = _NUMBERED.fullmatch(policy.key)
     name = " ".join((numbered[1] if numbered else policy.key).split()) or policy.key
     yield name

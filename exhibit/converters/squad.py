@@ -30,7 +30,7 @@ _LONGEST = 80  # characters of a file's name
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the file; each context is a document."""
+    """Read a SQuAD file; each context becomes a document, and each of its questions becomes a row."""
     path = find_one(source, INFO, "*.json")
     data = path.read_bytes()
     contexts = list(_contexts(path, data, tally))
@@ -134,7 +134,7 @@ def _given(folder: Path | None) -> dict[str, Path]:
 
 
 def _is_impossible(value: Any) -> bool | None:
-    """Return the value as a boolean, also from a word or a number; None if it is neither true nor false."""
+    """Return an `is_impossible` value as a boolean; a missing value is False, and an unknown value is None."""
     return {"true": True, "1": True, "false": False, "0": False, "none": False, "": False}.get(str(value).lower())
 
 
@@ -175,7 +175,7 @@ def _row(record: Any, context: _Context, filename: str, count: int, numbers: set
 def _quotes(
     answers: Sequence[Mapping[str, Any]], context: _Context, filename: str, name: str, tally: Tally
 ) -> tuple[Quote, ...]:
-    """Return the answers as gold; the same words at several offsets are one passage."""
+    """Return the answers as gold; one text at several offsets is one passage with alternative locations."""
     places: dict[str, list[tuple[int, int]]] = {}
     for answer in answers:
         text, start = str(answer.get("text") or ""), answer.get("answer_start")

@@ -1,5 +1,4 @@
-"""Laws with their versions by day, from a folder or a Git repository, with questions whose gold is known by
-construction.
+"""Versions of laws from a folder or a Git repository, with questions whose gold is known by construction.
 
 python -m converters.statutes --source FOLDER --out datasets_out/statutes
 """
@@ -96,7 +95,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
-    """Return a version as it is printed: its name and its days above its text."""
+    """Return a version as it is printed, and its document; title and days are printed above the law's text."""
     system, day = law.system, version.start
     dated = ""
     if day is not None:
@@ -120,14 +119,12 @@ def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
 
 
 def _title(law: Law) -> str:
-    """Return a law's full name; inside a sentence its first word begins in lower case."""
+    """Return a law's full name as it is used inside a sentence: its `full_citation`, else its title."""
     return law.fields.get("full_citation") or law.title
 
 
 def _name(key: str, law: Law) -> LawName:
-    """Return the names that references use for a law: its number, its abbreviation, its title without the kind of
-    law.
-    """
+    """Return the names by which references cite a law: its codes, and its title without the kind of law."""
     codes = [law.fields.get(name, "") for name in ("official_code", "jurabk", "abbreviation", "short_title")]
     if not any(codes):  # if the text has no code at its start, use the title
         full = law_name(law.title)

@@ -55,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 @dataclass
 class _Question:
-    """A question as its rows give it."""
+    """A question, read from one row of the table or from several rows with the same id."""
 
     id: int
     place: str
@@ -74,7 +74,7 @@ class _Question:
 
     @property
     def judged(self) -> bool:
-        """Whether its answer is judged by texts that it must contain or must not contain."""
+        """Whether the question lists texts that its answer must contain or must not contain."""
         return any(self.lists.values())
 
 
@@ -142,7 +142,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _count_pages_from_1(questions: Sequence[_Question]) -> None:
-    """Count pages that are gold themselves from 1 if the table has a page 0."""
+    """If the table has a page 0, add 1 to every page that is gold by itself, so that pages count from 1."""
     if any(passage.page == 0 for question in questions for passage in question.passages):
         for question in questions:
             question.passages = [
@@ -154,7 +154,7 @@ def _count_pages_from_1(questions: Sequence[_Question]) -> None:
 def _with_texts(
     documents: dict[str, RawDocument], questions: Sequence[_Question], texts: Texts
 ) -> dict[str, RawDocument]:
-    """Return the documents; those to whose text offsets refer get the text of their file."""
+    """Return the documents; each document for which a passage states offsets gets the text of its file."""
     counted = {passage.document for question in questions for passage in question.passages if passage.offsets}
     by_path = {file.path: file for file in texts.shelf.files}
     whole = dict(documents)
@@ -177,7 +177,7 @@ def _find_table(source: Path) -> Path:
 
 
 def _only_document(columns: Columns, shelf: Shelf) -> str | None:
-    """Return the name of the only document, which all rows must be about if no column names one."""
+    """Return the name of the folder's only document if no column names documents; else None."""
     if columns["document"] is not None:
         return None
     files = [file for file in shelf.files if readable(file.path)]
@@ -262,7 +262,10 @@ def _question(record: Record, columns: Columns, gold: GoldReader, number: int) -
 
 
 def _listed_words(cell: Any) -> list[Any]:
-    """Return the texts that an answer must contain, as a list; of a nested list one text is enough."""
+    """Return the list of texts that an answer must contain or must not contain.
+
+    A nested list stands for alternatives: one of its texts is enough.
+    """
     items = split_values(cell, r"[;|\n]|, ")
     return [
         list_cell_values(item) if isinstance(item, list) else read_cell_text(item, "text")
@@ -276,8 +279,9 @@ def _words_of(item: Any) -> str:
 
 
 def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
-    """Assign passages without a document to the only document that contains them; return whether documents can be
-    searched.
+    """Assign each passage without a document to the only document that contains it.
+
+    Return False, and count the question as left out, if there are no documents to search.
     """
     passages = []
     for passage in question.passages:
@@ -341,7 +345,7 @@ def _row(
 
 
 def _lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> str:
-    """Return the missing value that a row of this table must have; empty if replies can be judged."""
+    """Return what a row lacks, such as `row names no document`; empty if replies to its question can be judged."""
     if question.is_impossible:
         return ""
     if not (question.answer or texts or question.judged or (question.passages and not kinds.needs_words)):
@@ -351,7 +355,10 @@ def _lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> str:
 
 
 def _stand_in(question: _Question) -> tuple[str, str]:
-    """Return a substitute for an answer that the table does not give, and its origin; quotes count as an answer."""
+    """Return a substitute for an answer that the table does not give, and what it was made from.
+
+    If it was made from quotes, the second value is empty, because quotes count as an answer.
+    """
     if question.is_impossible:
         return "", ""
     quoted = [passage.text for passage in question.passages if passage.text]

@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Fetch every URL of the list; the bundle is written later."""
+    """Fetch every URL of the list; each page becomes a document, and there are no questions."""
     path = find_one(source, INFO, "urls.txt")
     data = path.read_bytes()
     listed: dict[str, list[Item]] = {}
@@ -134,7 +134,7 @@ def _guess(path: Path, records: list[Record]) -> str:
 
 
 def _titles(one: UrlLine) -> list[str]:
-    """Return the title in the document, then the same title with the file's name."""
+    """Return candidate titles of a page: the title in the document, then the same title with the file's name."""
     stem = unquote(one.filename[:-4])
     own = tidy(_MADE_BY.sub("", own_title(one.path) if one.path else ""))
     # Chromium uses the address as the title of a page without one

@@ -12,7 +12,7 @@ from exhibit.runtime.command import Parser, guarded
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Draft a bundle from a folder, with the steps of every conversion."""
+    """Draft a bundle from a folder; the first argument may be the folder, without `--source`."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-"):
         words = ["--source", *words]  # the first argument is the folder

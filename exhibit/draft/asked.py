@@ -1,6 +1,6 @@
-"""Asks a playbook's questions of one document.
+"""Asks the questions of a playbook about one document.
 
-The result is the passages that answer, or an absence, with a confidence.
+The result for a question is the passages that answer it, or the finding that none does, with a confidence.
 """
 
 from collections.abc import Sequence
@@ -49,21 +49,24 @@ _NEAR = 1.5  # log-odds below the best chunk at which the passages of a further 
 
 
 class SpanReader(Protocol):
-    """A model that marks the words that answer, such as `exhibit.models.reader`."""
+    """An extractive question-answering model, such as `exhibit.models.reader`: it marks the answer in a passage."""
 
     name: str
     threads: int
     """The number of passages that the model reads in parallel."""
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return the reading of each passage for the question, in order."""
+        """Return the score and the marked spans of each passage for the question, in order."""
 
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
-        """Return the probability that one of the passages answers, from the readings and the vectors."""
+        """Return the probability that one of the passages answers the question.
+
+        It combines the passages' scores with `spot`, the log-odds that the vectors of the chunks give.
+        """
 
 
 class Levels(NamedTuple):
-    """The thresholds in use, and whether the reranker checks apparent absences."""
+    """The thresholds in use, and whether the reranker checks questions that seem to have no answer."""
 
     sure: float = SURE
     absent: float = ABSENT
@@ -75,19 +78,22 @@ USUAL = Levels()
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The confidence above which an answer is certain, and below which an absence is; None = the playbook's value."""
+    """The user's thresholds for the probability of an answer; None means the playbook's value.
+
+    From `sure` upwards the answer is certain; from `absent` downwards its absence is certain.
+    """
 
     sure: float | None = None
     absent: float | None = None
 
     def over(self, playbook: Playbook) -> Levels:
-        """Return the thresholds for a playbook's questions."""
+        """Return the thresholds for a playbook's questions: the user's values, else the playbook's."""
         sure = playbook.sure if self.sure is None else self.sure
         return Levels(sure, playbook.absent if self.absent is None else self.absent, playbook.again)
 
 
 class Judged(NamedTuple):
-    """The models' judgement of a question on a document."""
+    """The models' judgement of a question about a document: status, passages and confidence."""
 
     status: Status
     spans: tuple[Span, ...]
@@ -95,7 +101,7 @@ class Judged(NamedTuple):
 
 
 class _Sought(NamedTuple):
-    """A question with its chunks to read, the best first."""
+    """A question and the chunks to read for it, the best first."""
 
     question: str
     kind: QuestionKind
@@ -139,14 +145,17 @@ class Asker:
     def judge(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL
     ) -> Judged:
-        """Return the passages of a document that answer a question, or an absence; every wording retrieves chunks."""
+        """Judge whether a document answers a question; return the passages that do, or an absence.
+
+        The chunks to read are retrieved with all wordings together.
+        """
         sought = self._seek(question, wordings, prepared, chunks, levels)
         return self._judge_readings(sought, *self._read(sought), prepared)
 
     def _seek(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels
     ) -> _Sought:
-        """Return the chunks to read, chosen by their vectors, and the vectors' log-odds of an answer."""
+        """Return the chunks to read, chosen by their vectors, and the log-odds of an answer that the vectors give."""
         if not len(chunks):
             return _Sought(question, QuestionKind(), (), (), (), None, levels)
         vectors = self._embed(tuple(wordings))
@@ -162,9 +171,9 @@ class Asker:
         return _Sought(question, kind, best, texts, each, spot, levels)
 
     def _read(self, sought: _Sought) -> tuple[float, list[Reading]]:
-        """Read the best chunk, and then others that may answer, until an absence is clear.
+        """Read the best chunks one by one; stop early if it is clear that the document has no answer.
 
-        Return the probability that the document answers, and the readings.
+        Return the probability that the document answers the question, and the readings.
         """
         readings: list[Reading] = []
         spot, absent = sought.spot, sought.levels.absent
@@ -196,9 +205,9 @@ class Asker:
         return shared_kinds().of(vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
     def _spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
-        """Return the spans of the marked words in the document, the best first.
+        """Return the spans in the document of the words that the model marked, the best first.
 
-        A chunk's text lacks the running heads.
+        A chunk's text lacks the running heads, so its offsets may differ from those in the document.
         """
         ranked = sorted(zip(chunks, readings, strict=False), key=lambda pair: -pair[1].score)
         least = ranked[0][1].score - _NEAR
@@ -215,7 +224,7 @@ class Asker:
         return list(dict.fromkeys(spans))
 
     def confidence(self, question: str, passages: Sequence[str]) -> float:
-        """Return the probability that one of some passages answers a question."""
+        """Return the probability that one of the passages answers the question."""
         return round(self.reader.confidence([reading.score for reading in self.reader.read(question, passages)]), 3)
 
     def _embed(self, wordings: tuple[str, ...]) -> Vectors:
@@ -226,7 +235,10 @@ class Asker:
 
 
 def complete_passage(text: str, span: Span, at_start: bool, at_end: bool) -> Span:
-    """Return a passage of whole words, with the rest of the sentences that its chunk cut at its start and end."""
+    """Return a passage extended to whole words.
+
+    If its chunk cut a sentence at the start or at the end of the passage, include the rest of that sentence.
+    """
     start, end = span
     while start and not text[start - 1].isspace():
         start -= 1

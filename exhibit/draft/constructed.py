@@ -96,7 +96,7 @@ def _draft(filename: str, kind: str, name: str, spans: tuple[Span, ...], *, abse
 
 
 def _few(drafts: Iterable[Draft]) -> list[Draft]:
-    """Return a few drafts of one kind, spread over the document; deterministic."""
+    """Return a few drafts of one kind, chosen by a hash: spread over the document, and the same in every run."""
     return sorted(drafts, key=lambda draft: digest(draft.key, "few"))[:MOST]
 
 
@@ -121,7 +121,7 @@ def _headings(filename: str, text: str, root: Section) -> Iterator[Draft]:
 
 
 def _mentions(kind: str, pattern: re.Pattern[str], filename: str, text: str, spans: list[Span]) -> Iterator[Draft]:
-    """Yield a question for each amount or date that the document mentions once: one sentence can answer it."""
+    """Yield a question for each amount or date that occurs only once, so that one sentence can answer it."""
     matches = list(pattern.finditer(text))
     times = Counter(match[0].casefold() for match in matches)
     for match in matches:

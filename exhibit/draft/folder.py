@@ -165,7 +165,7 @@ class Worked:
 
 @dataclass(frozen=True)
 class PreparationWork:
-    """The part of drafting that needs no model: picklable, for any engine."""
+    """The part of drafting that needs no model; it can be pickled, so that any engine can run it."""
 
     preparation: Preparation
 
@@ -181,7 +181,7 @@ class PreparationWork:
 
 
 def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Asker:
-    """Return the asker of playbooks' questions; its models are those of the preset `careful` by default."""
+    """Return the object that asks the playbooks' questions; by default with the models of the preset `careful`."""
     pipeline = pipeline or Pipeline(Config.preset("careful"))
     if pipeline.reranker is None:
         raise ToolkitError("the check of apparent absences needs a reranker with a confidence: give --reranker legal")
@@ -189,7 +189,7 @@ def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Aske
 
 
 class Drafter:
-    """Drafts on many documents with the same models; cached drafts are used again."""
+    """Drafts questions about many documents with the same models, and reuses cached drafts."""
 
     def __init__(self, playbooks: Sequence[Playbook], options: Namespace) -> None:
         self._playbooks, self._options = playbooks, options
@@ -209,7 +209,7 @@ class Drafter:
 
     @property
     def dropped(self) -> Counter[str]:
-        """The number of discarded drafts of the language model, by reason."""
+        """The number of the language model's drafts that were discarded, by reason."""
         return self._generator.dropped if self._generator else Counter()
 
     @cached_property
@@ -219,7 +219,7 @@ class Drafter:
         return [self._asker.embedder.name, self._asker.reranker.name, self._asker.reader.name, *drafting]
 
     def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
-        """Yield the drafts of each document, in order; the build counts documents that cannot be read."""
+        """Yield the drafts of each document, in order; a document that cannot be read is skipped."""
         paths = {raw.filename: raw.original or raw.path for raw in documents}
         keys = {name: self._key(path) for name, path in paths.items() if path is not None}
         known = {name: drafted for name, key in keys.items() if (drafted := self._recall(key)) is not None}
@@ -270,7 +270,10 @@ _DRAFTED = TypeAdapter(Drafted)
 
 
 def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
-    """Return the rows, with at most this share of impossible ones among those that are scored; deterministic."""
+    """Return the rows without surplus impossible ones: at most `share` of the scored rows are impossible.
+
+    The choice is deterministic.
+    """
     impossible = sorted((row for row in rows if row.is_impossible), key=lambda row: digest(str(row.id), "capped"))
     answered = sum(row.labels["draft"] == "sure" for row in rows)
     most = len(impossible) if share >= 1 else int(answered * share / (1 - share) + 1e-9)
@@ -285,7 +288,7 @@ _GENERIC = re.compile(r"(?:the |this |letter )?(?:agreement|contract|amendment|a
 
 
 def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
-    """Return a unique title for each document: its own name, then with its parties, its date, its file's stem."""
+    """Return a unique title for each document: its name and, where needed, its parties, its date or its file name."""
     candidates = {}
     for one in drafted:
         profile = one.profile
@@ -323,7 +326,10 @@ def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
 
 
 def _comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
-    """Yield a question about two documents of one kind where both have a sure answer to the same question."""
+    """Yield questions that compare two documents with the same playbook.
+
+    Both documents must have an answer with the status `sure` to the compared question.
+    """
     last: dict[str, Drafted] = {}
     for one in drafted:
         before = last.get(one.playbook) if one.playbook else None

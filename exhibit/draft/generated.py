@@ -79,7 +79,10 @@ class Generator:
         self._answers: dict[str, str] = {}
 
     def draft(self, prepared: Prepared) -> list[Draft]:
-        """Return the questions whose quotes are in the document, and unanswerable ones that nothing in it answers."""
+        """Return the questions that the model drafts for a document.
+
+        A question is dropped if its quotes are not in the document, or if it should have no answer but has one.
+        """
         chunks = self.asker.embedder.embed(list(prepared.texts), role="passage")
         windows = self._windows(prepared, chunks)
         topic = f" Ask only about this topic: {self.topic}." if self.topic else ""
@@ -99,7 +102,7 @@ class Generator:
         return self._mark_answered(self._drop_repeats(drafts))
 
     def _windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
-        """Return parts of the document: those nearest to the topic, or some that are spread over it."""
+        """Return the parts of a document to show to the model: those nearest to the topic, else evenly spaced parts."""
         count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW))
         if self.topic and len(chunks):
             [asked] = self.asker.embedder.embed([self.topic], role="query")
@@ -110,7 +113,7 @@ class Generator:
         return [prepared.text[int(part * step) :][:_WINDOW] for part in range(count)]
 
     def _items(self, text: str) -> Iterator[dict[str, Any]]:
-        """Yield the questions of a reply; items of another form are counted."""
+        """Yield the questions of a model's reply; count the items that do not have the required form."""
         start, end = text.find("{"), text.rfind("}")
         try:
             items = json.loads(text[start : end + 1])["questions"]
@@ -163,7 +166,7 @@ class Generator:
         return [drafts[at] for at in kept]
 
     def _mark_answered(self, drafts: Sequence[Draft]) -> list[Draft]:
-        """Return the drafts; those that the model answers without the document are marked."""
+        """Return the drafts, each with a label that says whether the model can answer it without the document."""
         asked = [draft for draft in drafts if draft.spans]
         prompts = [Prompt(_BARE.format(question=draft.asks)) for draft in asked]
         replies = self.llm.complete(prompts, max_tokens=80, temperature=0.0) if prompts else []

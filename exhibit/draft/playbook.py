@@ -40,7 +40,7 @@ class PlaybookQuestion(_Model):
 
 
 class Playbook(_Model):
-    """Questions for the documents of some kinds."""
+    """A set of questions for certain kinds of documents."""
 
     name: str
     title: Words
@@ -87,7 +87,7 @@ def read_playbook(path: Path) -> Playbook:
 
 
 def find_playbooks(names: Sequence[str] = ()) -> list[Playbook]:
-    """Return the playbooks with these names or files; without any, all playbooks of the package."""
+    """Return the playbooks with the given names or files; without names, all playbooks of the package."""
     shipped = {path.stem.replace("_", "-"): path for path in sorted(SHIPPED.glob("*.toml"))}
     for name in names:
         if name not in shipped and not name.endswith(".toml"):
@@ -115,14 +115,14 @@ def is_agreement(text: str) -> bool:
 
 
 def only_mentions_agreement(profile: Profile, text: str) -> bool:
-    """Return whether a text has an agreement's title and is none: a mail or a note about one."""
+    """Return whether a text has the title of an agreement, but is only a mail or a note about one."""
     return profile.kind in AGREED and not is_agreement(text)
 
 
 def choose_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:
-    """Return the playbook for a document: the first whose title words match, else the first that applies.
+    """Return the playbook for a document; of those that apply, one with matching title words is preferred.
 
-    A text that is only about an agreement has no playbook for agreements.
+    None if no playbook applies, or if the text is only a mail or a note about an agreement.
     """
     if text is not None and only_mentions_agreement(profile, text):
         return None

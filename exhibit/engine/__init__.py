@@ -72,7 +72,7 @@ def run_in_worker(function: Callable[[In], Out], item: In, *, limits: Limits | N
 
 
 def check_engine(wanted: str) -> str:
-    """Return the name if such an engine exists and its package is installed."""
+    """Return the engine's name unchanged; raise an error if it is unknown or its package is not installed."""
     _runner(wanted)
     return wanted
 
@@ -83,7 +83,7 @@ def engine_names() -> list[str]:
 
 
 def add_engine_arguments(parser: Any) -> None:
-    """Add --engine, --jobs and the limits of an item to a parser or a group of one."""
+    """Add --engine, --jobs and the flags for limits to a parser or to an argument group."""
     what = (
         f"engine that runs the work: {', '.join(engine_names())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
         "(default: local, processes on this machine)"

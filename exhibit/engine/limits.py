@@ -34,7 +34,7 @@ _LEAST_SECONDS = 5.0
 
 
 class MemoryShare(NamedTuple):
-    """The share of the memory limit that any file of a kind may use, and the file size that may use all of it."""
+    """For a kind of file: the share of the memory limit that any file may use, and the size that may use all."""
 
     least: float
     whole: int
@@ -87,7 +87,7 @@ _in_force = [Limits()]
 
 @contextmanager
 def limits_in_force(limits: Limits) -> Iterator[None]:
-    """Apply these limits to every call without limits of its own within the block, for the flags of a command."""
+    """Make these limits the default within the block, for calls that give none; a command does so with its flags."""
     _in_force.append(limits)
     try:
         yield
@@ -96,12 +96,12 @@ def limits_in_force(limits: Limits) -> Iterator[None]:
 
 
 def limits_now() -> Limits:
-    """Return the limits that apply to a single call without limits of its own."""
+    """Return the limits that apply to a call that gives none."""
     return _in_force[-1]
 
 
 def add_limit_arguments(parser: Any) -> None:
-    """Add --item-timeout and --item-memory to a parser or a group of one."""
+    """Add --item-timeout and --item-memory to a parser or to an argument group."""
     add_arguments(parser, read_beside(__file__))
 
 
@@ -111,7 +111,7 @@ def limits_from(options: Any) -> Limits:
 
 
 def make_limits(seconds: float, mebibytes: int) -> Limits:
-    """Return limits from the figures of the command line, where 0 means unlimited."""
+    """Return limits from seconds and mebibytes, as given on the command line, where 0 means unlimited."""
     return Limits(seconds or None, mebibytes * _MIB or None)
 
 
@@ -275,7 +275,7 @@ def _watch(most: int, over: threading.Event, stop: threading.Event) -> None:
 def run_program(
     command: Sequence[str], *, seconds: float, given: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return a program's output; kill the program and all its children after `seconds`."""
+    """Run a program and return its output; after `seconds`, kill it and all its children and raise an error."""
     pipe = subprocess.PIPE
     # do not run in the working folder: the program would read settings that a stranger may have put there
     root = Path.cwd().anchor
@@ -291,14 +291,14 @@ def run_program(
 
 
 def end_programs(pid: int) -> None:
-    """Kill the children of a process and their children; a process group is not enough, as a browser makes its own."""
+    """Kill all descendants of a process; killing its process group is not enough, as a browser makes its own."""
     for program in programs_below(pid):
         with suppress(OSError):
             os.kill(program, signal.SIGKILL)
 
 
 def programs_below(pid: int) -> list[int]:
-    """Return the ids of a process's children and their children; Linux only."""
+    """Return the ids of all descendants of a process; Linux only, an empty list elsewhere."""
     if sys.platform != "linux":
         return []
     children: dict[int, list[int]] = defaultdict(list)

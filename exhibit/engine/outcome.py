@@ -54,7 +54,7 @@ class Engine(Protocol):
 
 
 def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
-    """Apply the function; retry after a pause if a transient disk or network error occurs."""
+    """Return the outcome of applying the function to an item; transient disk and network errors are retried."""
     for pause in (*_PAUSES, None):
         try:
             return Outcome(function(item))
@@ -66,7 +66,10 @@ def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
 
 
 def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> Outcome[Out]:
-    """Apply the function; an item that needs too much memory, or is nested too deeply, becomes a failed outcome."""
+    """Return the outcome of applying the function to an item, with a memory limit.
+
+    An item that needs too much memory, or is nested too deeply, becomes a failed outcome.
+    """
     try:
         with memory_limited(limits.memory):
             return attempt(function, item)
@@ -104,7 +107,7 @@ def _set_aside(error: Exception, item: object) -> Outcome[Out]:
 
 
 def name_item(item: object) -> str:
-    """Return the name of an item in error messages."""
+    """Return an item as text for error messages, shortened if it is long."""
     words = str(item)
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 

@@ -28,9 +28,7 @@ from exhibit.schemas.errors import ToolkitError
 
 
 class MapWork(NamedTuple):
-    """The data that a worker receives once per map: the function, its limits, the working folder and the
-    environment.
-    """
+    """The data that a worker receives once per map: the function, its limits, the working folder and environment."""
 
     function: bytes
     limits: Limits
@@ -225,7 +223,7 @@ class Workplace:
             worker.rest() if keep else worker.stop()
 
     def _ready(self) -> Worker:
-        """Return a worker that has received its work; raise if workers fail to start, as no item is the cause."""
+        """Return a worker that has received its work; raise an error if several workers in a row fail to start."""
         for _ in range(TRIES):
             if self.worker is not None:
                 return self.worker
@@ -292,7 +290,7 @@ def _serve(pipe: Connection) -> None:
 
 
 def _unpickle(data: bytes, *, main: str = "") -> Any:
-    """Return the unpickled value from a process whose main module is `main`; import that module if needed."""
+    """Return an unpickled value; `main` is the sender's main module, which is imported if the value needs it."""
     return _Unpickler(BytesIO(data), main).load()
 
 
@@ -308,8 +306,9 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _move(work: MapWork) -> None:
-    """Apply the parent's working folder and environment, so that relative paths, settings and modules mean the same
-    here.
+    """Apply the parent's working folder, module path and environment to this process.
+
+    Then relative paths, settings and modules mean the same here as in the parent.
     """
     with suppress(OSError):  # if this machine does not have the folder, only absolute paths work
         os.chdir(work.folder)
@@ -322,7 +321,7 @@ def _move(work: MapWork) -> None:
 
 
 def _pickle_answer(answer: Outcome[Any] | Bug) -> bytes:
-    """Return an answer as bytes; an error that cannot be pickled is replaced by its message."""
+    """Return an answer as bytes; if it cannot be pickled, an error that says so is returned in its place."""
     try:
         data = dump(answer)
         if isinstance(answer, Bug):

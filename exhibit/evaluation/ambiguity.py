@@ -17,10 +17,10 @@ _END = re.compile(r"[.;!?][\"'”’)]?\s|\n\s{0,20}\n")
 
 
 def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list[GoldPassage]:
-    """Return the gold passages of a question, the ambiguous ones resolved or marked as ambiguous.
+    """Return a question's gold passages, with the ambiguous ones resolved to one position or marked as ambiguous.
 
-    An ambiguous passage is resolved to the sentence around the occurrence that is nearest to another gold passage of
-    the same question. That other passage must be in the same file and have one known place.
+    A passage is resolved if another gold passage of the same question, with one known position, is near one of
+    its occurrences in the same file. The resolved gold is the sentence around that occurrence.
     """
     sure = [gold for gold in golds if not _is_ambiguous(gold)]
     return [_settle(gold, sure, documents) if _is_ambiguous(gold) else gold for gold in golds]
@@ -45,7 +45,7 @@ def _measure_gap(one: Place, other: Place) -> int:
 
 
 def _find_sentence(place: Place, text: str) -> Span:
-    """Return the span of the sentence around a place."""
+    """Return the span of the sentence that contains a place (one or more spans) in a text."""
     start, end = place[0].start, place[-1].end
     low = max(0, start - _REACH)
     before = [match.end() for match in _END.finditer(text, low, start)]

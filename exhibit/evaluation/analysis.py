@@ -25,7 +25,10 @@ _ANSWERED = ("Answers", "Citations")
 
 
 def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
-    """Return the lines about a finished run: its questions, its scores by kind of question, its worst answers."""
+    """Return a finished run as lines of text.
+
+    The lines show the questions, the scores by kind of question, the verdicts and the weakest answers.
+    """
     run = RunFolder(folder)
     tables = read_tables(run)
     columns = {table.name: statistics.summarise(table) for table in tables}
@@ -49,7 +52,7 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NA
 
 
 def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the number of questions of each kind, label by label."""
+    """Return lines with the number of questions for each value of each label that sorts questions into kinds."""
     lines = [f"questions: {len(labels)}"]
     for label in question_kinds(labels):
         counts = Counter(_format_value(row, label) for row in labels)
@@ -65,7 +68,10 @@ def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
 def comparison_lines(
     tables: Sequence[statistics.Table], label: str, *, metrics: Sequence[str] = (), width: int = NARROW
 ) -> list[str]:
-    """Return one table with a column for each value of a label; raise an error where no question has the label."""
+    """Return the lines of a table of mean scores, with one column for each value of a label.
+
+    Raise an error if no question has the label.
+    """
     having = [table for table in tables if any(labels.get(label) is not None for labels in table.labels)]
     if not having:
         seen = ", ".join(dict.fromkeys(name for table in tables for labels in table.labels for name in labels))
@@ -93,7 +99,10 @@ def question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def flag_lines(tables: Sequence[statistics.Table], below: float) -> list[str]:
-    """Return how many answers are flagged for review, or a line that no reply has a confidence."""
+    """Return lines with the number and the ids of the answers flagged for review: confidence below `below`.
+
+    If no reply has a confidence, one line states this.
+    """
     flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
     if not flags:
         return [f"flag_below {below:g}: no reply has a confidence, so nothing is flagged"]
@@ -115,7 +124,10 @@ def _find_flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[
 
 
 def _format_weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
-    """Return the questions with the lowest mean score: over the metrics of answers, else over those of retrieval."""
+    """Return lines with the answered questions that have the lowest mean score.
+
+    The mean is over the answer and citation metrics; if there are none, over all metrics that are shares.
+    """
     names = dict.fromkeys(name for table in tables for name in table.values)
     shares = [
         name for name in names if describe_metric(name).unit == "share" and describe_metric(name).better == "more"

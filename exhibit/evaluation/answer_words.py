@@ -23,17 +23,17 @@ _PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text, in order."""
+    """Return the words of a text, lower-cased, in order."""
     return word_runs(text.lower())
 
 
 def f1(shared: int, predicted: int, expected: int) -> float:
-    """Return the harmonic mean of precision and recall; 0 where nothing is shared."""
+    """Return F1 from the numbers of shared, predicted and expected words; 0 if no word is shared."""
     return 2 * shared / (predicted + expected) if shared else 0.0
 
 
 def seed_words(text: str) -> list[str]:
-    """Return the words that NLTK's tokenizer finds and that have only letters and digits: not `non-exclusive`."""
+    """Return the lower-cased tokens of NLTK's tokenizer that have only letters and digits (not `non-exclusive`)."""
     return [word for word in _APART.sub(" ", text.lower()).split() if word.isalnum()]
 
 
@@ -180,19 +180,22 @@ def _find_topics(words: list[str]) -> set[int]:
 
 
 def _select_telling_words(words: list[str]) -> frozenset[str]:
-    """Return the words that distinguish one source from another; all words where there is no such word."""
+    """Return the words of a source's name without words such as `the` and `of`; all words if nothing else is left."""
     kept = frozenset(words) - {"the", "of", "in", "and", "a", "to", "for", "on", "about", "by", "or", "at", "p", "pp"}
     return kept or frozenset(words)
 
 
 def file_names(file: str) -> Iterator[str]:
-    """Yield the names by which a file can be cited."""
+    """Yield the names by which a file can be cited: its name with and without the file extension."""
     yield file
     yield PurePath(file).stem
 
 
 def listed_items(case: Case, label: str) -> list[list[str]]:
-    """Return the items that a label lists in JSON; each item is a list of alternatives, of which one is enough."""
+    """Return the items that a question's label lists as JSON.
+
+    Each item is a list of alternatives; an answer needs to state only one of them.
+    """
     held = case.labels.get(label)
     try:
         items = json.loads(held) if isinstance(held, str) else held

@@ -29,7 +29,10 @@ _GROUPS = ("source_type", "category")
 
 
 def with_answers(target: Target, options: TargetOptions) -> Target:
-    """Return a target whose replies have answers; for a search server, the configured language model writes them."""
+    """Return a target whose replies contain answers.
+
+    For a search server, which returns only passages, the configured language model writes the answers.
+    """
     if not options.answers or options.config.llm == "none" or not isinstance(target, Server):
         return target
     told = target.system.reply.answer  # None: the field of the answer is not configured and is detected in the reply
@@ -51,11 +54,14 @@ class AnsweringTarget:
         return self._search.probe(dataset, cases)
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Return the documents that the search server holds."""
+        """Return what the search server reports about the documents that it holds."""
         return self._search.ingest(dataset)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield one reply with an answer for each case; a failed search stays a failure."""
+        """Yield one reply for each case: the server's passages with the language model's answer.
+
+        A failed search yields the server's failed reply.
+        """
 
         def answer(searched: NumberedReply) -> NumberedReply:
             return searched._replace(reply=self._answer_from(cases[searched.position], searched.reply))
@@ -86,7 +92,10 @@ class AnsweringTarget:
 
 
 def _make_hits(reply: Reply) -> list[Hit]:
-    """Return the passages as hits; each gets a different span of one imagined text, so that no two are equal."""
+    """Return the passages of a reply as hits.
+
+    The spans are offsets in a made-up text that joins all passages, so that two hits never have the same span.
+    """
     texts = [passage.text for passage in reply.passages]
     starts = accumulate((len(text) + 1 for text in texts), initial=0)
     return [

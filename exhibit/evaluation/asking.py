@@ -20,9 +20,9 @@ _IN_VAIN = 3
 
 
 def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
-    """Ask a question, with retries, and return the reply; a failure is a reply with an error.
+    """Ask a question, with retries, and return the reply; if every attempt fails, return a reply with an error.
 
-    The seconds of a reply are those of the last attempt: the wait for a busy server is not latency.
+    The reply's latency is the time of the last attempt, without the earlier attempts and waits.
     """
     deadline = Deadline(options.timeout, flag="--timeout")
     began = 0.0
@@ -87,7 +87,7 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
 
 
 def _group_conversations(cases: Sequence[Case]) -> Iterable[Sequence[int]]:
-    """Return the positions of the cases, grouped by session, in order."""
+    """Return the indexes of the cases, grouped by conversation; a case without a session is a group of its own."""
     if all(case.session is None for case in cases):
         return ((position,) for position in range(len(cases)))
     sessions: dict[str, list[int]] = defaultdict(list)

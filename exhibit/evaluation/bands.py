@@ -1,4 +1,4 @@
-"""Name a mean good, acceptable or poor, by bounds that a user may set."""
+"""Classify a mean as good, acceptable or poor, by bounds that a user can set."""
 
 import operator
 import re
@@ -50,13 +50,13 @@ class Bound:
 
 @dataclass(frozen=True)
 class Bands:
-    """The two bounds of a metric; a value between them is acceptable."""
+    """The bounds for a good and for a poor value of a metric; a value that satisfies neither is acceptable."""
 
     good: Bound
     poor: Bound
 
     def band(self, value: float) -> Band:
-        """Return the band of a value."""
+        """Return `Good`, `Acceptable` or `Poor` for a value."""
         if self.good.holds(value):
             return "Good"
         return "Poor" if self.poor.holds(value) else "Acceptable"
@@ -64,13 +64,16 @@ class Bands:
 
 @dataclass(frozen=True)
 class Scale:
-    """The bands of all metrics, and the bands of single datasets."""
+    """The bands of each metric, and the bands that a single dataset sets for a metric instead."""
 
     general: Mapping[str, Bands]
     own: Mapping[str, Mapping[str, Bands]]
 
     def of(self, dataset: str, metric: str) -> Bands | None:
-        """Return the bands of a metric; `char_recall@8` falls back to `char_recall`."""
+        """Return the bands of a metric for a dataset; None if none are set.
+
+        The bands of `char_recall` also apply to `char_recall@8`, unless `char_recall@8` has bands of its own.
+        """
         for bands in (self.own.get(dataset, {}), self.general):
             bands_of_metric = bands.get(metric) or bands.get(metric.partition("@")[0])
             if bands_of_metric:
@@ -79,7 +82,10 @@ class Scale:
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bands of a file, or those shipped under a name such as `seed`; the default bands without either."""
+    """Return the bands from a TOML file, or the default bands without a path.
+
+    A path that is only a name, such as `seed`, selects bands that are shipped with Exhibit.
+    """
     file = path or DEFAULT
     if not file.suffix and len(file.parts) == 1 and not file.exists():
         named = DEFAULT.with_name(f"{DEFAULT.stem}_{file}{DEFAULT.suffix}")

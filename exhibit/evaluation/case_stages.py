@@ -21,16 +21,17 @@ from exhibit.evaluation.verdicts import find_cited
 
 
 class PreparedDocuments(Protocol):
-    """The parsed texts and the chunks that a system made of the documents before the first question."""
+    """The parsed texts and the chunks that a system made from the documents before the first question."""
 
     def find(self, gold: GoldPassage) -> tuple[InText | None, InChunks | None]:
         """Return how much of a gold passage the system's text and its chunks contain; None for each that is unknown."""
 
 
 def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[GoldStages]:
-    """Return the stages of each gold passage; an empty list where the question is impossible or failed.
+    """Return what happened to each gold passage at each stage.
 
-    A reply without passages says nothing about retrieval, and one without citations nothing about citing.
+    The list is empty if the question is impossible or failed. Retrieval stages are unknown for a reply without
+    passages, and the citation stage for a reply without citations.
     """
     reply = case.reply
     if case.is_impossible or reply.error:
@@ -59,7 +60,10 @@ def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[Gol
 
 
 def golds_followed(case: Case) -> list[GoldPassage]:
-    """Return the gold passages whose stages are followed; those that are absent from their document come first."""
+    """Return the gold passages to follow through the stages.
+
+    Passages that are absent from their document come first.
+    """
     return [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]
 
 

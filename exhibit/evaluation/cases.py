@@ -20,7 +20,7 @@ Place = tuple[Span, ...]
 
 @dataclass(frozen=True, slots=True)
 class GoldPassage:
-    """A passage that answers the question; it counts as found at any of its places."""
+    """A passage that answers the question; retrieving it at any one of its places is enough."""
 
     filename: str | None
     text: str | None
@@ -37,7 +37,7 @@ class GoldPassage:
 
     @property
     def located(self) -> bool:
-        """Whether the place of the passage is known."""
+        """Whether the position of the passage in its document is known."""
         return (
             not self.ambiguous
             and self.filename is not None
@@ -46,7 +46,7 @@ class GoldPassage:
 
     @property
     def worded(self) -> bool:
-        """Whether retrieved passages can be compared with this gold by its place or by its words."""
+        """Whether retrieved passages can be compared with this gold passage, by position or by text."""
         return self.located or (not self.absent and not self.ambiguous and bool(self.text and self.text.strip()))
 
 
@@ -88,23 +88,25 @@ class Passage:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The spans of all pieces; empty where they are unknown."""
+        """The spans of all fragments of the passage in its document; empty if they are unknown."""
         return () if self.span is None else (self.span, *self.more)
 
     @property
     def tells(self) -> bool:
-        """Whether the content of the passage is known: its place, its words, or that it is from no document."""
+        """Whether the content of the passage is known: its position, its text, or that it is from outside the
+        corpus.
+        """
         elsewhere = bool(self.told_filename) and self.filename is None
         return bool(self.span) or (bool(self.text.strip()) and (elsewhere or not self.unplaced))
 
     @property
     def source(self) -> str | None:
-        """The file to which the span belongs; for an ambiguous passage, the file whose gold has the same words."""
+        """The file that the spans refer to; for an ambiguous passage, the file whose gold has the same text."""
         return self.filename or (self.also_in[0] if self.also_in and self.span else None)
 
 
 class PlacedProvision(NamedTuple):
-    """A provision that an answer cites, with the file and the places of its text where they are known."""
+    """A provision that an answer cites, with the file and the spans of its text if they are known."""
 
     label: str
     filename: str | None = None
@@ -139,13 +141,16 @@ class Reply:
     """The provisions that the answer cites, with their places in the documents."""
 
     def numbers_read(self, k: int) -> list[int]:
-        """Return the numbers of the passages that the answer was made from; without them, the first k numbers."""
+        """Return the numbers, from 1, of the passages that the answer was made from.
+
+        If the system does not report them, they are the first `selected` numbers, or else the first k.
+        """
         if self.context is not None:
             return [number for number in self.context if 1 <= number <= len(self.passages)]
         return list(range(1, min(k if self.selected is None else self.selected, len(self.passages)) + 1))
 
     def read(self, k: int) -> list[Passage]:
-        """Return the passages that the answer was made from."""
+        """Return the passages that the answer was made from; if the system does not report them, the first k."""
         return [self.passages[number - 1] for number in self.numbers_read(k)]
 
 
@@ -163,7 +168,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question of a dataset."""
+    """One question of a dataset, with its gold and the system's reply."""
 
     id: int | str
     question: str
@@ -185,12 +190,16 @@ class Case:
 
     @property
     def document(self) -> str:
-        """The document that the question is about; a name made of the question's own id where none is known."""
+        """The first document that the question is about; if none is known, a unique name made from the question's
+        id.
+        """
         return next(iter(self.ends), f"\0{self.id}")
 
     @property
     def ends(self) -> dict[str, int]:
-        """The documents that the question is about, each with the end of its last gold passage."""
+        """The documents that the question is about, each with the end offset of its last gold passage; 0 without
+        gold.
+        """
         ends = {self.filename: 0} if self.filename else {}
         for gold in self.gold:
             if gold.filename:
@@ -252,10 +261,10 @@ class Offer(NamedTuple):
 
 
 def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
-    """Return the choices of each question that has the label: the values of that label over all questions.
+    """Return, for each question that has the label, the choices to offer: all values of that label in the dataset.
 
-    A label may combine several finer questions with their values, as in MAUD ("MAE applies to: Target; …"). Then a
-    question asks for the first of them that has several values.
+    A label may combine several sub-questions with their values, as in MAUD ("MAE applies to: Target; …"). Then
+    the question asks for its first sub-question that has several values in the dataset.
     """
     labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
     finer = {
@@ -290,7 +299,7 @@ def with_choices(question: str, choices: Sequence[str], asked: str = "") -> str:
 
 
 def without_choices(case: Case) -> str:
-    """Return the question without the request for a label: only these words are searched for."""
+    """Return the question without the request for a label; this text is the search query."""
     return case.question.partition(_MARK)[0] if case.choices else case.question
 
 
@@ -307,9 +316,9 @@ def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
 def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[str]], list[float]] | None) -> str:
     """Return the label that the evidence alone suggests, without a language model.
 
-    A refusal gets the label that means "not mentioned". Between yes and no, the words of the answer decide
-    (`contradicts`). Between other labels, the reranker decides or, without one, the words that label and evidence
-    share.
+    A refusal gets the label that means "not mentioned". Between yes and no, `contradicts` decides from the
+    answer. Between other labels, the reranker's scores decide; without a reranker, the number of words that a
+    label shares with the answer.
     """
     nothing, answer = _find_nothing_label(case.choices), case.reply.answer or ""
     if nothing and (is_refusal(answer) or not passages):
@@ -330,10 +339,12 @@ def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[s
 
 
 def contradicts(question: str, evidence: str) -> bool:
-    """Return whether evidence says no: it has no limit where a limit is asked for, or a ban where a permission is.
+    """Return whether the evidence means "no" to a question.
 
-    On the experts' own evidence for 1,188 labels of ContractNLI's test split, which was not used to choose the rules,
-    it is right in 1,096 cases; "yes" to all is right in 968.
+    It does if the question asks for a limit and the evidence sets none, or if the question asks for a
+    permission and the evidence forbids it. Tested with the experts' evidence for 1,188 labels of ContractNLI's
+    test split, which was not used to choose the rules: 1,096 results are right. The answer "yes" to all would
+    be right for 968.
     """
     if _ASKS_LIMIT.search(question):
         return bool(_OPEN.search(evidence)) or not _LIMIT.search(evidence)
@@ -363,7 +374,10 @@ def choices_made(cases: Iterable[Case]) -> list[Chosen]:
 
 
 def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
-    """Return accuracy, macro F1 and the confusion table; one table for each hypothesis where there are several."""
+    """Return the accuracy, the macro F1 and the confusion tables of the chosen labels.
+
+    There is one confusion table for each subject, such as a hypothesis.
+    """
     pairs = Counter((label, choice) for _, label, choice in made)
     labels = sorted({label for _, label, _ in made})
     by: dict[str, dict[str, dict[str, int]]] = {}
@@ -380,7 +394,10 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
 
 
 def labels_in_words(name: str, rates: Mapping[str, Any]) -> str:
-    """Return a line with the accuracy of a dataset's labels, and the accuracy of always giving the commonest label."""
+    """Return a line with the accuracy of a dataset's chosen labels.
+
+    The accuracy of always choosing the commonest label is given for comparison.
+    """
     return (
         f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
         f"always the commonest label: accuracy {rates['majority']:.3f}"

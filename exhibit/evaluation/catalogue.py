@@ -129,7 +129,10 @@ _TRUTHS = frozenset({"true", "false", "on", "off", "yes", "no", "1", "0"})
 
 
 def translate_flags(argv: Sequence[str], known: Sequence[str], say: Callable[[str], None]) -> list[str]:
-    """Return a command line with settings and other tools' flags rewritten as ours; `say` reports each rewriting."""
+    """Return a command line with Exhibit's flags in place of other tools' flags and of settings written as flags.
+
+    `say` reports each replacement, such as `--chunk-size is now --set chunk_size=300`.
+    """
     words: list[str] = []
     left = list(argv)
     while left:

@@ -1,8 +1,8 @@
-"""Measure how much gold parsers and chunkers keep: what they lose, no search, reranker or model can bring back.
+"""Measure how much gold parsers and chunkers preserve: later stages cannot recover gold that they lose.
 
-A reading is the text of each document from one parser: a PDF library, or files that another parser wrote. A splitter
-cuts a reading into chunks. A file of chunks is located in the documents as Exhibit reads them. Gold that is not located
-is in no figure.
+A reading is the text of each document from one parser: a PDF library, or files that another parser wrote. A
+splitter cuts a reading into chunks. The chunks of another system are located in the documents as Exhibit
+reads them. Gold that is not located is not counted.
 """
 
 import time
@@ -54,7 +54,7 @@ class GoldItem(NamedTuple):
 
 @dataclass(frozen=True)
 class ParserReading:
-    """The texts that a parser made of the documents."""
+    """The texts that one parser extracted from the documents."""
 
     name: str
     texts: Mapping[str, Document]
@@ -66,7 +66,7 @@ class ParserReading:
 
 @dataclass(frozen=True)
 class Lost:
-    """A gold passage that is not kept whole."""
+    """A gold passage that a parser or chunker did not keep whole, with what is missing."""
 
     question: int | str
     filename: str
@@ -143,7 +143,10 @@ def gold_items(dataset: Dataset) -> tuple[list[GoldItem], int]:
 
 
 def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> ParserReading:
-    """Return the texts that a PDF library reads; documents that it cannot read are listed with the reason."""
+    """Return the texts that a PDF library extracts from the files.
+
+    Files that it cannot read are listed with the reason.
+    """
     module, argument = load_plugin("exhibit.evaluation.parsers", name)
     if argument is not None:
         raise ToolkitError(f"the parser {name.partition(':')[0]} takes no argument, but was given {argument!r}")
@@ -166,7 +169,7 @@ def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> P
 
 
 def read_with_files(name: str, folder: Path, documents: Documents) -> ParserReading:
-    """Return the texts of a folder that another parser wrote."""
+    """Return the parsed texts that another parser wrote to a folder, with the files that were not read."""
     parsed = read_parsed_folder(folder, documents.named)
     return ParserReading(name, parsed.texts, None, parsed.left_out)
 
@@ -211,7 +214,7 @@ class NamedSplitter(NamedTuple):
 def measure_splitter(
     splitter: NamedSplitter, reading: ParserReading, items: Sequence[GoldItem], texts: Sequence[InText | None]
 ) -> Ceiling:
-    """Return how much gold is left after a splitter has cut a reading."""
+    """Return how much gold is whole, cut or lost after a splitter has cut a parser's texts into chunks."""
     started = time.perf_counter()
     needed = sorted({item.document.filename for item in items} & set(reading.texts))
     chunks = {name: splitter.chunks_of(reading.texts[name]) for name in needed}
@@ -226,7 +229,10 @@ def measure_splitter(
 
 
 def measure_chunks(name: str, chunks: Sequence[Passage], items: Sequence[GoldItem], documents: Documents) -> Ceiling:
-    """Return how much gold is left in the chunks of another system, located in the documents by their words."""
+    """Return how much gold is whole, cut or lost in the chunks of another system.
+
+    The chunks are located in the documents by their text.
+    """
     placed = place_chunks(chunks, documents, label=name)
     faults = {"chunks that were not located in the documents": str(placed.unplaced)} if placed.unplaced else {}
     stages = [
@@ -261,9 +267,9 @@ def _make_ceiling(
 
 
 def outcome_of(stages: GoldStages, *, is_chunker: bool) -> str | None:
-    """Return `whole`, `part` or `lost` for the parser or the chunker; None where nothing is known.
+    """Return `whole`, `part` or `lost`: how much of a gold passage the parser, or the chunker, keeps.
 
-    Gold that the parser lost is also lost for the chunker.
+    Gold that the parser lost counts as lost for the chunker too. None if the result is unknown.
     """
     if stages.kept("text") is False:
         return "lost"

@@ -1,4 +1,4 @@
-"""Compare the chunks of a system with a gold passage: whole, cut or lost."""
+"""Check whether the chunks of a system contain a gold passage whole, cut or not at all."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -48,9 +48,10 @@ class InChunks:
 
 
 def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> InChunks | None:
-    """Return how well the chunks contain a passage, at the best of its places; None where it has no place in the text.
+    """Return how much of a passage the chunks contain, at the place with the best result; None without a place.
 
-    Places and chunks use offsets in the same text. White space and punctuation at the edge of a chunk do not count.
+    Places and chunks use offsets in the same text. White space and punctuation at the edge of a chunk do not
+    count.
     """
     results = [_hold(place, chunks, text) for place in places[:ALTERNATIVES]]
     known = [result for result in results if result is not None]
@@ -90,7 +91,11 @@ def _count_letters(spans: Iterable[Span], text: str) -> int:
 
 
 def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text: str) -> CutPoint:
-    """Return the point where the best chunk ends inside the passage, or begins if it lacks the passage's beginning."""
+    """Return the point at which the best chunk cuts the passage.
+
+    It is where the chunk ends inside the passage or, if it lacks the passage's beginning, where the chunk
+    starts.
+    """
     (start, end), gap = (place[0].start, place[-1].end), left[0]
     at = gap.end if gap.start <= start else gap.start
     spans = [span for chunk in chunks for span in chunk]

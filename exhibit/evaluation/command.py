@@ -43,7 +43,11 @@ FAILED = 3
 
 @guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
-    """Run the evaluation, write the report with `draw`, and print one table and the report's path."""
+    """Run the evaluation, write the report with `draw`, and print one table and the path of the results.
+
+    With `--analyze`, print the analysis of a finished run, or the kinds of question of the datasets, and run
+    nothing.
+    """
     flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
     analysed, label, as_json = flags.pop("analyze", None), str(flags.pop("by", "")), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
@@ -87,7 +91,7 @@ def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[s
 
 
 def _record(run: EvaluatedRun) -> dict[str, Any]:
-    """Return the results for a program: every metric of every dataset with its interval, and the failures."""
+    """Return the results as values for JSON: every metric of every dataset with its interval, and the failures."""
     failures = run.failures
     return {
         "results": str(run.folder),

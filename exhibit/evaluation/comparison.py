@@ -61,7 +61,7 @@ class AnswerComparison:
     def __init__(
         self, question: str, wanted: Meaning, given: Meaning, *, gold: Meaning, scale: Decimal = Decimal(1)
     ) -> None:
-        """Compare a reply with the expected answer; `scale` is the unit of the question's amounts."""
+        """Compare a reply with the expected answer; `scale` is 1,000 if the question asks for amounts in thousands."""
         self.question, asked = question, read_meaning(question)
         self.wanted, self.given, self.asked, self.gold, self.scale = wanted, given, asked, gold, scale
         self.missing = wanted.terms - given.terms
@@ -100,7 +100,11 @@ class AnswerComparison:
             yield f"The reply says {given}, the expected answer {wanted}."
 
     def stance(self, meaning: Meaning) -> str:
-        """Return yes or no, from the first word of a text or from what it says about the question; empty if unclear."""
+        """Return `yes` or `no`, the position of a text on the question; empty if it is unclear.
+
+        It is the text's first word, if that is yes or no. Otherwise it is whether the text affirms or denies the
+        question's words.
+        """
         if meaning.lead:
             return meaning.lead
         signs, asked = meaning.signs(), self.asked.signs()
@@ -132,7 +136,7 @@ class AnswerComparison:
                 yield f"The reply has another figure than {format_quantity(one)}."
 
     def _find_asked_bound(self) -> str:
-        """Return which bound the question asks for, upper or lower; empty where it asks for none."""
+        """Return the bound that the question asks for, `at most` or `at least`; empty if it asks for none."""
         terms = self.asked.terms
         return "at most" if terms & _UPPER else "at least" if terms & _LOWER else ""
 
@@ -168,7 +172,10 @@ class AnswerComparison:
         return bool(_UNTRUE.search(" ".join(text.split()))) and not _UNTRUE.search(" ".join(self.wanted.tokens))
 
     def signed(self, given: Meaning) -> tuple[list[str], list[str]]:
-        """Return the words on whose polarity both texts agree, and the words that only one of them denies."""
+        """Return the words that both texts affirm or both deny, and the words that one affirms and the other denies.
+
+        Words that both affirm are listed only if neither text denies a shared word.
+        """
         mine, other = self.wanted.signs(), given.signs()
         shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
         denied = any(mine[term] < 0 or other[term] < 0 for term in shared)
@@ -223,7 +230,10 @@ class AnswerComparison:
             yield f"The reply names {said} where {expected} is expected."
 
     def _is_instead(self, term: str, other: str) -> bool:
-        """Return whether a word of the reply has the same neighbours as another word of the expected answer."""
+        """Return whether the reply's word `other` stands in place of the expected word `term`.
+
+        It does if the two words share a neighbour, or if the expected answer has only a few words.
+        """
         few = len(self.wanted.terms) <= _FEW
         return few or bool(_find_near(self.wanted, term) & _find_near(self.given, other))
 
@@ -249,7 +259,7 @@ class AnswerComparison:
         )
 
     def _check_swaps(self) -> Iterator[str]:
-        """Yield pairs of figures, or of words that exclude each other, that have changed places."""
+        """Yield a message for each pair of figures, or of opposite words, whose positions the reply swaps."""
         for one, two, mine, other in _find_pairs(self.wanted, self.given):
             straight = len(mine[0] & other[0]) + len(mine[1] & other[1])
             crossed = len(mine[0] & other[1]) + len(mine[1] & other[0])
@@ -257,7 +267,10 @@ class AnswerComparison:
                 yield f"“{one}” and “{two}” have changed places."
 
     def _changes(self) -> Iterator[Change]:
-        """Yield the replaced words, where the reply has most of the expected words in order and no others."""
+        """Yield each difference as a pair: the expected words, and the reply's words in their position.
+
+        Yield nothing if the texts are long, or if the reply does not have most of the expected words in order.
+        """
         mine, other = self.wanted.tokens, self.given.tokens
         if not 3 <= len(mine) <= ALIGNED or len(other) > min(ALIGNED, len(mine) + 2 * WORDS):
             return
@@ -268,7 +281,7 @@ class AnswerComparison:
             )
 
     def _check_edits(self) -> Iterator[str]:
-        """Yield a replaced word, a missing word or a denial, where all other words are the same."""
+        """Yield a message for a replaced word, a missing list item or a denial, if the texts are otherwise the same."""
         changes = self.changes
         if not changes or len(changes) > 2:
             return
@@ -296,13 +309,13 @@ class AnswerComparison:
             yield f"“{' '.join(changes[0][0])}” and “{' '.join(changes[0][1])}” have changed places."
 
     def _list(self) -> Iterator[str]:
-        """Yield a missing list item, where the reply has other items of the list and nothing else."""
+        """Yield a message for a missing list item, if the reply has other items of the list and no other content."""
         items = self.items_left_out()
         if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:
             yield f"The reply leaves out {join_first_words(sorted(items[0]))}."
 
     def items_left_out(self) -> list[frozenset[str]]:
-        """Return the items of the expected answer's list of which the reply has no word."""
+        """Return the items of the expected answer's list that share no word with the reply or the question."""
         known = self.given.terms | self.asked.terms
         return [item for item in self._find_items() if not item & known] if len(self._find_items()) > 1 else []
 
@@ -314,7 +327,7 @@ class AnswerComparison:
         return [frozenset(item) for item in items.values()]
 
     def _is_item(self, tokens: Sequence[str]) -> bool:
-        """Return whether the words are an item of the list in the expected answer."""
+        """Return whether the words contain a whole item of the expected answer's list."""
         terms = {canonical(token)[0] for token in tokens}
         return len(self._find_items()) > 1 and any(item <= terms for item in self._find_items())
 
@@ -325,25 +338,28 @@ def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:
 
 
 def _is_rival(one: Quantity, other: Quantity) -> bool:
-    """Return whether a figure conflicts with another: the same kind, and not a section or page number."""
+    """Return whether two figures can contradict each other: same kind and unit, or a count and an amount of money.
+
+    A section or page number can contradict only another label.
+    """
     if other.is_place and one.kind != "label":
         return False
     return one.dimension == other.dimension or {one.kind, other.kind} == {"count", "money"}
 
 
 def format_quantity(one: Quantity) -> str:
-    """Return a figure in words."""
+    """Return a figure as text: its value and its unit."""
     value = one.value if isinstance(one.value, str) else f"{one.value:f}"
     return f"{value} {one.unit}".strip()
 
 
 def join_first_words(words: Sequence[str]) -> str:
-    """Return the first few words, joined for a message."""
+    """Return the first three words, joined by commas, for a message."""
     return ", ".join(words[:3]) + (" …" if len(words) > 3 else "")
 
 
 def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
-    """Return whether replaced words mean the same; None where only small words such as articles differ."""
+    """Return whether the words removed and the words that replace them mean the same; None if rules cannot decide."""
     if any({one, other} in small_contrasts() for one in gone for other in come):
         return False
     if _are_equal_figures(gone, come):
@@ -367,7 +383,7 @@ def _are_equal_figures(gone: Sequence[str], come: Sequence[str]) -> bool:
 
 
 def _find_near(meaning: Meaning, term: str) -> frozenset[str]:
-    """Return the words and figures beside a word."""
+    """Return the words and figures that share a segment of a text with a given word."""
     segments = {word.segment for word in meaning.words if word.term == term}
     return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
 
@@ -375,7 +391,10 @@ def _find_near(meaning: Meaning, term: str) -> frozenset[str]:
 def _find_pairs(
     wanted: Meaning, given: Meaning
 ) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
-    """Yield each pair of a text's words that exclude each other, with their neighbours in both texts."""
+    """Yield each pair of figures, or of opposite words, that both texts have.
+
+    With each pair come the neighbours of its two words in the expected answer and in the reply.
+    """
     terms = list(dict.fromkeys(word.term for word in wanted.words))[:_PAIRED]
     there = {word.term for word in given.words}
     for at, one in enumerate(terms):

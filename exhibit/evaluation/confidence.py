@@ -50,7 +50,7 @@ def weighted_means(values: Mapping[str, Sequence[float | None]], sure: Sequence[
 
 
 def in_words(name: str, sure: Confidence) -> str:
-    """Return one line about the reliability of the confidence of a dataset's replies."""
+    """Return one line that says how reliable the confidence of a dataset's replies is."""
     worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
     shown = [
         f"{metric} {describe_metric(metric).figure(sure.weighted[metric])}"
@@ -62,7 +62,10 @@ def in_words(name: str, sure: Confidence) -> str:
 
 
 def auroc(pairs: Sequence[ConfidencePair]) -> float | None:
-    """Return the probability that an answerable question has more confidence than another; ties count half."""
+    """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one.
+
+    Ties count half. None if all questions are answerable, or none is.
+    """
     yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
     if not len(yes) or not len(no):
         return None
@@ -71,7 +74,10 @@ def auroc(pairs: Sequence[ConfidencePair]) -> float | None:
 
 
 def calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
-    """Return the mean confidence and the share of answerable questions for each tenth of the scale with questions."""
+    """Return the calibration table: one row for each tenth of the confidence scale that has questions.
+
+    A row has the number of questions, their mean confidence and the share that is answerable.
+    """
     bins: dict[int, list[ConfidencePair]] = {}
     for confidence, exists in pairs:
         bins.setdefault(min(int(confidence * _BINS), _BINS - 1), []).append((confidence, exists))

@@ -30,7 +30,10 @@ class CorpusFiles:
 
 
 def changed_tables(bundle: BundleFolder) -> list[str]:
-    """Return a problem for each of `train.json` and `gold.jsonl` that differs from the record in bundle.json."""
+    """Return an error message for each of `train.json` and `gold.jsonl` that was changed.
+
+    A file is changed if its sha256 differs from the one in bundle.json.
+    """
     recorded = bundle.info.files if bundle.info else {}
     return [
         f"{bundle.address}/{name}: not the file that {INFO} records (sha256 differs): convert the bundle again, or "
@@ -41,7 +44,10 @@ def changed_tables(bundle: BundleFolder) -> list[str]:
 
 
 def check_files(bundle: BundleFolder, files: Mapping[str, Location], *, allow_changed: bool) -> CorpusFiles:
-    """Compare the files with their checksums; leave out files that bundle.json does not list, unless allowed."""
+    """Compare the files with their checksums in bundle.json, and return the files to use.
+
+    Files that bundle.json does not list are used only with `allow_changed`.
+    """
     recorded = _read_recorded(bundle)
     digests = {name: _compute_digest(path) for name, path in sorted(files.items())}
     stray = tuple(name for name in digests if recorded and name not in recorded)
@@ -79,10 +85,10 @@ def check_questions(
     allow_changed: bool,
     needs_documents: bool,
 ) -> tuple[dict[int | str, str], tuple[str, ...]]:
-    """Return the questions that cannot be scored, by id with the reason, and the warnings.
+    """Return the questions that cannot be scored, as a mapping from id to reason, and the warnings.
 
-    Reasons are a changed or missing document, and gold beyond the end of its document. `ends` has, for each question,
-    its documents and the end of the last gold passage in each.
+    The reason is a changed or missing document, or gold beyond the end of its document. `ends` maps each
+    question to its documents, and each document to the end offset of its last gold passage.
     """
     entries = bundle.info.documents if bundle.info else []
     lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in files.changed}

@@ -73,7 +73,10 @@ class Decision(NamedTuple):
 
 
 def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -> Decision:
-    """Return whether a reply says what is expected; `gold` are the passages that support the expected answer."""
+    """Decide whether a reply states the expected answer, and give the reason.
+
+    `gold` has the passages that support the expected answer.
+    """
     longest = max([len(expected), *map(len, gold)])
     if len(reply) > max(_DOCUMENT, _TIMES * longest):
         return Decision(False, "The reply is as long as a document, and many times as long as the expected answer.")
@@ -104,7 +107,11 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
 
 
 def decide_case(case: Case) -> Decision:
-    """Return whether a case's reply is right; None without a reply or without an expected answer."""
+    """Decide whether a case's reply is right, and give the reason.
+
+    The decision is None if the reply or the expected answer is missing, or if the reply is right but adds a
+    figure that no passage has.
+    """
     answer = case.reply.answer
     if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
         return Decision(None, "There is no answer to compare, or none to compare it with.")
@@ -120,14 +127,17 @@ def _decide_cached(question: str, expected: str, answer: str, gold: tuple[str, .
 
 
 def _without_question(reply: str, question: str) -> str:
-    """Return a reply without the question, where it begins with the question word by word and goes on."""
+    """Return a reply without the question that it repeats at its beginning; unchanged if nothing follows."""
     said, asked = reply.lstrip('"“ '), question.strip()
     rest = said[len(asked) :].lstrip('"”: ')
     return rest if asked and said[: len(asked)].lower() == asked.lower() and rest.strip() else reply
 
 
 def _is_in_another_language(expected: str, reply: str) -> bool:
-    """Return whether the expected answer is in English and the reply, which has no small word of it, is not."""
+    """Return whether the expected answer is in English and the reply is in another language.
+
+    A reply of fewer than three words, or with an English stop word such as `the`, is not called foreign.
+    """
     reply = unicodedata.normalize("NFKC", reply)
     words = re.findall(r"[^\W\d_]{2,}", reply.lower())
     if len(words) < _FOREIGN or not all(map(is_content, words)):
@@ -136,7 +146,10 @@ def _is_in_another_language(expected: str, reply: str) -> bool:
 
 
 def _is_among_others(found: AnswerComparison, text: str) -> bool:
-    """Return whether most words of a reply of several sentences are in sentences that are about other matters."""
+    """Return whether a reply of three or more sentences is mostly about other matters.
+
+    A sentence is about other matters if few of its words are in the question, the expected answer or the gold.
+    """
     spans = sentences(text)
     if len(spans) < _SEVERAL:
         return False
@@ -188,7 +201,11 @@ def _accept(found: AnswerComparison) -> Decision:
 
 
 def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
-    """Return the decision by the words needed, which the question lacks, and those of them that are lost."""
+    """Return the decision from the words that the reply needs to state.
+
+    `needed` are the words of the expected answer that are not in the question. `lost` are those that the reply
+    lacks.
+    """
     if not lost:
         if found.missing and (_is_silent(found) or (not needed and found.extra)):
             return Decision(None, "The reply may say it in other words.")
@@ -202,7 +219,10 @@ def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: froz
 
 
 def _is_reordered(found: AnswerComparison) -> bool:
-    """Return whether the reply has the expected content words, but more than one at another position."""
+    """Return whether the reply has the same content words as the expected answer in a clearly different order.
+
+    A list may be in any order.
+    """
     mine, other = (
         [token for token in one.tokens if carries_meaning(token) or token[0].isdigit()]
         for one in (found.wanted, found.given)
@@ -218,7 +238,10 @@ def _is_reordered(found: AnswerComparison) -> bool:
 
 
 def _is_heap(found: AnswerComparison) -> bool:
-    """Return whether a reply has expected words only, and few of them beside the word that they stand beside there."""
+    """Return whether a reply has only words of the expected answer, in a mostly unrelated order.
+
+    That is: most pairs of neighbouring words in the reply are not neighbours in the expected answer.
+    """
     mine, other = found.wanted.tokens, found.given.tokens
     if len(other) < _HEAP or Counter(other) - Counter(mine) or len({word.segment for word in found.wanted.words}) > 1:
         return False
@@ -227,7 +250,11 @@ def _is_heap(found: AnswerComparison) -> bool:
 
 
 def _have_other_subjects(found: AnswerComparison) -> bool:
-    """Return whether both texts begin with a noun and the reply with another of the expected ones, in the active."""
+    """Return whether the texts swap subjects: "The buyer pays the seller", "The seller pays the buyer".
+
+    Both texts must begin with a word such as `the` or `each`. A reply with `by`, as in the passive, is not
+    compared.
+    """
     texts = found.wanted, found.given
     if "by" in found.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
         return False
@@ -236,7 +263,11 @@ def _have_other_subjects(found: AnswerComparison) -> bool:
 
 
 def _is_silent(found: AnswerComparison) -> bool:
-    """Return whether the texts share only words of the question, and no polarity can be compared."""
+    """Return whether nothing shows that the reply means the same as the expected answer.
+
+    That is: no word has the same polarity in both texts, the expected answer has no figure or date, and the
+    reply has no yes or no that agrees with it.
+    """
     agree, _ = found.signed(found.given)
     told = (
         found.wanted.quantities
@@ -247,7 +278,7 @@ def _is_silent(found: AnswerComparison) -> bool:
 
 
 def _find_unsaid(found: AnswerComparison) -> str:
-    """Return what the expected answer says and the reply does not mention; empty if nothing is missing."""
+    """Return a message about something that the reply leaves out of the expected answer; empty if it is complete."""
     for one in found.wanted.quantities:
         if one.is_place and len(found.wanted.terms) > WORDS:
             continue
@@ -263,7 +294,10 @@ def _find_unsaid(found: AnswerComparison) -> str:
 
 
 def _find_unlike_limits(found: AnswerComparison) -> str:
-    """Return a limit that only one of the two texts has, or a figure from no source; empty if there is none."""
+    """Return a message about an exception or a figure that only one of the two texts has; empty if there is none.
+
+    A figure of the reply counts only if the question and the gold do not have it.
+    """
     if "except" in found.wanted.marks - found.given.marks and found.missing:
         return "The reply leaves out the exception, or words it otherwise."
     known = (*found.wanted.quantities, *found.asked.quantities, *found.gold.quantities)
@@ -283,7 +317,7 @@ def _find_unlike_limits(found: AnswerComparison) -> str:
 
 
 def _find_unlike_conditions(found: AnswerComparison) -> str:
-    """Return a limit, an exception or a condition that only the reply has; empty if there is none."""
+    """Return a message about a limit, an exception or a condition that only the reply has; empty if there is none."""
     if (
         "only" in found.given.marks - found.wanted.marks - found.asked.marks - found.gold.marks
         and not found.wanted.marks
@@ -305,7 +339,10 @@ def _find_unlike_conditions(found: AnswerComparison) -> str:
 
 
 def _may_differ_in_bound(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -> bool:
-    """Return whether it does not matter that only one of two figures has a bound."""
+    """Return whether two equal figures may differ in their bound, such as "at most".
+
+    They may if the question asks for a maximum or minimum, or if the figure is a period.
+    """
     bounds = {one.bound, *(other.bound for other in same)}
     asked = bool(found.asked.terms & {"minimum", "maximum", "cap", "highest", "lowest", "limit", "most", "least"})
     period = one.kind == "time" and "" in bounds and bounds <= {"", "at most", "more than"}
@@ -316,10 +353,10 @@ def _may_differ_in_bound(found: AnswerComparison, one: Quantity, same: Sequence[
 
 
 def invented_figures(case: Case) -> list[str]:
-    """Return the numbers of an answer that no source supports, and `a date` if an unsupported date is among them.
+    """Return the numbers of an answer that no source supports, and `a date` if it has an unsupported date.
 
-    A number is invented if it occurs in no passage or file name, nor in the question or the expected answer. Section
-    and page numbers, and the same figure in another unit, are not invented.
+    A number is supported if it occurs in a passage, a file name, the question or the expected answer, also in
+    another unit. Section and page numbers need no support.
     """
     said = "\n".join(claim.text for claim in claims_of(plain_reply((case.reply.answer or "")[:_READ])))
     stated, units = figures(said), quantities(said).quantities
@@ -343,5 +380,5 @@ def invented_figures(case: Case) -> list[str]:
 
 
 def _may_count(number: str) -> bool:
-    """Return whether a number may count the answer's own list items: "in two cases", "the following three"."""
+    """Return whether a number is small enough to count the answer's own list items, as in "the following three"."""
     return number.isdecimal() and int(number) <= _LISTED

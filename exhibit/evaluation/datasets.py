@@ -51,7 +51,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A bundle as it is tested: cases without replies, and their documents."""
+    """A bundle loaded for a run: its questions as cases without replies, and its documents."""
 
     name: str
     root: Path
@@ -118,7 +118,10 @@ def _expand(patterns: Iterable[str | Path], problems: list[str], notes: list[str
 
 
 def _mirror_bundles(pattern: Remote, problems: list[str], notes: list[str]) -> Iterator[Path]:
-    """Yield a cached folder for each remote bundle; other matches of a `*` are skipped with a note."""
+    """Yield a local cached folder for each remote bundle that a pattern matches.
+
+    With `*`, matches without a bundle.json are skipped with a note.
+    """
     try:
         roots = expand(pattern)
         if not roots:
@@ -139,7 +142,10 @@ def load_datasets(
     origins: Mapping[str, str] | None = None,
     limits: Limits | None = None,
 ) -> tuple[list[Dataset], list[str]]:
-    """Return the datasets and the warnings; raise one error that lists every problem, before any other work."""
+    """Return the datasets and the warnings.
+
+    All bundles are checked first. If there are problems, raise one error that lists every one of them.
+    """
     folders, warnings, problems = find_datasets(patterns, origins)
     bundles: dict[str, BundleFolder] = {}
     for name, folder in folders.items():
@@ -211,7 +217,10 @@ def _explain_nothing_asked(bundles: Sequence[BundleFolder], selection: Selection
 
 
 def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
-    """Return the files to ingest: those of the selected types; without a selection, PDFs if all gold is in PDFs."""
+    """Return the files to ingest: those of the selected file types.
+
+    If no type is selected, they are the PDFs if all gold is in PDFs, else all readable files.
+    """
     if selection.file_types and selection.file_types != (ALL_TYPES,):
         return {n: p for n, p in bundle.files.items() if ending_of(p).lstrip(".") in selection.file_types}
     files = {name: path for name, path in bundle.files.items() if readable(path)}
@@ -310,10 +319,10 @@ def _make_case(
 
 
 def read_history(turns: Any) -> Iterator[Turn]:
-    """Yield the earlier turns of a conversation, from messages with a role or from bare texts.
+    """Yield the earlier turns of a conversation, from a list of messages with a role or of plain texts.
 
-    The first bare text is the user's. Labels are plain values, so gold.jsonl has the list as a JSON string; a string
-    that is not JSON is one message.
+    Plain texts are from the user and the assistant in turn; the first is the user's. The list may be a JSON
+    string, as in the labels of gold.jsonl. A string that is not JSON is one message.
     """
     if isinstance(turns, str):
         try:
@@ -328,16 +337,17 @@ def read_history(turns: Any) -> Iterator[Turn]:
 
 
 def _make_placed_gold(line: Gold) -> GoldPassage:
-    """Return the gold passage of a line of gold.jsonl."""
+    """Return the gold passage that a line of gold.jsonl describes."""
     places = [line.spans, *line.alternatives] if line.spans else []
     spans = tuple(tuple(Span(*span) for span in place) for place in places)
     return GoldPassage(line.filename, None, spans, tuple(line.pages), absent=not places, how=line.how)
 
 
 def _locate_gold(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
-    """Return a gold passage without a line in gold.jsonl, located in its document, or in all when it names none.
+    """Return a gold passage that has no line in gold.jsonl, after searching its text in the documents.
 
-    Words that occur in several documents are kept without file and place.
+    Its own document is searched or, if none is named, all documents. A text that occurs in several documents
+    gets no file and no position.
     """
     if not text or not text.strip():
         return GoldPassage(filename, None)

@@ -36,7 +36,7 @@ _SOME = 0.25
 
 
 class Documents:
-    """Documents by file name; each is read once, and one that cannot be read counts as missing."""
+    """The documents of a dataset by file name; each is read once, on demand. An unreadable one counts as missing."""
 
     def __init__(self, files: Mapping[str, Location], *, limits: Limits | None = None) -> None:
         self.files = dict(files)
@@ -60,7 +60,7 @@ class Documents:
         return self._read[filename]
 
     def with_texts(self, texts: Mapping[str, Document]) -> "Documents":
-        """Return the same documents, with other texts for some of them."""
+        """Return a copy of this collection in which `texts` replace the documents with the same file names."""
         other = Documents(self.files, limits=self._limits)
         other._read = {**self._read, **texts}
         return other
@@ -75,7 +75,7 @@ class Documents:
     # ---------------------------------------------------------------- names
 
     def named(self, name: str) -> str | None:
-        """Return the file that a system's spelling of a name means (see `law.names.FileNames`)."""
+        """Return the corpus file that a system's spelling of a file name refers to (see `law.names.FileNames`)."""
         return self._names.find(name)
 
     @cached_property
@@ -85,15 +85,18 @@ class Documents:
     # ---------------------------------------------------------------- words
 
     def place(self, passage: Passage, golds: Sequence[GoldPassage] = ()) -> Passage:
-        """Return a passage with its file, spans and page, as far as its file name and its words determine them.
+        """Return a passage with its file, spans and page, as far as its file name and its text determine them.
 
-        A span is believed when the words stand there: another system may count in a text of its own. Else the passage
-        is placed by its pieces in the file that it names. The name is wrong where that file has less than half of the
-        passage and another has twice as much, or where it has pieces with other words between them and another has all
-        of it. A name that no file has is no name: the words are looked for in all documents. Words that one file has
-        are from it; words that several have, or parts of which are from several, are ambiguous, and count where a gold
-        has them. Of several places in a file the one on the page that the system gives counts, then the one with gold,
-        then the first.
+        A reported span is accepted if the file has the passage's text there. Otherwise the text is searched, whole
+        or in fragments, in the file that the passage names.
+
+        The named file is rejected if it has less than half of the passage and another file has at least half and
+        twice as much. It is also rejected if it has only fragments, with other words between them, and another file
+        has the whole text. If no file has the name, the text is searched in all documents.
+
+        A text that several files have is ambiguous. The passage then has no `filename`; its spans are those that
+        match gold, if there are any. If a file has the text several times, the occurrence on the reported page is
+        used, else one with gold, else the first.
         """
         name = passage.told_filename or passage.filename or ""
         passage = replace(passage, told_filename=name)
@@ -124,14 +127,17 @@ class Documents:
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
     def all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
-        """Return the spans of all places where a file has pieces of the words."""
+        """Return the spans of every occurrence, in a file, of the text's fragments."""
         pieces = self._placement(words, filename).pieces
         return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
 
     def _find_likeliest(
         self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
     ) -> tuple[str, tuple[Span, ...]]:
-        """Return the place that overlaps gold; else one in a file with gold, else one in the first file."""
+        """Return the most likely file of a passage and its spans there.
+
+        Spans that overlap gold come first, then those in a file with gold, then those in the first file.
+        """
         with_gold = [(gold.filename, gold) for gold in golds if gold.filename in files]
         for file, gold in with_gold:
             spans = self._find_spans(passage, file, gold) if file else ()
@@ -141,7 +147,9 @@ class Documents:
         return first, self._find_spans(passage, first, None)
 
     def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
-        """Return the spans of a passage in a file, preferring places on its reported page, then places with gold."""
+        """Return the spans of a passage in a file; occurrences on the reported page come first, then those with
+        gold.
+        """
         document, page = self.get(filename), passage.told_page
         if document is None:
             return ()
@@ -171,12 +179,12 @@ class Documents:
         return not passage.text.strip() or there == passage.text or fold(there) == fold(passage.text)
 
     def _has(self, words: str, filename: str | None) -> bool:
-        """Return whether a file has all of the words in sequence, at one place or more."""
+        """Return whether a file contains the whole text, comparing letters and digits only."""
         document = self.get(filename)
         return document is not None and letters_of(words).text in document.letters.text
 
     def _find_placement(self, words: str, filename: str) -> Placement:
-        """Return the placement of words in a file; an empty one where the file cannot be read."""
+        """Return the positions of a text's fragments in a file; an empty placement if the file cannot be read."""
         document = self.get(filename)
         if document is None:
             return Placement((), (), 0)
@@ -186,7 +194,10 @@ class Documents:
         return max(placement, place_text(latin, document), key=lambda one: one.share)
 
     def _find_holders(self, words: str) -> list[str]:
-        """Return the files that have the largest share of the words."""
+        """Return the files that contain the largest share of a text.
+
+        A further file is added if it has a long part of the text that the first file lacks.
+        """
         whole, part = self._find_likely(words)
         if not whole:
             more, others = self._find_likely(with_latin_letters(words))
@@ -202,7 +213,7 @@ class Documents:
         return files
 
     def matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
-        """Return the matches of words in one file, or in every file with an equally good match."""
+        """Return the matches of a text in one file or, without a file name, in all files with the best match score."""
         if filename is not None:
             document = self.get(filename)
             return _find_best(words, [document] if document else [])
@@ -210,7 +221,7 @@ class Documents:
         return _find_best(words, whole) or _find_best(words, part)
 
     def _find_likely(self, words: str) -> tuple[list[Document], list[Document]]:
-        """Return the documents that have all of the words, and those that have a piece of them."""
+        """Return the documents that contain the whole text, and those that contain only a part of it."""
         needle = letters_of(words).text
         whole: list[Document] = []
         part: list[Document] = []
@@ -228,7 +239,7 @@ class Documents:
 
 
 def _has_gaps(placement: Placement) -> bool:
-    """Return whether words that a file lacks stand between pieces that it has."""
+    """Return whether the passage has words that the file lacks between fragments that the file has."""
     if not placement.pieces:
         return False
     first, last = placement.pieces[0].end, placement.pieces[-1].start
@@ -236,13 +247,13 @@ def _has_gaps(placement: Placement) -> bool:
 
 
 def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
-    """Return a piece with those of its places that are on a page, all where none is."""
+    """Return a fragment with only its occurrences on a page; with all of them if none is on that page."""
     there = [place for place in piece.places if any(page in document.pages_of(span) for span in place)]
     return piece._replace(places=tuple(there)) if there else piece
 
 
 def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
-    """Return the matches in those documents whose match is the best."""
+    """Return the matches of a text in those documents that reach the best match score."""
     places = [
         (document.filename, match) for document in documents for match in prefer_whole_words(locate(words, document))
     ]
@@ -257,9 +268,10 @@ def touches(span: Span, gold: GoldPassage) -> bool:
 
 
 def box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> float | None:
-    """Return the intersection over union of the box that a system reports and the boxes of the words.
+    """Return the intersection over union of the reported box and the box around the passage's words.
 
-    0 where the words are not on that page; None where the document has no pages, or no page was reported.
+    The result is 0 if the words are not on the reported page. It is None if no page or box was reported, or if
+    the boxes of the words are unknown.
     """
     number = passage.told_page
     if number is None or passage.told_box is None or not 1 <= number <= len(document.pages):
@@ -302,7 +314,10 @@ GRADE_RANGE = range(5)
 
 
 def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[str, int]]:
-    """Return the grades of files by row, where lines have any; the best of several grades of a file counts."""
+    """Return the relevance grades of files for each question that has grades.
+
+    If a file has several grades for a question, the highest one counts.
+    """
     by_question: dict[int | str, dict[str, int]] = {}
     for line in lines:
         grades = _read_all_grades(line, where)

@@ -69,7 +69,7 @@ class EvaluatedRun:
 
     @property
     def report(self) -> Path:
-        """The path of the report, if one was requested."""
+        """The path of the report; the file exists only if a report was written."""
         return self.folder / REPORT
 
     def by_dataset(self) -> dict[str, dict[str, Estimate]]:
@@ -85,7 +85,15 @@ def evaluate(
     warn: Warn | None = None,
     draw: Draw | None = None,
 ) -> EvaluatedRun:
-    """Run an evaluation; `parts` (cache, embedder, llm) replace those of the settings, and `draw` writes the report."""
+    """Run an evaluation and return its results.
+
+    Args:
+        settings: The settings of the run.
+        parts: Objects that replace those of the settings: cache, embedder, llm.
+        judge: The language model that marks answers.
+        warn: Called with each warning.
+        draw: Writes the report.
+    """
     with limits_in_force(settings.limits):
         return _evaluate(settings, parts, judge, warn or (lambda _: None), draw)
 
@@ -270,7 +278,7 @@ def _hash_inputs(settings: Settings) -> dict[str, str]:
 
 
 def _describe_draft(dataset: Dataset) -> str:
-    """Return the note for figures on questions that a program drafted; empty for other bundles."""
+    """Return a note that a program drafted the dataset's questions; empty for other bundles."""
     info = read_info(dataset.root / INFO) if (dataset.root / INFO).is_file() else None
     return info.draft.words(info.counts.questions) if info and info.draft else ""
 
@@ -341,7 +349,7 @@ def _get_prepared(target: Target) -> PreparedDocuments | None:
 
 
 class CitedLaw:
-    """The legal references in a dataset's documents, read when an answer first cites the law."""
+    """The legal references in a dataset's documents; the documents are read at the first lookup."""
 
     def __init__(self, dataset: Dataset, target: Target) -> None:
         self._dataset, self._target = dataset, target
@@ -374,7 +382,7 @@ _INPUTS = "inputs"
 
 
 def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, started: str = "") -> dict[str, Any]:
-    """Return the provenance of a run; a resumed run keeps its first start time."""
+    """Return the provenance of a run; `started` is the start time of the first part of a resumed run."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
         "started": started or now,
@@ -387,7 +395,7 @@ def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, star
 
 
 def changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
-    """Return the files of a resumed run that have changed since it was started."""
+    """Return the input files that have changed since a resumed run was started."""
     now = {dataset.name: dict(dataset.digests) for dataset in datasets} | {_INPUTS: dict(inputs)}
     then = {**before.data, _INPUTS: before.inputs}
     return [

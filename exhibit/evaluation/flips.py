@@ -14,7 +14,10 @@ _SHOWN = 20
 
 
 def flips_of(times: Sequence[Case]) -> QuestionFlips | None:
-    """Return how many replies differ from the most frequent one; None with fewer than two valid replies."""
+    """Return how many replies to one question differ from the most frequent reply.
+
+    Verdict, cited files and answer are counted separately. None if fewer than two replies are valid.
+    """
     replied = [case for case in times if not case.reply.error]
     if len(replied) < 2:
         return None
@@ -34,14 +37,14 @@ def _count_rare(values: Sequence[Hashable]) -> int:
 
 @dataclass
 class Flips:
-    """Collects the flips of a dataset's questions."""
+    """A counter of the questions in a dataset whose repeated replies differ."""
 
     asked: int = 0
     changed: Counter[str] = field(default_factory=Counter)
     questions: list[QuestionFlips] = field(default_factory=list)
 
     def add(self, times: Sequence[Case]) -> None:
-        """Add the replies to the next question."""
+        """Count the differences between the repeated replies to one question."""
         one = flips_of(times)
         if one is None:
             return
@@ -64,7 +67,7 @@ class Flips:
         )
 
     def in_words(self, name: str) -> str:
-        """Return one line with the number of questions that flip."""
+        """Return one line with the number of questions whose verdict, cited files or answer changes."""
         counts = self.counts
         return (
             f"{name}: {counts.verdict} of {counts.questions} questions flip between repetitions (their verdict "

@@ -69,7 +69,7 @@ def deepeval_dataset(folder: str | Path) -> Any:
 
 
 def squad_inputs(folder: str | Path) -> dict[str, list[dict[str, Any]]]:
-    """Return predictions and references for SQuAD 2.0's metric, without citations; a refusal is empty."""
+    """Return predictions without citations, and references, for SQuAD 2.0's metric; a refusal is an empty text."""
     predictions, references = [], []
     for row in RunFolder(folder).rows:
         if row.reply.error or row.reply.answer is None:

@@ -30,14 +30,20 @@ class JournalEntry(NamedTuple):
 
 
 class Journal:
-    """An append-only file with one reply per line; a line cut short by a kill is ignored."""
+    """An append-only file with one reply per line; a last line that a kill left incomplete is removed."""
 
     def __init__(self, path: Path, text_of: TextOf, *, texts: bool) -> None:
-        """Open a journal; without `texts`, passages are stored as spans and their words read from the documents."""
+        """Open a journal.
+
+        Without `texts`, passages are stored as spans, and their text is read from the documents with `text_of`.
+        """
         self._path, self._text_of, self._texts = path, text_of, texts
 
     def scan(self, questions: Mapping[Id, str]) -> Iterator[JournalEntry]:
-        """Yield the stored replies in order (a later reply replaces an earlier one); raise if a question is unknown."""
+        """Yield the stored replies in order; a later reply to the same question replaces an earlier one.
+
+        Raise an error if the dataset no longer has the question of a reply.
+        """
         if not self._path.is_file():
             return
         at = 0

@@ -26,9 +26,9 @@ def system_prompt(metric: str) -> str:
 
 
 def make_judged_metric(name: str, prompt: Callable[[Case], Prompt | None]) -> tuple[tuple[str, ...], Measure]:
-    """Return `NAMES` and `measure` of a judged metric and of its share of unreadable replies.
+    """Return `NAMES` and `measure` for a metric that a judge marks.
 
-    A reply without a readable mark is None, and is counted under `NAME_unjudged`.
+    If the judge's reply has no readable mark, the metric is None and `NAME_unjudged` is 1.
     """
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:

@@ -21,7 +21,10 @@ _SHORT = 12  # words: names, amounts, dates and periods are shorter, sentences a
 
 
 def expected_kind(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
-    """Return the kind of the expected answer: yes or no, a quote of the gold, a short answer or a longer text."""
+    """Return the kind of the expected answer, in words.
+
+    The kinds are `none in the documents`, `yes or no`, `quote` (of the gold), `short answer` and `text`.
+    """
     if impossible:
         return "none in the documents"
     words = word_runs(truth.lower())
@@ -33,13 +36,16 @@ def expected_kind(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
 
 
 def answer_judgement(case: Case) -> Judgement | None:
-    """Return whether the reply gives the expected answer, by rules; None where the rules cannot decide."""
+    """Return `right` or `wrong` for a reply, by rules; None if the rules cannot decide."""
     right = decide_case(case).right
     return None if right is None else "right" if right else "wrong"
 
 
 def prefer_judge(values: Mapping[str, Values]) -> dict[str, Values]:
-    """Return the columns with `answered_rightly` first; a judge's mark, where there is one, overrules the rules."""
+    """Return the metric columns with `answered_rightly` first.
+
+    Where a judge has given a mark, the mark replaces the decision of the rules.
+    """
     if ANSWERED_RIGHTLY not in values:
         return dict(values)
     decided = {ANSWERED_RIGHTLY: list(values[ANSWERED_RIGHTLY])}

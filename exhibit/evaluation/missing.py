@@ -26,7 +26,7 @@ QUESTIONS: dict[str, str] = _WORDS["questions"]
 
 
 def passage_lacks(passage: Passage) -> Iterator[str]:
-    """Yield the keys of `PASSAGES` that apply to a passage."""
+    """Yield the keys of `PASSAGES` (kinds of missing data) that apply to a passage."""
     name = passage.told_filename
     files = [passage.filename] if passage.filename else passage.also_in
     if passage.misnamed:
@@ -47,7 +47,7 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
 
 
 def question_lacks(case: Case) -> Iterator[str]:
-    """Yield the keys of `QUESTIONS` that apply to an answered question or its reply."""
+    """Yield the keys of `QUESTIONS` (kinds of missing data) that apply to an answered question or its reply."""
     passages = case.reply.passages
     if not case.is_impossible and case.gold:
         worded = [gold for gold in case.gold if gold.worded]
@@ -103,7 +103,11 @@ class Evidence:
                     self.examples = list(dict.fromkeys([*self.examples, str(passage.told_filename)]))
 
     def lines(self, name: str) -> list[str]:
-        """Return lines about the data that a dataset's passages, or more than a tenth of its questions, lack."""
+        """Return lines about the missing data of a dataset.
+
+        Missing data of passages is always listed, missing data of questions only if more than a tenth of them is
+        affected.
+        """
         notes = []
         for kind in ("foreign", "misnamed", "nameless", "ambiguous", "nowhere", "few"):
             if self.kinds[kind]:

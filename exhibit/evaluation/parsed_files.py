@@ -90,7 +90,7 @@ def read_parsed(path: Path, filename: str) -> Document:
 
 
 def document_of_pages(filename: str, texts: Iterable[str], numbers: Iterable[int] | None = None) -> Document:
-    """Return the texts of pages as a document, so that running headers and footers are recognised."""
+    """Join the texts of pages into one document with page boundaries, so that running headers can be recognised."""
     pages, start, kept = [], 0, list(texts)
     for number, text in zip(numbers or range(1, len(kept) + 1), kept, strict=True):
         pages.append(Page(number, Span(start, start + len(text)), 0, 0))
@@ -127,7 +127,7 @@ def _list_elements(given: Any, page: int | None, depth: int) -> Iterator[TextEle
 
 
 def _find_page(element: Mapping[str, Any], page: int | None) -> int | None:
-    """Return the page number of an element, from 1; else that of the element around it."""
+    """Return the page number of an element, from 1; if it has none, `page`, that of its parent element."""
     origin = element.get("prov") or element.get("metadata") or {}
     origin = origin[0] if isinstance(origin, list) and origin else origin
     for fields in (element, origin if isinstance(origin, Mapping) else {}):
@@ -139,7 +139,10 @@ def _find_page(element: Mapping[str, Any], page: int | None) -> int | None:
 
 
 def _get_words(element: Mapping[str, Any]) -> str:
-    """Return the text of an element (of a table with its title and notes); empty where its child elements have it."""
+    """Return the text of an element, for a table with its title and notes.
+
+    The result is empty if the text is in the child elements.
+    """
     if isinstance(element.get("table_body"), str):  # MinerU
         parts = (element.get("table_caption"), [element["table_body"]], element.get("table_footnote"))
         return "\n".join(str(line) for part in parts if part for line in (part if isinstance(part, list) else [part]))

@@ -1,4 +1,4 @@
-"""Locate provisions in the documents: those that passages name instead of words, and those that answers cite."""
+"""Locate provisions in the documents: those that passages name without quoting, and those that answers cite."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,14 +19,17 @@ _OPENING = 1000
 
 
 class ProvisionPlacer:
-    """Finds provisions in the documents of a dataset; the index of each document is built once."""
+    """A search for provisions in the documents of a dataset; the index of each document is built once."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
         self._indexes: dict[str, ProvisionIndex] = {}
 
     def place(self, passage: Passage) -> Passage:
-        """Return a passage that names a provision but has no text with the text and the place of that provision."""
+        """Return a passage with the text and position of the provision that it names.
+
+        A passage that already has text or a span, or whose provision is not located, is returned unchanged.
+        """
         if not passage.told_provision or passage.text.strip() or passage.span:
             return passage
         named = read_provisions(passage.told_provision)
@@ -39,7 +42,10 @@ class ProvisionPlacer:
         return passage
 
     def cited(self, answer: str, golds: Sequence[GoldPassage]) -> tuple[PlacedProvision, ...]:
-        """Return the provisions that an answer cites, with their places; a provision of an unknown law has none."""
+        """Return the provisions that an answer cites, with their file and spans.
+
+        A provision that is not located, such as one of an unknown law, has no file and no spans.
+        """
         files = list(dict.fromkeys(gold.filename for gold in golds if gold.filename))
         cited: dict[str, PlacedProvision] = {}
         own = _QUOTED.sub(" ", answer)  # a reference inside a quotation is not a citation of the answer
@@ -52,7 +58,10 @@ class ProvisionPlacer:
         return tuple(cited.values())
 
     def _find_places(self, named: NamedProvision, files: Sequence[str]) -> Iterator[tuple[str, list[ProvisionPlace]]]:
-        """Yield the file and the place of a provision, in the law that it names or else in these files, if unique."""
+        """Yield the file and the position of a provision, if exactly one is found.
+
+        The law that the provision names is searched; if it names none, `files` are.
+        """
         law = self._find_law(named.source) if named.source else None
         if named.source and law is None:
             return

@@ -1,12 +1,12 @@
 """Turn a reply into a ranking of graded items, from which nDCG, MRR and average precision are computed.
 
-Where a case has grades (`Case.grades`), the items are files, each at the rank of its first passage among different
-files. Where irrelevant files have grades too (grade 0, as in ACORD), ungraded files are left out of the ranking,
-because many of them may be relevant.
+If a case has grades (`Case.grades`), the items are files. A file's rank is that of its first passage,
+counting each file once. If irrelevant files have grades too (grade 0, as in ACORD), ungraded files are left
+out of the ranking, because many of them may be relevant.
 
-Otherwise the items are gold passages, each at the rank where it is found. When one passage finds several golds, the
-others take the next ranks: one item per rank keeps nDCG within 1. No figure mixes files and passages: gold that is a
-file without words counts only in document metrics.
+Otherwise the items are gold passages, each at the rank where it is found. If one passage finds several
+golds, the first takes its rank and the others take the next ranks: one item per rank keeps nDCG within 1.
+No figure mixes files and passages: gold that is a file without a text counts only in document metrics.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ GOLD_GRADE = 3
 
 @dataclass(frozen=True)
 class Ranking:
-    """Items by name, best first, and the grades of the judged ones."""
+    """A list of item names, best first, with the grades of the judged items."""
 
     order: Sequence[str]
     grades: Mapping[str, int]
@@ -55,7 +55,7 @@ def _compute_gain(grades: Sequence[int]) -> float:
 
 
 def ranking_of(case: Case) -> Ranking | None:
-    """Return the ranking of a case; None where nothing is judged."""
+    """Return the ranking of a case; None if it has neither grades nor gold that can be compared."""
     if case.grades:
         return Ranking(_keep_judged(ranked_files(case), case.grades), case.grades, GOLD_GRADE)
     ranks = gold_ranks(case)
@@ -67,13 +67,16 @@ def ranking_of(case: Case) -> Ranking | None:
 
 
 def ranked_files(case: Case) -> list[str]:
-    """Return the different files of a reply in order of their first passage; a passage without a file counts as one."""
+    """Return the files of a reply, each once, in the order of their first passage.
+
+    A passage without a known file counts as a file of its own.
+    """
     names = [passage.source or f"passage-{rank}" for rank, passage in enumerate(case.reply.passages, 1)]
     return list(dict.fromkeys(names))
 
 
 def _keep_judged(files: Sequence[str], grades: Mapping[str, int]) -> Sequence[str]:
-    """Return only the judged files if irrelevant files were judged too; else all files."""
+    """Return only the files with a grade if some file has grade 0; else all files."""
     return [file for file in files if file in grades] if 0 in grades.values() else files
 
 
@@ -83,7 +86,10 @@ def gold_name(number: int) -> str:
 
 
 def _arrange_golds(ranks: Sequence[int | None], passages: int) -> list[str]:
-    """Return the golds at the ranks where they are found, or at the next free ones, and the other passages."""
+    """Return the ranked items: each gold at the rank where it is found, and a name for every other passage.
+
+    If a rank is taken by another gold, the gold gets the next free rank.
+    """
     places: dict[int, str] = {}
     free = 1
     for rank, number in sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None):
@@ -101,7 +107,7 @@ Held = tuple[int, Span]
 
 
 def golds_of(case: Case) -> list[GoldPassage]:
-    """Return the golds that can be found as passages; golds with the same words in the same file count once."""
+    """Return the golds that have a position or a text to compare; the same text in the same file counts once."""
     distinct: dict[tuple[object, ...], GoldPassage] = {}
     for gold in case.gold:
         if not gold.located and not _fold_cached(gold.text or ""):
@@ -120,9 +126,9 @@ def gold_ranks(case: Case) -> list[int | None]:
 
 
 def first_found(case: Case, numbers: Sequence[int]) -> int | None:
-    """Return the first of these passage numbers at which a gold is found; None where none is.
+    """Return the number of the passage, among `numbers`, at which the first gold is found; None if none is found.
 
-    The rule is that of recall: the passages so far contain at least half of the gold's characters.
+    A gold is found when the passages up to that number contain at least half of its characters, as in recall.
     """
     passages = [case.reply.passages[number - 1] for number in numbers]
     ranks = (rank_found(gold, passages) for gold in golds_of(case) if gold.worded)
@@ -130,10 +136,10 @@ def first_found(case: Case, numbers: Sequence[int]) -> int | None:
 
 
 def rank_found(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
-    """Return the rank at which a gold is found: the passages up to it contain at least half of its characters.
+    """Return the first rank at which the passages so far contain at least half of a gold's characters.
 
-    Passages with a known place are compared by place, the others by words. Recall, verdicts and the tiles of a report
-    all use this rule.
+    Passages with a known position are compared by position, others by text. None if there is no such rank.
+    Recall, verdicts and the tiles of a report all use this rule.
     """
     placed: list[Held] = []
     worded: list[tuple[int, str]] = []
@@ -172,7 +178,7 @@ def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
 
 
 def subtract_span(gap: Span, span: Span) -> list[Span]:
-    """Return the parts of a gap before and after a span."""
+    """Return the parts of the span `gap` that are outside another span: before it and after it."""
     sides = Span(gap.start, min(gap.end, span.start)), Span(max(gap.start, span.end), gap.end)
     return [side for side in sides if side.start < side.end]
 
@@ -181,7 +187,10 @@ def subtract_span(gap: Span, span: Span) -> list[Span]:
 
 
 def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
-    """Return the folded parts of a gold, placed one after another, and the ranks and spans that passages cover."""
+    """Return the parts of a gold text, and the spans of them that each passage contains.
+
+    The parts are folded texts, laid out one after another. Each span comes with the rank of its passage.
+    """
     line: list[Span] = []
     held: list[Held] = []
     start = 0
@@ -196,7 +205,7 @@ def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[S
 
 
 def _find_shared(part: str, text: str) -> Iterator[Span]:
-    """Yield the spans of a part of a gold that a text contains: all of it, a piece, its beginning or its end."""
+    """Yield the spans of a gold part that a text contains: all of it, a section of it, its start or its end."""
     if part in text:
         yield Span(0, len(part))
         return
@@ -245,16 +254,16 @@ QRELS = "qrels.trec"
 
 
 class TrecLines(NamedTuple):
-    """The lines of a question in the run file and in the qrels file."""
+    """The lines for one question in TREC's two files: the run file and the qrels file."""
 
     run: str
     qrels: str
 
 
 def trec_lines(case: Case, *, tag: str) -> TrecLines:
-    """Return a question's lines, with columns separated by a space and names percent-encoded.
+    """Return a question's lines for TREC's run and qrels files, with percent-encoded names.
 
-    There are none where the question failed.
+    Both are empty if the question failed or has no gold that can be ranked.
     """
     known = limit_gold(case, describe_metric("ndcg").needs, Options())
     ranking = ranking_of(known) if known else None
@@ -270,7 +279,7 @@ def trec_lines(case: Case, *, tag: str) -> TrecLines:
 
 @lru_cache(maxsize=1 << 12)
 def _name(text: str) -> str:
-    """Return a name without spaces, which separate the columns."""
+    """Return a percent-encoded name: it has no spaces, because spaces separate the columns."""
     return quote(text, safe="")
 
 
@@ -278,32 +287,35 @@ def _name(text: str) -> str:
 
 
 def says_expected(case: Case, text: str) -> bool | None:
-    """Return whether a text states the expected answer without its citations; None where the rule cannot decide."""
+    """Return whether a text states the expected answer; None if the rule cannot decide.
+
+    Citations in the expected answer are ignored.
+    """
     return stands_in(without_named(without_citations(case.truth)), text)
 
 
 def holding_answer(case: Case) -> int | None:
-    """Return the number, from 1, of the first passage in the context that states the expected answer."""
+    """Return the number (from 1) of the first context passage that states the expected answer; None if none does."""
     numbers = case.reply.numbers_read(K)
     return next((n for n in numbers if says_expected(case, case.reply.passages[n - 1].text)), None)
 
 
 class Mismatch(NamedTuple):
-    """The number of passages, and how many of them are from a file without gold."""
+    """The number of passages from a file without gold (`wrong`), and the number of all passages."""
 
     wrong: int
     passages: int
 
 
 def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
-    """Return the counts from which each share of DRM is computed."""
+    """Return, for each k and question, the counts from which DRM is computed."""
     judged = [limit_gold(case, describe_metric("drm").needs, options) for case in cases]
     wrong = [[is_wrong_file(one, gold_files(case)) for one in case.reply.passages] if case else [] for case in judged]
     return {f"drm@{k}": [_count_mismatch(row[:k]) for row in wrong] for k in options.ks}
 
 
 def totals(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
-    """Return the counts over all questions at each k; the results of several calls can be added."""
+    """Return, for each k, the counts of DRM added up over the questions."""
     return {
         name: Mismatch(sum(m.wrong for m in column if m), sum(m.passages for m in column if m))
         for name, column in mismatches(cases, options).items()
@@ -311,7 +323,7 @@ def totals(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
 
 
 def pool_mismatches(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
-    """Return the share of mismatched passages over all questions together, at each k."""
+    """Return, for each k, the share of mismatched passages over all questions together; None without passages."""
     return {name: count.wrong / count.passages if count.passages else None for name, count in counts.items()}
 
 

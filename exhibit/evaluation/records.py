@@ -39,15 +39,15 @@ _QUOTED = 10
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a file atomically, by rename."""
+    """Write a value as a JSON file, atomically."""
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldStages]] = ()) -> bytes:
-    """Return the row of a question that was asked once or several times, with the first reply that is no error.
+    """Return a question's row for the results file, made from its first reply that is not an error.
 
-    The row has no scores yet: which metrics apply is known only when the whole run is scored. `stages` are the stages
-    of its gold, for each repetition.
+    `times` has one case for each repetition of the question, and `stages` the stages of its gold in each. The
+    row has no scores yet: which metrics apply is known only when the whole run is scored.
     """
     at = next((at for at, one in enumerate(times) if not one.reply.error), 0)
     case, judgment = times[at], examine(times[at])
@@ -90,9 +90,10 @@ def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldS
 
 
 def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
-    """Write one object per question, and the files for other tools; `failed` is the score of a failed question.
+    """Write the results of a dataset, one JSON object per question, and the files for other tools.
 
-    Where questions were asked several times, the scores are means, and `repeats` has the scores of each repetition.
+    `failed` is the score of a failed question. If questions were asked several times, their scores are means,
+    and `repeats` has the scores of each repetition.
     """
     every = max(1, len(table.repeats))
     with (
@@ -174,7 +175,7 @@ def write_evaltools(folder: Path) -> None:
 
 
 def _flatten_row(row: RunQuestion) -> dict[str, Any]:
-    """Return a row in evaltools' format: every figure is a column, and an error takes the place of the answer."""
+    """Return a row in evaltools' format: each figure is a column, and `answer` has the error if there is one."""
     error = row.reply.error
     context = "\n\n".join(f"{one.filename or '?'}: {one.text}" for one in passages_read(row))
     return {
@@ -189,7 +190,7 @@ def _flatten_row(row: RunQuestion) -> dict[str, Any]:
 
 
 def passages_read(row: RunQuestion) -> list[RunPassage]:
-    """Return the passages that are written with their text; only those of the answer's context, if it is known."""
+    """Return the stored passages that have a text; only the first `selected` ones, if that number is known."""
     passages = [one for one in row.reply.passages if one.text]
     return passages[: row.reply.selected or len(passages)]
 
@@ -213,7 +214,10 @@ def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Tabl
 
 
 def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
-    """Return the labels that sort questions into kinds; a label with more values identifies single questions."""
+    """Return the labels that sort questions into kinds: those with at least two values, but not too many.
+
+    A label with too many values identifies single questions.
+    """
     values: dict[str, set[str]] = defaultdict(set)
     for row in labels:
         for name, value in row.items():
@@ -247,7 +251,7 @@ def read_tables(run: RunFolder | Path) -> list[Table]:
 
 
 class _Reading:
-    """A table that is built row by row; a metric that earlier rows lack is None for them."""
+    """A table that is built row by row; if a metric first appears in a later row, it is None for the earlier ones."""
 
     def __init__(self) -> None:
         self.ids: list[int | str] = []
@@ -298,7 +302,10 @@ _PATIENCE = 10.0
 
 
 def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the commit that CI names or that is checked out, and the number of files that differ from it."""
+    """Return the commit of the code and the number of files that differ from it; None for what is unknown.
+
+    The commit is the one that the CI's environment variables name, else the one that is checked out.
+    """
     named = next((environment[name] for name in _COMMITS if environment.get(name)), None)
     if named:
         return {"commit": named, "changed_files": None}

@@ -17,8 +17,8 @@ With ten questions, one may change its answer by chance; two rarely do.
 def is_regression(name: str, difference: Difference, asked: Sequence[str] = (), *, max_fall: float = MAX_FALL) -> bool:
     """Return whether a metric is worse by more than chance.
 
-    A metric that depends on the machine counts only if it is in `asked`. Where there are too few documents for an
-    interval, a fall by more than `max_fall` counts.
+    A metric that depends on the machine counts only if it is in `asked`. If there are too few documents for a
+    confidence interval, a change for the worse of more than `max_fall` counts.
     """
     change = difference.mean
     if (
@@ -33,12 +33,12 @@ def is_regression(name: str, difference: Difference, asked: Sequence[str] = (), 
 def regressions(
     differences: Mapping[str, Difference], asked: Sequence[str] = (), *, max_fall: float = MAX_FALL
 ) -> list[str]:
-    """Return the metrics that are worse."""
+    """Return the names of the metrics that are worse by more than chance (see `is_regression`)."""
     return [name for name, one in differences.items() if is_regression(name, one, asked, max_fall=max_fall)]
 
 
 def in_words(differences: Mapping[str, Difference], worse: Sequence[str], *, max_fall: float = MAX_FALL) -> list[str]:
-    """Return lines that name the worse metrics, and the evidence for it."""
+    """Return lines that name the worse metrics, with the rule by which they count as worse."""
     beyond = [name for name in worse if differences[name].ci95]
     fallen = [name for name in worse if not differences[name].ci95]
     lines = [f"worse beyond chance: {', '.join(beyond)}"] if beyond else []
@@ -47,7 +47,11 @@ def in_words(differences: Mapping[str, Difference], worse: Sequence[str], *, max
 
 
 def better_in_words(names: Sequence[str], differences: Mapping[str, Difference]) -> str:
-    """Return one sentence that says which of two runs is better, by right answers or else by gold found."""
+    """Return one sentence that says which of two runs is better.
+
+    The first metric that both runs have decides: right answers, then recall, then the metrics of the short
+    table.
+    """
     first, second = names
     known = [name for name, one in differences.items() if one.mean is not None]
     name = next((name for name in (ANSWERED_RIGHTLY, f"recall@{K}", *shorten_metrics(known)) if name in known), None)
@@ -83,7 +87,7 @@ def check_comparable(names: Sequence[object], differences: Mapping[str, Differen
 
 
 def fall_size(name: str, difference: Difference) -> float:
-    """Return the size of a change: the difference for a share, the part of the first mean for any other unit."""
+    """Return the size of a change: the difference for a share, else the change relative to the first mean."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
     if describe_metric(name).unit == "share":
         return change

@@ -22,7 +22,7 @@ class RunResults(RunFolder):
 
     @cached_property
     def tables(self) -> dict[str, Table]:
-        """The values by dataset, after a check that the run's summary matches them."""
+        """The scores by dataset; reading them raises an error if a summary.json of the run does not match them."""
         tables = {table.name: table for table in read_tables(self)}
         stored = {"": self.stored_means(), **{name: self.stored_means(name) for name in tables}}
         given = {"": summarise_run(list(tables.values())), **{name: summarise(table) for name, table in tables.items()}}
@@ -58,7 +58,7 @@ class RunResults(RunFolder):
 
     @property
     def commit(self) -> str:
-        """The commit, with a mark where files differed from it; empty where it is unknown."""
+        """The commit of the code, followed by `+` if files differed from it; empty if the commit is unknown."""
         commit = self.provenance.commit or ""
         return f"{commit}+" if commit and self.provenance.changed_files else commit
 
@@ -69,9 +69,10 @@ class RunResults(RunFolder):
 
     @property
     def system(self) -> str:
-        """The system that was tested: the target, with the preset of the built-in pipeline or the address of a server.
+        """The name of the system that was tested: the target with its preset or its address.
 
-        The port is left out: a CI may start the same server at another port each time.
+        The preset is that of the built-in pipeline, the address that of a server. The port is left out, because a
+        CI may start the same server at another port each time.
         """
         target = (self.config.target or "builtin").partition(":")[0]
         address = urlsplit(self.settings.get("target_url", ""))

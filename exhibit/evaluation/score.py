@@ -53,7 +53,10 @@ def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "see
 def _pair_cases(
     predicted: list[tuple[str, list[str]]], tests: list[tuple[str, list[GoldPassage]]], predictions: Path, gold: Path
 ) -> list[Case]:
-    """Pair predictions with tests by their queries; repeated queries are paired in order."""
+    """Return a case for each prediction, with the gold of the test that has the same query.
+
+    Repeated queries are paired in order. Queries that only one of the files has are reported and left out.
+    """
     waiting: dict[str, list[list[GoldPassage]]] = defaultdict(list)
     for query, golds in tests:
         waiting[query].append(golds)
@@ -121,7 +124,10 @@ def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
 
 
 def _read_answer(snippet: Any, file: str, gold: Path, where: str) -> str:
-    """Return a snippet's text: its `answer`, or its span of the file in corpus/ beside the gold file or its folder."""
+    """Return a snippet's text: its `answer` or, without one, the text at its span of a corpus file.
+
+    The folder `corpus/` is searched beside the gold file, and one folder above.
+    """
     if "answer" in snippet or "span" not in snippet:
         return str(_get_field(snippet, "answer", str, where))
     start, end = [*_get_field(snippet, "span", list, where), 0, 0][:2]

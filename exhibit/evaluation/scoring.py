@@ -1,7 +1,7 @@
 """Ask the questions of a dataset, and score the replies.
 
-Replies are asked for only if the journal lacks them, and are read back a few at a time. Only the eight-byte offset of
-each reply stays in memory.
+A question is asked only if the journal has no reply to it. Replies are read back a few at a time; in
+memory, each reply takes only the eight bytes of its offset.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NOWHERE = -1
 
 @dataclass(frozen=True)
 class Failures:
-    """The number of questions without a reply, and the error of the first one."""
+    """The numbers of questions asked and failed, and the error message of the first failure."""
 
     asked: int
     failed: int
@@ -55,7 +55,7 @@ class Failures:
 
 
 def journal_of(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Journal:
-    """Return the journal of the first round of questions, or of a later one."""
+    """Return the journal of a round of questions; rounds are numbered from 0."""
     name = JOURNAL if number == 0 else JOURNAL.replace(".", f"-{number + 1}.")
     return Journal(place / name, text_of(dataset, target), texts=not target.exact)
 
@@ -77,12 +77,15 @@ def text_of(dataset: Dataset, target: Target) -> TextOf:
 
 
 def outcomes(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
-    """Return the ids of the questions with a reply, and whether the reply is an error."""
+    """Return, for each question with a reply in the journal, whether the reply is an error."""
     return {kept.id: kept.failed for kept in journal.scan({case.id: case.question for case in dataset.cases})}
 
 
 def left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases without a reply, then the failed ones; with every other turn of their conversations."""
+    """Return the cases without a reply, followed by those whose reply failed.
+
+    All other turns of their conversations are included.
+    """
     waiting = [case for case in dataset.cases if failed.get(case.id, True)]
     ids = {case.id for case in waiting}
     sessions = {case.session for case in waiting if case.session is not None}
@@ -92,7 +95,10 @@ def left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases to probe a target with, if any is left to ask; cases that never failed are preferred."""
+    """Return the cases with which to probe a target; an empty list if no question is left to ask.
+
+    Cases that did not fail before are preferred.
+    """
     left = left_to_ask(dataset, failed)
     good = [case for case in left if not failed.get(case.id)]
     good = good or [case for case in dataset.cases if failed.get(case.id) is False]
@@ -123,7 +129,7 @@ class Round:
     """The replies to all questions of a dataset in one round; they are on disk and can be read several times."""
 
     def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
-        """Store the offset of each reply; unless the target is `exact`, passages are located in the documents."""
+        """Store the offset of each reply; unless the target is `exact`, locate passages in the documents on reading."""
         self._dataset, self._journal, self._exact = dataset, journal, exact
         self._provisions = ProvisionPlacer(dataset.documents)
         self._places = array("q", (self._place(case, places) for case in dataset.cases))
@@ -141,7 +147,7 @@ class Round:
                 yield replace(case, reply=reply if self._exact else self._place_reply(case, reply))
 
     def _place_reply(self, case: Case, reply: Reply) -> Reply:
-        """Return a reply with its passages located in the documents, as far as their words allow it."""
+        """Return a reply with its passages, and the provisions that it cites, located in the documents if possible."""
         place, named = self._dataset.documents.place, self._provisions.place
         passages = tuple(place(named(passage), case.gold) for passage in reply.passages)
         before = reply.retrieved and tuple(place(named(passage), case.gold) for passage in reply.retrieved)
@@ -160,7 +166,7 @@ Times = tuple[tuple[Case, ...], ...]
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is measured, and with which options."""
+    """The metrics to compute, and their options."""
 
     options: Options
     names: tuple[str, ...]
@@ -171,7 +177,7 @@ class Scoring:
 
 
 def batches_of(rounds: Sequence[Iterable[Case]], *, size: int) -> Iterator[Times]:
-    """Yield the cases of all rounds in batches of `size`."""
+    """Yield batches of at most `size` questions; a batch has, for each round, the cases of these questions."""
     together = zip(*rounds, strict=True)
     while waiting := list(islice(together, size)):
         yield tuple(zip(*waiting, strict=True))
@@ -181,7 +187,7 @@ Say = Callable[[str], None]
 
 
 class Scored:
-    """The scores of a dataset's replies: 8 bytes per question and metric, without the replies."""
+    """The scores of a dataset's replies, 8 bytes per question and metric; the replies are not kept in memory."""
 
     def __init__(self, place: Path, dataset: Dataset, times: int) -> None:
         self._place, self._dataset = place, dataset
@@ -236,14 +242,14 @@ class Scored:
 
     @property
     def failures(self) -> Failures:
-        """The number of replies that are errors, over all rounds."""
+        """The number of replies that are errors, over all rounds, and the first error."""
         failed = sum(map(sum, self._failed))
         return Failures(sum(map(len, self._failed)), failed, next(filter(None, self._first_errors), ""))
 
     def table(self, say: Say) -> Table:
-        """Return the values; metrics that need passages are None where no reply has passages.
+        """Return the table of scores; metrics that need passages are None if no reply of the dataset has passages.
 
-        A system that does not report its passages has not retrieved nothing, so 0 would be wrong.
+        Such a system does not report its passages. A score of 0 would wrongly mean that it retrieved none.
         """
         if self._flips.asked:
             say(self._flips.in_words(self._dataset.name))
@@ -270,7 +276,7 @@ class Scored:
         return Table.of_repeats(tables)
 
     def write(self, table: Table, *, failed: float | None) -> None:
-        """Write the dataset's files, when it is known which metrics apply to the run."""
+        """Write the dataset's result files; `table` has only the metrics that apply to the run."""
         with self._rows as file:
             file.seek(0)
             records.write_rows(self._place, file, table, failed=failed)
@@ -293,9 +299,9 @@ class Scored:
 def _measure_cases(
     cases: Sequence[Case], stages: Sequence[Sequence[GoldStages]], scoring: Scoring
 ) -> dict[str, list[float | None]]:
-    """Return the values of the requested metrics.
+    """Return the values of the requested metrics for each case.
 
-    If all are requested, also the share of gold left after each stage.
+    If no metric is named, return all metrics, and the share of gold left after each stage.
     """
     values = prefer_judge(measure(cases, scoring.options, names=scoring.names))
     if scoring.names:
@@ -313,7 +319,10 @@ def table_of(
     groups: str | None = None,
     failed: Sequence[int] | None = None,
 ) -> Table:
-    """Return the table of the values measured on some cases; `failed` is needed where the cases have no replies."""
+    """Return a table of the values measured on some cases.
+
+    `failed` states which questions failed; it is needed if the cases have no replies.
+    """
     return Table(
         name=name,
         ids=[case.id for case in cases],

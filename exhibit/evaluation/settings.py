@@ -37,7 +37,7 @@ A resumed run needs the same.
 
 
 class Settings(BaseModel):
-    """The settings of a run: the system, the datasets, and the place of the results."""
+    """The settings of a run: the system, the datasets, and the folder for the results."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -196,7 +196,7 @@ class Settings(BaseModel):
         return "http" if self.target_settings.get("url") and self.target == "builtin" else self.target
 
     def target_options(self, **parts: Any) -> TargetOptions:
-        """Return the options of the target."""
+        """Return the options for the target; `parts` are ready-made objects such as the cache or the embedder."""
         same = ("config", "threads", "engine", "jobs", "limits", "timeout", "retries", "ingest", "delete_collection")
         shared = {name: getattr(self, name) for name in same}
         return TargetOptions(**shared, answers=self.llm != "none", count_pages=bool(self.file_type), **parts)
@@ -217,7 +217,7 @@ class Settings(BaseModel):
 
 
 def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Settings:
-    """Return settings, including those of the pipeline; raise one error that lists every invalid one."""
+    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting."""
     values: dict[str, Any] = {}
     pipeline = dict(given.get("pipeline") or {})
     target = dict(given.get("target_settings") or {})
@@ -278,7 +278,10 @@ _TRUTHS = ("truth", "ground_truth", "answer")
 
 
 def bundle_of(path: Path) -> Path:
-    """Return a folder with the questions of a file and an empty corpus; the same bytes give the same folder."""
+    """Return a bundle folder with the questions of a JSONL file and an empty corpus.
+
+    The folder is in the cache; a file with the same content and name always gives the same folder.
+    """
     folder = cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
     rows, gold = [], []
     for id, line in enumerate(LazyLines(path, _parse_line)):
@@ -303,7 +306,7 @@ def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
 
 
 def _make_gold_line(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the line of gold.jsonl with a question's labels, without a passage."""
+    """Return the line of gold.jsonl that stores a question's labels; it has no passage."""
     labels = {
         name: value
         for name, value in line.items()

@@ -1,4 +1,4 @@
-"""Count the gold of a run by the stage that loses it, and compare the counts of two runs."""
+"""Count the questions of a run by the stage that first loses their gold, and compare the losses of two runs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,10 @@ STAGE_TITLES = {
 
 
 def lost_at(row: RunQuestion) -> str:
-    """Return the first stage that loses gold of a question; empty where nothing is known about its gold."""
+    """Return the first stage that loses some of a question's gold, or `nowhere` if no stage loses any.
+
+    The result is empty if nothing is known about the gold.
+    """
     return (row.lost_at or KEPT) if row.gold_stages else ""
 
 
@@ -40,7 +43,7 @@ class StageCounts:
     """The stages about which something is known."""
 
     def add(self, row: RunQuestion) -> None:
-        """Count a question."""
+        """Count one question; a question without known stages is not counted."""
         if not row.gold_stages:
             return
         self.questions += 1
@@ -55,9 +58,9 @@ class StageCounts:
 
 
 def loss_tables(run: RunResults) -> list[Table]:
-    """Return tables with the share of a question's gold that each stage loses, under the stage's name.
+    """Return one table per dataset, with the share of each question's gold that is lost at each stage.
 
-    None at a stage about which the dataset's replies say nothing, and for a question without gold.
+    The values are None for a question without gold, and for a stage that the dataset's replies do not report.
     """
     columns: dict[str, dict[str, list[float | None]]] = {
         name: {stage: [] for stage in GOLD_STAGES} for name in run.tables
@@ -75,7 +78,7 @@ def loss_tables(run: RunResults) -> list[Table]:
 
 
 def compare_stages(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
-    """Return, for each stage known in both runs, how much more gold the second run loses there."""
+    """Return, for each stage known in both runs, the difference in the share of gold that is lost there."""
     differences = compare(first, second)
     return {stage: differences[stage] for stage in GOLD_STAGES if stage in differences and differences[stage].n}
 

@@ -1,7 +1,8 @@
-"""Follow a gold passage through the stages of a system, from the page to the answer, to the first stage that loses it.
+"""Follow a gold passage through the stages of a system, from the page to the answer.
 
-Each stage is judged from the known data of a system: its parsed text, its chunks, its ranked lists, its context, its
-citations and its answer. An unknown stage is None, and no later stage is blamed for a loss at an earlier one.
+The result is the first stage that loses the passage. Each stage is judged from the known data of a system:
+its parsed text, its chunks, its ranked lists, its context, its citations and its answer. An unknown stage
+is None, and no later stage is blamed for a loss at an earlier one.
 """
 
 import re
@@ -39,7 +40,7 @@ _TABLE_MARKUP = re.compile(r"\|[^|\n]{1,200}\||</t[dhr]>|\\begin\{tabular|\t[^\t
 
 
 class RankedStage(NamedTuple):
-    """The rank, from 1, at which a list finds a gold passage; None where it does not find it."""
+    """The rank, from 1, at which a gold passage is found in a stage's list of passages; None if it is not found."""
 
     rank: int | None
     before: int | None = None
@@ -50,7 +51,7 @@ class RankedStage(NamedTuple):
 
 @dataclass(frozen=True)
 class GoldStages:
-    """The results of one gold passage at each stage; None where a stage is unknown."""
+    """What happened to one gold passage at each stage; None for an unknown stage."""
 
     page: bool | None = None
     text: InText | None = None
@@ -62,10 +63,11 @@ class GoldStages:
     answered: Judgement | None = None
 
     def kept(self, stage: StageName) -> bool | None:
-        """Return whether a stage keeps the passage; None where that is unknown.
+        """Return whether a stage keeps the passage; None if that is unknown.
 
-        A text keeps it with at least half of its letters, chunks keep it when one of them has it whole, a list keeps it
-        where it is found, and an answer keeps it where the answer is right.
+        The text keeps the passage if it has at least half of the passage's letters. The chunks keep it if one chunk
+        has the whole passage. A list of passages keeps it if the passage is found there. The answer keeps it if the
+        answer is right.
         """
         result = getattr(self, stage)
         if result is None or isinstance(result, bool):
@@ -83,10 +85,11 @@ class GoldStages:
 
     @property
     def lost_at(self) -> StageName | None:
-        """The first stage that loses the passage; None where no known stage does.
+        """The first stage that loses the passage; None if no known stage loses it.
 
-        A stage that finds the passage proves that no earlier stage lost it: two neighbouring chunks may together
-        restore the text that the chunker cut. A right answer proves nothing, because it may come from elsewhere.
+        A later stage that has the passage shows that no earlier stage lost it: two neighbouring chunks may together
+        restore text that the chunker cut. A right answer does not show this, because it may come from another
+        passage.
         """
         lost: StageName | None = None
         for stage in GOLD_STAGES:
@@ -149,7 +152,10 @@ def is_on_page(gold: GoldPassage) -> bool | None:
 
 
 def kind_of_gold(gold: GoldPassage, document: Document) -> str:
-    """Return `across pages`, `table`, `list` or `text`, by the lines of its first place and the markup of its quote."""
+    """Return the kind of a gold passage: `across pages`, `table`, `list` or `text`.
+
+    It is decided by the pages and lines of the passage's first place, and by the markup of its quote.
+    """
     place = gold.places[0]
     if len({page for span in place for page in document.pages_of(span)}) > 1:
         return "across pages"
@@ -165,7 +171,7 @@ def kind_of_gold(gold: GoldPassage, document: Document) -> str:
 
 
 class SystemLists(NamedTuple):
-    """The passages of a system at each stage for one question; None where the system does not report them."""
+    """The list of passages at each stage of a system, for one question; None for a list that is not reported."""
 
     retrieved: Sequence[Passage] | None = None
     reranked: Sequence[Passage] | None = None
@@ -186,9 +192,9 @@ def follow_gold(
     answered: Judgement | None = None,
     cut_by: str = "",
 ) -> GoldStages:
-    """Return the stages of one gold passage; lists find it by the same rule as recall.
+    """Return what happens to one gold passage at each stage; in lists of passages, it is found as in recall.
 
-    `cut_by` is the limit of the context: `budget`, `number`, `threshold` or `confidence`.
+    `cut_by` is what limited the context: `budget`, `number`, `threshold` or `confidence`.
     """
     ranks: dict[str, RankedStage | None] = {}
     before: int | None = None
@@ -210,15 +216,15 @@ def follow_gold(
 
 
 def ceiling_after(stages: Sequence[GoldStages], stage: StageName) -> float | None:
-    """Return the share of gold that is left after a stage; None where the stage knows no gold."""
+    """Return the share of gold that is left after a stage; None if the stage is unknown for all gold."""
     return gold_left(stages, stage) if any(one.kept(stage) is not None for one in stages) else None
 
 
 def gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
-    """Return the share of gold that no stage up to this one loses; None where nothing is known.
+    """Return the share of gold that is not lost at this stage or before it; None if nothing is known.
 
-    Gold that an earlier stage lost counts as lost, even if this stage is unknown for it. Gold that is not located
-    counts only in the share of the page, because it is in no retrieval metric.
+    Gold that an earlier stage lost counts as lost, even if this stage is unknown for it. Gold that is not in
+    its document counts only at the stage `page`, because no retrieval metric uses it.
     """
     upto = GOLD_STAGES[: GOLD_STAGES.index(stage) + 1]
     lost = [one.lost_at in upto for one in stages if _is_counted(one, stage, upto)]

@@ -1,9 +1,9 @@
 """Means with n, errors, and a 95% interval from a bootstrap over documents.
 
-Rows of one document are not independent: a long contract that is hard to read is hard for all its questions. So
-documents are resampled with all their rows, never single rows. A dataset's mean is the mean over its rows or, where it
-has groups, the mean of the groups' means; a run's mean is the mean of its datasets' means. Documents are resampled
-within each group.
+Rows of one document are not independent: a long contract that is hard to read is hard for all its
+questions. So documents are resampled with all their rows, never single rows, and within each group. A
+dataset's mean is the mean over its rows or, if it has groups, the mean of the groups' means. A run's mean
+is the mean of its datasets' means.
 """
 
 import math
@@ -37,7 +37,7 @@ Values = Sequence[float | None]
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of the second run's mean from the first's, over the cases with a value in both."""
+    """The difference between the means of two runs, over the cases that have a value in both."""
 
     first: float | None
     second: float | None
@@ -57,7 +57,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Table:
-    """The values of a dataset: one for each case under each metric's name, in the order of `ids`."""
+    """The scores of a dataset: for each metric, one value per case, in the order of `ids`."""
 
     name: str
     ids: Sequence[int | str]
@@ -76,7 +76,7 @@ class Table:
 
     @classmethod
     def of_repeats(cls, tables: "Sequence[Table]") -> "Table":
-        """Return one table of questions that were asked several times: the mean over the replies to each."""
+        """Return one table for repeated questions: each value is the mean over the repetitions of the question."""
         first = tables[0]
         if len(tables) == 1:
             return first
@@ -135,7 +135,7 @@ def summarise_run(tables: Sequence[Table]) -> dict[str, Estimate]:
 
 
 def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
-    """Return the mean of each metric for every value of a label; cases without it have the empty value."""
+    """Return the mean of each metric for every value of a label; cases without the label are under the value ""."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, labels in enumerate(table.labels):
         value = labels.get(label)
@@ -150,7 +150,7 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 
 def macro(values: Values, keys: Sequence[str]) -> float | None:
-    """Return the mean of the means of each key, so that every document or dataset has the same weight."""
+    """Return the mean of the per-key means, so that every key, such as a document, has the same weight."""
     groups: dict[str, list[float | None]] = defaultdict(list)
     for value, key in zip(values, keys, strict=True):
         groups[key].append(value)
@@ -176,10 +176,10 @@ def _estimate(tables: Sequence[Table], name: str) -> Estimate:
 
 
 def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
-    """Return the difference of the second run from the first over the same questions, for the metrics of both.
+    """Return, for each metric that both runs have, how the second run differs over their common questions.
 
-    Questions are paired by dataset and content (words, expected answer, gold, documents), not by id. A variant of a
-    bundle and its control are paired by their common original question.
+    Questions are paired by dataset and content (words, expected answer, gold, documents), not by id. A variant
+    of a bundle and its control are paired by their common original question.
     """
     pairs = list(_pair_tables(first, second))
     names = dict.fromkeys(name for one, other in pairs for name in one.values if name in other.values)
@@ -188,7 +188,7 @@ def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Differ
 
 @dataclass(frozen=True)
 class Overlap:
-    """The number of questions that two runs share, and how many of them failed in each."""
+    """The numbers of questions that two runs have in common, that failed in each, and that only one run has."""
 
     asked: int
     failed_before: int
@@ -204,7 +204,7 @@ class Overlap:
 
 
 def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
-    """Return the questions over which two runs can be compared."""
+    """Return the counts of the questions that two runs have in common."""
     pairs = [(one, other, *_share_rows(one, other)) for one, other in _pair_by_name(first, second)]
     failed = [
         (one.has_failed(a), other.has_failed(b))
@@ -226,7 +226,7 @@ def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
 
 
 def same_questions(first: Table, second: Table) -> Iterator[tuple[int, int]]:
-    """Yield the rows of both tables with the same question, in the order of the first table."""
+    """Yield the row numbers of each common question in both tables, in the order of the first table."""
     return zip(*_share_rows(first, second), strict=True)
 
 
@@ -244,7 +244,11 @@ def _pair_tables(first: Sequence[Table], second: Sequence[Table]) -> Iterator[tu
 
 
 def _share_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
-    """Return the rows of the questions that both tables have, matched by content, or by id without contents."""
+    """Return the row numbers of the common questions in each table.
+
+    Questions are matched by content or, if that is unknown, by id; those of a variant and its control by their
+    original question.
+    """
     if first.name != second.name:  # a variant and its control are matched by their original question
         twins = defaultdict[Any, list[int]](list)
         for at, labels in enumerate(second.labels):
@@ -258,7 +262,10 @@ def _share_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
 
 
 def _list_keys(table: Table, by_content: bool) -> Iterator[Any]:
-    """Yield the key of each question; the second of two equal questions pairs with the second in the other run."""
+    """Yield the key by which each question is matched: its content and a counter, or its id.
+
+    The counter pairs the second of two equal questions with the second one in the other run.
+    """
     if not by_content:
         yield from table.ids
         return
@@ -281,7 +288,7 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 
 
 def change_of(first: Table, second: Table, name: str) -> float:
-    """Return the change of a mean over the questions of both runs; 0 where no question has both values."""
+    """Return the mean change of a metric over the common questions; 0 if no question has a value in both tables."""
     [(one, other)] = _pair_tables([first], [replace(second, name=first.name)])
     pairs = zip(one.values.get(name, ()), other.values.get(name, ()), strict=False)
     return _average(_stratify([(one, [None if a is None or b is None else b - a for a, b in pairs])])) or 0.0
@@ -292,7 +299,7 @@ def change_of(first: Table, second: Table, name: str) -> float:
 
 @dataclass(frozen=True)
 class _Stratum:
-    """Values that are averaged together, the document of each, and the weight of their mean."""
+    """A group of values that are averaged together, with the document of each value and the weight of the group."""
 
     values: tuple[float, ...]
     documents: tuple[str, ...]
@@ -304,7 +311,10 @@ class _Stratum:
 
 
 def _stratify(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
-    """Return the groups with values of each dataset; datasets have equal weight, and so have the groups of one."""
+    """Return the groups of values of all datasets, with their weights.
+
+    Each dataset has the same weight, which its groups share equally.
+    """
     datasets = [groups for table, values in columns if (groups := _group_values(table, values))]
     return [
         _Stratum(tuple(row[0] for row in rows), tuple(row[1] for row in rows), 1 / len(datasets) / len(groups))
@@ -327,7 +337,7 @@ def _average(strata: Sequence[_Stratum]) -> float | None:
 
 
 def _find_ci(strata: Sequence[_Stratum]) -> Interval | None:
-    """Return the middle 95% of the means of the resamples, always the same for the same values."""
+    """Return the 95% bootstrap interval of the mean; the same values always give the same interval."""
     few = sum(len(stratum.values) for stratum in strata) <= _FEW
     return _cache_ci(tuple(strata)) if few else _draw_ci(strata)
 
@@ -391,7 +401,7 @@ class Column(Sequence[float | None]):
         return (None if number != number else number for number in self._numbers)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the values are equal to those of any other sequence."""
+        """Return whether another sequence has the same values."""
         return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]  # a mutable object

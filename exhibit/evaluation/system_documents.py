@@ -25,7 +25,7 @@ _NAMED = 3
 
 
 class TargetDocuments:
-    """The texts and chunks of a target that provides them, with offsets in the text in which gold is located."""
+    """The texts and chunks that a target itself provides; their offsets are in the text in which gold is located."""
 
     def __init__(self, text: Callable[[str], str | None], chunks: Callable[[str], Sequence[Span]]) -> None:
         self._text = text
@@ -44,7 +44,7 @@ class TargetDocuments:
 
 
 class FileDocuments:
-    """The texts and chunks of any system, from files; all gold of a dataset is searched in them at once."""
+    """The texts and chunks of a system, read from files; the gold of a dataset is searched in them in advance."""
 
     def __init__(self, dataset: Dataset, parsed: ParsedFolder | None, chunks: Sequence[Passage] | None) -> None:
         golds = dict.fromkeys(
@@ -71,7 +71,7 @@ class FileDocuments:
                     self._found[gold] = text, find_in_chunks(places, placed.by_file.get(filename, []), own.text)
 
     def find(self, gold: GoldPassage) -> Found:
-        """Return the results for a gold passage in the texts and in the chunks."""
+        """Return how much of a gold passage the texts and the chunks contain; None for each that is unknown."""
         return self._found.get(gold, (None, None))
 
     @classmethod
@@ -117,7 +117,11 @@ class PlacedChunks(NamedTuple):
 
 
 def place_chunks(chunks: Sequence[Passage], documents: Documents, *, label: str = "chunks") -> PlacedChunks:
-    """Locate chunks by their offsets where the words are there, else by their words, at all places that have them."""
+    """Locate chunks in the documents.
+
+    The offsets of a chunk are used if its text is there. Otherwise its text is searched, and every occurrence
+    counts.
+    """
     by_file: dict[str, list[Place]] = {}
     unplaced = 0
     for chunk in track(chunks, total=len(chunks), label=label, unit="chunk"):

@@ -1,4 +1,4 @@
-"""The protocol of a target (a system under test), the options of every target, and its replies."""
+"""The interface of a target (a system under test), the options that all targets share, and numbered replies."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -59,27 +59,28 @@ class NumberedReply(NamedTuple):
 
 
 class Target(Protocol):
-    """A RAG system."""
+    """The interface of a system under test."""
 
     name: str
     exact: bool
     """Whether the passages have spans in the documents as this project reads them, so that no search is needed."""
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return notes for the user; raise ToolkitError, in one clear line, when no question could be answered.
+        """Check the system before documents are ingested and questions are asked; return notes for the user.
 
-        It is called before documents are ingested and questions asked: is the server there, is the key accepted, and
-        are answer and passages found in the reply? It may ask some of the questions; the replies are not kept.
+        The probe checks that the server runs, that it accepts the key, and that the replies have an answer and
+        passages. It may ask some of the questions; these replies are not stored. Raise ToolkitError, in one clear
+        line, if no question could be answered.
         """
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Yield one reply for each case as it arrives, in any order; a failure is a reply with an error."""
+        """Prepare the documents of a dataset in the system, and return a record of the files, pages and chunks."""
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield one reply a case as it comes, in any order; a failure is a reply with an error."""
+        """Yield one reply for each case as it arrives, in any order; a failure is a reply with an error."""
 
 
 def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:
-    """Return the ingestion record of a target that has ingested the documents elsewhere."""
+    """Return the ingestion record of a target that does not ingest the documents itself: only the corpus size."""
     pages = sum(len(document.pages) for document in dataset.documents.all()) if options.count_pages else None
     return Ingestion(files=len(dataset.files), pages=pages)

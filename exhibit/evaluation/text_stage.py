@@ -1,4 +1,4 @@
-"""Search a gold passage in the text that a system extracted from a document."""
+"""Search for a gold passage in the text that a system extracted from a document."""
 
 import re
 from collections.abc import Iterable
@@ -32,7 +32,10 @@ class InText:
 
 
 def find_in_text(gold: GoldPassage, document: Document, parsed: Document) -> InText | None:
-    """Return how much of a gold passage a system's text contains, at its best place; None where that is unknown."""
+    """Return how much of a gold passage a system's text contains; None if that is unknown.
+
+    If the passage has several places, the one with the best result counts.
+    """
     results = [_place_in_text(place, document, parsed) for place in gold.places[:ALTERNATIVES]]
     known = [result for result in results if result is not None]
     if not known:
@@ -62,9 +65,10 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
 
 
 def _place_short(place: Place, letters: str, document: Document, parsed: Document) -> InText | None:
-    """Return how much of a short passage a text contains; the words around it identify the place.
+    """Return whether a text contains a short passage, which is identified by the text around it.
 
-    None where the text has these words, but not between the same neighbours: it may be another place.
+    None if the text has the passage's words, but not with the same text around them: it may be another
+    occurrence.
     """
     first, last = place[0].start, place[-1].end
     start = max(first - _AROUND, 0)
@@ -91,13 +95,13 @@ def _find_letters(letters: str, text: str, spans: Place) -> Span | None:
 
 
 def _find_nearest_spans(placement: Placement, parsed: Document, where: float) -> Place:
-    """Return the spans of a placement; of equal places the one nearest to an offset."""
+    """Return the spans of a placement; of several occurrences of a fragment, the one nearest to an offset."""
     chosen = {min(piece.places, key=lambda place: abs(place[0].start - where)) for piece in placement.pieces}
     return tuple(sorted(spans_of(placement, parsed, wanted=chosen.__contains__)))
 
 
 def _find_missing_ranges(words: str, placement: Placement, parsed: Document) -> list[Span]:
-    """Return the ranges of a gold's words that a text lacks, including those inside a located piece."""
+    """Return the spans of a gold's text that a system's text lacks, including those inside a located fragment."""
     missing = list(placement.added)
     for piece in placement.pieces:
         own = words[piece.start : piece.end]
@@ -108,7 +112,7 @@ def _find_missing_ranges(words: str, placement: Placement, parsed: Document) -> 
 
 
 def _find_missing_words(own: str, other: str) -> Iterable[Span]:
-    """Yield the words of one text that another, almost equal text lacks; hyphens are ignored."""
+    """Yield the spans of words in `own` that the nearly equal text `other` lacks; hyphens are ignored."""
     mine = [match.span() for match in re.finditer(r"\S+", own)]
     theirs = [letters_of(word).text for word in other.split()]
     matcher = SequenceMatcher(None, [letters_of(own[start:end]).text for start, end in mine], theirs, autojunk=False)

@@ -14,7 +14,7 @@ NARROW = 80  # columns that every terminal has
 def shown_metrics(
     summary: Mapping[str, statistics.Estimate | statistics.Difference], asked: Sequence[str] = ()
 ) -> list[str]:
-    """Return the metrics that a table shows: the requested ones, or the most informative ones."""
+    """Return the metrics that a table shows: the requested ones or, if none is requested, those of a short table."""
     if asked:
         wanted = set(map(name_request, asked))
         return [name for name in summary if {name, name.partition("@")[0]} & wanted] or list(summary)
@@ -26,7 +26,10 @@ def shown_metrics(
 
 
 def ceiling_of(metric: str, known: Container[str]) -> str | None:
-    """Return the metric that limits another one: recall of gold is limited by the gold that the chunks contain."""
+    """Return the metric that is the upper limit of another one; None if there is none.
+
+    Recall is limited by the share of gold that the chunks, or else the texts, contain.
+    """
     if metric != f"recall@{K}":
         return None
     return next((name for stage in ("chunks", "text") if (name := f"{CEILING}{stage}") in known), None)
@@ -35,7 +38,10 @@ def ceiling_of(metric: str, known: Container[str]) -> str | None:
 def table_of(
     columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], *, width: int = NARROW
 ) -> str:
-    """Return means with their intervals: one column per dataset or run where they fit, else one below another."""
+    """Return a table of means with their intervals, as text.
+
+    It has one column per dataset or run if they fit the width; otherwise it has one block below another.
+    """
     beside = align_rows(mean_rows(columns, metrics))
     lines = beside if max(map(len, beside)) <= width else _format_blocks(columns, metrics, width)
     return "\n".join([*lines, *mean_notes(columns)])
@@ -44,7 +50,10 @@ def table_of(
 def _format_blocks(
     columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str], width: int
 ) -> list[str]:
-    """Return a block for each dataset or run, with aligned figures; deviations are left out where there is no room."""
+    """Return one block of lines for each dataset or run, with aligned figures.
+
+    Standard deviations are left out if the lines would be too wide.
+    """
     scale = read_scale()
     rows = {
         column: [
@@ -77,7 +86,7 @@ def _align_right(row: Sequence[str], at: int, every: Sequence[Sequence[str]]) ->
 
 
 def mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
-    """Return the cells of a table of means, the header first."""
+    """Return the rows of a table of means, each as a list of cells; the first row is the header."""
     head, scale = ["", *(_format_head(name, means) for name, means in columns.items())], read_scale()
     rows = []
     for name in metrics:
@@ -99,7 +108,7 @@ def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list
 
 
 def cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
-    """Return a mean with its interval, its standard deviation, its n, the failures and its band."""
+    """Return the text of a table cell: a mean with its interval, standard deviation, n, failures and band."""
     mean, ends, std, spread, over, band = _format_parts(name, estimate, bands)
     if estimate is None or estimate.mean is None:
         return mean + (f", {estimate.errors} failed" if estimate and estimate.errors else "")
@@ -107,7 +116,11 @@ def cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" 
 
 
 def _format_parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None") -> tuple[str, ...]:
-    """Return a mean, its interval, its deviations over questions and over rounds, its n and failures, its band."""
+    """Return the parts of a table cell as texts.
+
+    They are the mean, its interval, its deviation over questions, its deviation over rounds, n with failures,
+    and its band.
+    """
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
         return ("–", "", "", "", failed.removeprefix(", "), "")
@@ -154,9 +167,11 @@ def diff_lines(
 def diff_rows(
     differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
 ) -> list[list[str]]:
-    """Return a row for each metric: before, after, the change with its interval, n, and an arrow if it is significant.
+    """Return the rows of a table that compares two runs, one row per metric.
 
-    The first row is the number of failed questions: more than before is worse, whatever the means of the others are.
+    A row has the values before and after, the change with its interval, n, and an arrow if the change is
+    significant. The first row after the header is the number of failed questions: more than before is worse,
+    whatever the means are.
     """
     rows = [["", "before", "after", "change", "n", ""], _format_failures(overlap)]
     for name in metrics:

@@ -1,7 +1,8 @@
-"""Give each question one verdict with its evidence: where, on the way from document to answer, it went wrong.
+"""Give each question one verdict with its evidence: the step, from document to answer, that went wrong.
 
-Retrieval: the passage with the answer was not among those read. Reading: it was read, but the answer refuses or uses
-other passages. Invented: the answer states what none of its passages does, or answers an impossible question.
+Retrieval: the passage with the answer was not among those that the answer was made from. Reading: it was
+among them, but the answer refuses or uses other passages. Invented: the answer states a figure that none of
+its passages has, or answers an impossible question.
 """
 
 from collections.abc import Collection, Sequence
@@ -67,11 +68,11 @@ def judge(case: Case, *, k: int = K) -> Verdict:
 
 
 def examine(case: Case, *, k: int = K) -> Judgment:
-    """Return the verdict on a question with its evidence.
+    """Return the verdict on a question, with its evidence.
 
-    Only the passages that the answer was made from count, where they are known, else the first k. Gold was not used if
-    it is among the first k but not among those passages, or if the answer cites only other passages. A right answer is
-    no fault, whatever it was made from.
+    The passages that the answer was made from count; if they are unknown, the first k do. Gold was not used if
+    it is among the first k but not among those passages, or if the answer cites only other passages. A right
+    answer never counts as a failure, whatever passages it was made from.
     """
     reply = case.reply
     if reply.error:
@@ -109,7 +110,10 @@ def find_cited(case: Case) -> list[int]:
 
 
 def _judge_by_answer(case: Case, refused: bool, k: int) -> Judgment:
-    """Return the verdict where no passage can be compared with gold: by the file, then by the expected answer."""
+    """Return the verdict on a question whose passages cannot be compared with gold.
+
+    The files of the passages decide first, then the comparison with the expected answer.
+    """
     why = "the benchmark quotes no words of it"
     by_file = _judge_by_file(gold_files(case), case.reply.read(k), "right document, passage unknown", why)
     known = bool(gold_files(case)) and bool(case.reply.passages)
@@ -162,7 +166,11 @@ def _judge_retrieval(case: Case, refused: bool, k: int) -> Judgment:
 
 
 def _judge_not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int) -> Judgment:
-    """Return the verdict where no gold passage is found: another version, another passage, or another file."""
+    """Return the verdict on a question for which no gold passage was found.
+
+    The verdict says what was retrieved in place of the gold: another version, another passage of the same file,
+    or another file.
+    """
     passages = case.reply.passages
     version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
     if version is not None:
@@ -179,7 +187,7 @@ def _judge_not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[in
 
 
 def _touches(passage: Passage, gold: GoldPassage) -> bool:
-    """Return whether a passage has a character of located gold, or half of the words of other gold."""
+    """Return whether a passage overlaps located gold, or contains half of the text of gold that is not located."""
     if gold.places and passage.span is not None:
         return passage.source == gold.filename and any(touches(span, gold) for span in passage.spans)
     return rank_found(gold, [passage]) is not None

@@ -1,4 +1,4 @@
-"""Documents as text with coordinates, and quotes found in them."""
+"""Documents as text with coordinates (pages and boxes), and the search for quotes in them."""
 
 from exhibit.evidence.document import Box, Document, Page, Span
 from exhibit.evidence.fold import fold

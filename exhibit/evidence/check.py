@@ -28,7 +28,7 @@ from exhibit.storage.validate import CheckedBundle, check_each
 
 
 def check_gold(root: Location) -> tuple[int, list[str]]:
-    """Return the number of located passages, and one line for each whose location is wrong."""
+    """Return the number of located gold passages, and a message for each fault that was found in the gold."""
     bundle = open_bundle(mirror_bundle(root))
     questions = {question.id: question for question in bundle.questions}
     by_file: dict[str, list[Gold]] = defaultdict(list)
@@ -51,7 +51,7 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
 
 
 def faults_of(line: Gold, question: Question, document: Document) -> Iterator[str]:
-    """Yield the faults of a line of gold, compared with its document."""
+    """Yield a message for each fault in one line of gold.jsonl: wrong words, wrong pages, a missing context."""
     if (line.context or 0) >= len(question.contexts):
         yield f"there is no context {line.context} in train.json"
         return
@@ -75,9 +75,10 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
 
 
 def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
-    """Return the similarity of a quote and the words at a location: the highest of the comparisons that `locate` makes.
+    """Return how similar a quote is to the words at a location, by the best of several comparisons.
 
-    A location leaves out running heads, which a quote may include, and `locate` ignores markup.
+    The comparisons allow for running heads, which a quote may include and a location leaves out, and for
+    markup, which `locate` ignores.
     """
     pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
     words = "".join(document.text[start:end] for start, end in place)
@@ -101,7 +102,7 @@ def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) 
 
 
 def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
-    """Yield the faults of a located section, which must begin with the heading in its labels."""
+    """Yield the faults of gold that is a section: each location must begin with the heading in the gold's labels."""
     heading = fold(str(line.labels.get("heading") or ""), loose=True)
     if not heading:
         yield "is a section, but its labels name no heading"
@@ -112,7 +113,7 @@ def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
 
 
 def similarity(pieces: Sequence[str], words: str) -> float:
-    """Return the similarity of a quote's folded pieces, in any order, and some folded words."""
+    """Return the similarity, 0 to 1, of a folded text and a quote's folded parts, whatever order the parts are in."""
     if "".join(pieces) == words:
         return 1.0
     total = max(len(words), sum(map(len, pieces)), 1)

@@ -34,7 +34,7 @@ Range = tuple[int, int]
 
 
 def furniture_lines(text: str, pages: Sequence[Range]) -> list[Range]:
-    """Return the ranges of all furniture lines, in order; empty for a document of one page."""
+    """Return the ranges of all running heads, feet and page numbers, in order; [] for a document of one page."""
     if len(pages) < 2:
         return []
     tops, bottoms = [], []
@@ -54,7 +54,10 @@ def _lines(text: str, start: int, end: int) -> Iterator[Range]:
 
 
 def _running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
-    """Yield the lines at one edge that recur or number the page; between them and the edge there is no other line."""
+    """Yield the running lines at one edge of the pages: lines that recur on other pages, and page numbers.
+
+    On each page, the search begins at the edge and stops at the first line that is neither.
+    """
     keys = [[_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
     counts = Counter(key for page in keys for key in {key for line in page for key in line})
     share = _SHARE * len(edges)
@@ -68,10 +71,11 @@ def _running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
 
 
 def _keys(line: str, page: int) -> list[tuple[str, int | None]]:
-    """Return the keys by which a running line is compared with those of other pages.
+    """Return the keys by which a line at a page's edge is compared with such lines of other pages.
 
-    A key is the whole line, or the line without a number that increases with the page: so "Page 3 of 9" and
-    "Page 4 of 9" match, but "ARTICLE 4" and "ARTICLE 5" at the top of pages 7 and 9 do not.
+    A key is the whole line, or the line without its numbers plus the difference between one number and the
+    page. So "Page 3 of 9" and "Page 4 of 9" on consecutive pages match, but "ARTICLE 4" on page 7 and "ARTICLE
+    5" on page 9 do not.
     """
     whole = _SPACES.sub("", line).casefold()
     masked = _DIGITS.sub("#", whole)
@@ -119,7 +123,7 @@ class Document:
 
     @property
     def has_text(self) -> bool:
-        """Return whether the document has any text; a scan without a text layer has none."""
+        """Whether the document has any text; a scan without a text layer has none."""
         return bool(self.text.strip())
 
     def pages_of(self, span: Span) -> list[int]:
@@ -150,7 +154,7 @@ class Document:
 
     @cached_property
     def body(self) -> Fold:
-        """Like `loose`, without the page furniture, so that a sentence continues from page to page."""
+        """The text folded as in `loose`, without running heads and page numbers: sentences continue across pages."""
         return Fold.of(self.text, loose=True, without=self.furniture) if self.furniture else self.loose
 
     @property

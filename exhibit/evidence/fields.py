@@ -1,4 +1,4 @@
-"""The names of the fields of test sets and replies; fields.toml is the only list of them."""
+"""The names that the fields of test sets and replies may have, read from fields.toml."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ def name_key(name: str) -> str:
 
 @cache
 def _ranks(field: str) -> dict[str, int]:
-    """Return the names of a field by key, each with its rank; prefixed names come after all others."""
+    """Return the rank of each known name of a field, by the name's key; names with a prefix rank after all others."""
     names = [*FIELDS[field], *(f"{prefix}_{name}" for name in FIELDS[field] for prefix in FIELDS["prefixes"])]
     ranks: dict[str, int] = {}
     for rank, name in enumerate(names):
@@ -37,8 +37,10 @@ def is_named(name: str, field: str) -> bool:
 
 
 def choose_name(names: Iterable[str], field: str) -> str | None:
-    """Return the name that most likely names the field; of a dotted path only the last part counts, after plain
-    names.
+    """Return the name with the best rank for a field; None if the field has none of these names.
+
+    A dotted path counts by its longest known ending. At equal rank, a name that matches as a whole is preferred
+    to a path of which only the end matches.
     """
     ranks = _ranks(field)
     chosen: tuple[int, int, int] | None = None
@@ -58,7 +60,7 @@ def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth
     """Return an object's fields, with the fields of nested objects under dotted paths.
 
     Args:
-        inside: the field (`wrapper`) to whose names the nested objects are limited; None for all nested objects.
+        inside: flatten only nested objects whose names are known names of this field (`wrapper`); None for all.
     """
     return dict(_flat(value, inside, depth, ""))
 

@@ -48,8 +48,9 @@ def decode_bytes(data: bytes) -> Decoded | None:
 
 
 def _detect_utf16(data: bytes) -> str | None:
-    """Return the byte order of UTF-16 without a BOM, in which every second byte of Latin text is zero; None if it
-    is not.
+    """Return `utf-16-le` or `utf-16-be` if bytes without a BOM look like Latin text in UTF-16; else None.
+
+    In UTF-16, every second byte of Latin text is zero.
     """
     if b"\0" not in data:
         return None
@@ -64,7 +65,7 @@ def _detect_utf16(data: bytes) -> str | None:
 
 
 def _by_letters(data: bytes) -> Decoded | None:
-    """Return the text in the encoding that gives the most likely non-ASCII letters."""
+    """Decode bytes with the encoding that yields the most of its usual non-ASCII letters; None if none can decode."""
     best: tuple[int, Decoded] | None = None
     for encoding, letters in _LETTERS:
         try:
@@ -144,7 +145,12 @@ def parse_part(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:
-    """Return a file's first bytes; raise if the file is empty or lacks the signature of its kind."""
+    """Return a file's first `size` bytes; raise DocumentError if the file cannot be read.
+
+    Args:
+        kind: the kind of file, for messages; if it is given, an empty file is an error.
+        starts: the signatures of this kind of file; if any is given, the file must begin with one of them.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(size)
@@ -199,7 +205,10 @@ _BLOCK = 1 << 20  # bytes read at a time
 
 
 def refuse_entities(archive: zipfile.ZipFile) -> None:
-    """Raise ValueError if a part of an archive declares entities, which other libraries' parsers expand or drop."""
+    """Raise ValueError if an XML part of an archive declares entities or has an unusual encoding.
+
+    The libraries that read the archive afterwards would expand or drop entities.
+    """
     for name in archive.namelist():
         with archive.open(name) as file:
             block = file.read(_BLOCK)
@@ -216,7 +225,7 @@ def refuse_entities(archive: zipfile.ZipFile) -> None:
 
 
 def parse(data: bytes) -> Any:
-    """Return the root of an XML part; invalid XML raises lxml's own error."""
+    """Parse XML, and return its root; raise lxml's own error if it is invalid, ValueError if it declares entities."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)

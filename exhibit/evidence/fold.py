@@ -1,8 +1,9 @@
-"""Folding: reduces a text to the characters that different renderings of the same words share; and fuzzy search.
+"""Folding, which reduces a text to the characters that all renderings of its words share; and fuzzy search.
 
-A quote from a text file and the same words extracted from a PDF differ in line breaks, spaces, quotation marks,
-dashes, ligatures and invisible marks. Folding removes all of these and keeps, for every folded character,
-the offset of the original character, so that a match in the folded text has a range in the original.
+A quote from a text file and the same words extracted from a PDF differ in line breaks, spaces, quotation
+marks, dashes, ligatures and invisible marks. Folding removes these differences. It keeps, for every folded
+character, the offset of the original character, so that a match in the folded text has a range in the
+original.
 """
 
 import re
@@ -94,7 +95,7 @@ class Fold:
 
     @cached_property
     def letters(self) -> "Fold":
-        """Only the letters and digits of the fold, without markup and punctuation."""
+        """The fold reduced to its letters and digits."""
         points = code_points(self.text)
         distinct, which = np.unique(points, return_inverse=True)
         kept = np.array([chr(point).isalnum() for point in distinct], dtype=bool)[which]
@@ -107,14 +108,14 @@ class Fold:
         return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept], self.shuffled)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the original range of a non-empty folded range."""
+        """Return the range of the original text that corresponds to a non-empty range of the folded text."""
         if self.shuffled:
             inside = self.offsets[start:end]
             return int(inside.min()), int(inside.max()) + 1
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
     def folded_range(self, start: int, end: int) -> tuple[int, int]:
-        """Return the folded range of a range of the original text."""
+        """Return the range of the folded text that corresponds to a range of the original text."""
         if self.shuffled:
             inside = np.flatnonzero((self.offsets >= start) & (self.offsets < end))
             return (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 0)
@@ -122,7 +123,7 @@ class Fold:
         return int(first), int(last)
 
     def cuts(self, start: int, end: int) -> bool:
-        """Return whether a folded range begins or ends inside one displayed character, including its accents."""
+        """Return whether a folded range begins or ends inside one character: a ligature, or a letter with an accent."""
         return self._cut(start) or self._cut(end)
 
     def _cut(self, at: int) -> bool:
@@ -146,7 +147,10 @@ def _ascii_table(loose: bool) -> npt.NDArray[np.uint8]:
 
 
 def _reorder_marks(folded: npt.NDArray[np.uint32], offsets: Ints) -> bool:
-    """Put runs of combining marks into canonical order, in place: the only part of NFKD that needs context."""
+    """Sort each run of combining marks into canonical order, in place; return whether any order changed.
+
+    This is the only step of NFKD that depends on neighbouring characters.
+    """
     marks = np.flatnonzero(folded >= 0x300)  # the first combining mark is U+0300
     if not len(marks):
         return False
@@ -171,9 +175,10 @@ _MIXED = re.compile(r"[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-
 
 
 def with_latin_letters(text: str) -> str:
-    """Return a text in which words of mixed scripts have Latin letters instead of their look-alikes.
+    """Return a text with Latin letters for all Cyrillic and Greek look-alikes, if any word of it mixes scripts.
 
-    No language writes a word in two scripts. The text keeps its length, so that offsets stay valid.
+    No language writes a word in two scripts. A text without such a word is returned unchanged. The length never
+    changes, so that offsets stay valid.
     """
     return text.translate(_LATIN) if not text.isascii() and _MIXED.search(text) else text
 

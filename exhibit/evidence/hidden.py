@@ -63,7 +63,7 @@ class HiddenSpan(NamedTuple):
 
 
 def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -> list[HiddenSpan]:
-    """Return the runs of hidden letters in some spans of a document, or in all; empty if the file is not a PDF."""
+    """Return the runs of hidden letters in the given spans, or in the whole document; [] if it has no pages."""
     if document.path is None or not document.pages:
         return []
     within = [Span(0, len(document.text))] if spans is None else spans
@@ -78,9 +78,9 @@ def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -
 
 
 def blank_hidden(document: Document) -> Document:
-    """Return a document with spaces in place of hidden words, and a note for each page that has some.
+    """Return a document with spaces in place of hidden words, and a note for each page that has hidden words.
 
-    The offsets of all other words are unchanged. A document without hidden words is returned itself.
+    The offsets of all other words are unchanged. A document without hidden words is returned unchanged.
     """
     hidden = find_hidden_spans(document)
     if not hidden:
@@ -93,7 +93,7 @@ def blank_hidden(document: Document) -> Document:
 
 
 def describe_hidden(hidden: Sequence[HiddenSpan], document: Document) -> list[str]:
-    """Return a note for each page that has hidden words: how many, and why they are hidden."""
+    """Return one note for each page and reason, such as `page 3 has 12 hidden words, under a box`."""
     counts: Counter[tuple[int, str]] = Counter()
     for span, why in hidden:
         counts[document.pages_of(span)[0], why] += len(document.text[slice(*span)].split())
@@ -101,7 +101,7 @@ def describe_hidden(hidden: Sequence[HiddenSpan], document: Document) -> list[st
 
 
 def _clip_to_page(span: Span, page: Span) -> range | None:
-    """Return the part of a span that is on a page, as offsets in the page's text."""
+    """Return the part of a span that is on a page, as offsets in the page's text; None if there is no such part."""
     start, end = max(span.start, page.start), min(span.end, page.end)
     return range(start - page.start, end - page.start) if start < end else None
 
@@ -175,7 +175,7 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
 
 
 def _measure_turned(bounds: "PageBounds") -> float:
-    """Return the width of a box that is taller than any letter, as the height of letters in vertical text."""
+    """Return the height of a letter's box, or its width if the box is much taller than wide, as in vertical text."""
     height, width = bounds.top - bounds.bottom, bounds.right - bounds.left
     return width if height > 4 * width > 0 and width > _LEAST_HEIGHT else height
 
@@ -264,7 +264,7 @@ class _Drawn:
                 self._pictures.append(_Picture(order, bounds, None))
 
     def _suspect(self, thing: Any, bounds: PageBounds | None, scale: float, covers: Sequence[_Filled]) -> bool:
-        """Return whether letters of a text object may be hidden; the check of its letters decides."""
+        """Return whether a text object may have hidden letters, so that each of its letters must be checked."""
         if bounds is None:
             return True
         mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing)
@@ -291,8 +291,9 @@ class _Drawn:
         return any(bounds.touches(picture.bounds) for picture in self._pictures)
 
     def colour_behind(self, bounds: PageBounds, order: int | None) -> Colour | None:
-        """Return the background colour of a letter, white for the bare page; None if an image or a shape is behind
-        it.
+        """Return the background colour of a letter, white for the bare page; None if it is unknown.
+
+        It is unknown if an image, or a shape that is not an opaque rectangle, is behind the letter.
         """
         if order is None:
             return None
@@ -303,8 +304,9 @@ class _Drawn:
         return (255, 255, 255) if last is None else last.colour
 
     def cover(self, bounds: PageBounds, order: int | None) -> str | None:
-        """Return the reason if a filled rectangle, or an image that is not a scan, is drawn over a letter; else
-        None.
+        """Return the reason why a letter is covered; None if it is not.
+
+        A letter is covered by a filled rectangle, or an opaque image that is not a scan, that is drawn after it.
         """
         if order is None:
             return None
@@ -324,7 +326,7 @@ class _Drawn:
 
 
 def _is_small(text: Any, scale: float) -> bool:
-    """Return whether a flat text object has a small font size: a dash is flat in any size."""
+    """Return whether a text object has a small font size; a flat object may also be a dash in a large font."""
     size = ctypes.c_float()
     known = pdfium_c.FPDFTextObj_GetFontSize(text, ctypes.byref(size))
     return not known or size.value * scale * scale_of(matrix_of(text)) < _SMALL

@@ -80,7 +80,7 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
 
 
 def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
-    """Return the matches to keep as gold: those that are whole words, or all matches if none is."""
+    """Return the matches to keep as gold: those that begin and end at word boundaries, or all if none does."""
     return [match for match in matches if match.whole] or list(matches)
 
 
@@ -114,7 +114,7 @@ def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) 
 
 
 def _verbatim(at: int, quote: str, words: str, document: Document) -> Match:
-    """Return the match of words that occur verbatim, with the quote's outer spaces if the document has them."""
+    """Return the match of a quote's words at an offset, with the quote's outer spaces if the document has them."""
     lead = quote.find(words)
     spaced = at >= lead and document.text.startswith(quote, at - lead)
     span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
@@ -172,7 +172,7 @@ def _in_parts(quote: str, document: Document, effort: _Effort) -> list[Match]:
 
 
 def _by_paragraphs(quote: str, document: Document, effort: _Effort) -> list[Match]:
-    """Return the locations at which the quote's paragraphs follow one another; a PDF may have a table between them."""
+    """Return the locations at which the quote's paragraphs follow one another, perhaps with a table between them."""
     pieces = [piece for part in quote_parts(quote) for piece in part.split("\n")]
     return _from_pieces(pieces, _MIN_PARAGRAPH, document, effort)
 
@@ -202,7 +202,12 @@ def _measure_folded(match: Match, document: Document) -> int:
 
 
 def tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return the shortest combinations of one location per piece in reading order, the shortest for each tail."""
+    """Return the shortest chains of matches: one match for each piece of a quote, in reading order.
+
+    Chains more than twice as long as the shortest are left out. Of chains that differ only in the first match,
+    only the shortest is returned. If the pieces never occur in this order, return one chain of their first
+    occurrences.
+    """
     # for a quote in very many pieces, try only the first locations
     firsts = places[0][: max(1, MOST_PLACES * 100 // len(places))]
     # keep the last: a later first piece with the same tail is a shorter combination
@@ -217,9 +222,10 @@ def tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 
 def in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
-    """Yield, for each location of the first quote, the nearest locations of the other quotes after it, in order.
+    """Yield a chain for each match of the first quote: that match, then the next match of each following quote.
 
-    Each quote's locations are in reading order. Skip a first location after which the other quotes do not all follow.
+    `places` has the matches of each quote in reading order. A first match gives no chain if a later quote has
+    no match after it.
     """
     for first in places[0] if places else ():
         chain = [first]
@@ -254,9 +260,9 @@ def join_matches(chain: Sequence[Match]) -> Match:
 
 
 def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
-    """Return the locations of a quote's words after removing a parser's markup and punctuation.
+    """Return the locations of a quote, compared by letters and digits only, without a parser's markup.
 
-    The cells of a table, and the pieces of a quote that does not mark omissions, must be close together.
+    If the quote matches in several pieces and marks no omissions, the pieces must be close together.
     """
     placement = place_pieces(quote, document)
     places = nearest_places(placement.pieces)
@@ -278,7 +284,7 @@ def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
 
 
 def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document) -> Match:
-    """Return a match found by its letters; it is "folded" only if the punctuation is equal as well."""
+    """Return the match of a quote whose letters matched; it is "folded" only if its punctuation matches as well."""
     same = fold(document.text[slice(*spans[0])], loose=True) == fold(quote, loose=True)
     how: How = "parts" if len(spans) > 1 else "folded" if same else "fuzzy"
     return Match(spans, how if score == 1.0 else "fuzzy", score)
@@ -338,9 +344,9 @@ def _match_aligned(needle: str, haystack: Fold, document: Document, effort: _Eff
 
 
 def without_crumbs(spans: tuple[Span, ...], document: Document) -> tuple[Span, ...]:
-    """Return fuzzy spans without the few characters at an edge that are on another page.
+    """Return the spans of a fuzzy match without a few stray characters of another page at the start or the end.
 
-    An alignment matches such characters to first or last characters of the quote that the page does not have.
+    The alignment includes such characters if the quote's first or last characters are missing from the page.
     """
     starts = [page.span.start for page in document.pages]
     first, last = spans[0], spans[-1]
@@ -370,9 +376,9 @@ def _inner(span: Span, text: str) -> Span:
 def windows(needle: str, text: str, allowed: int) -> list[Window]:
     """Return the ranges that can contain the needle with at most `allowed` errors, the most likely first.
 
-    The needle is cut into one more piece than the allowed errors, so at least one piece has no error: no location is
-    missed, and only the neighbourhoods of such pieces need the slow alignment. Pieces that occur too often are left
-    out: alone they would only find the blanks of a form.
+    The needle is cut into `allowed + 1` pieces, so that in every match at least one piece has no error. Only
+    the text around exact occurrences of a piece needs the slow alignment. A piece that occurs too often, such
+    as a run of blanks in a form, is ignored.
     """
     count = allowed + 1
     bounds = [len(needle) * index // count for index in range(count + 1)]
@@ -392,7 +398,7 @@ def windows(needle: str, text: str, allowed: int) -> list[Window]:
 
 
 def _apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int, int], float]]:
-    """Yield the best of each set of overlapping locations."""
+    """Yield the locations with their scores, the best first, without locations that overlap a better one."""
     taken: list[tuple[int, int]] = []
     for place, score in sorted(best.items(), key=lambda item: (-item[1], item[0])):
         if all(place[1] <= start or place[0] >= end for start, end in taken):

@@ -76,8 +76,8 @@ def _tag_end(markup: str, at: int, quotes: dict[str, bool]) -> int:
     """Return the position after a start tag; a `>` in a quoted value does not end the tag.
 
     Args:
-        quotes: for each kind of quotation mark whether it may still occur, so that each is searched for in vain only
-            once.
+        quotes: whether each kind of quotation mark may still occur; set to False when a search for it fails, so
+            that the search is not repeated.
     """
     while (edge := _EDGE.search(markup, at)) is not None:
         at = edge.end()
@@ -107,7 +107,7 @@ _UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object
 
 
 class Printable(NamedTuple):
-    """The HTML body of a page, and notes for the reader: accepted tracked changes, comments moved to the end."""
+    """The HTML body of a page to print, and notes about it, such as the number of accepted tracked changes."""
 
     html: str
     notes: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class Attachment(NamedTuple):
 
 
 def paragraph(text: str, tag: str = "p") -> str:
-    """Return a text as an element with its line breaks."""
+    """Return a text as an HTML element, with `<br>` for its line breaks."""
     return f"<{tag}>{'<br>'.join(html.escape(line, quote=False) for line in text.splitlines())}</{tag}>"
 
 
@@ -132,7 +132,7 @@ def grid(rows: Iterable[Sequence[str]]) -> str:
 
 
 def section(title: str, paragraphs: Iterable[str]) -> str:
-    """Return paragraphs under a heading; empty if there are none."""
+    """Return an HTML section with a heading and paragraphs; empty if all paragraphs are blank."""
     lines = [paragraph(text) for text in paragraphs if text.strip()]
     return f"<section>{paragraph(title, 'h2')}{''.join(lines)}</section>" if lines else ""
 
@@ -146,7 +146,10 @@ def office_page(
     comments: Sequence[str],
     footnotes: Iterable[str] = (),
 ) -> Printable:
-    """Return a page: headers, text, footers, footnotes and comments; each header and footer line only once."""
+    """Return an office document as a page: headers, body, footnotes, comments, footers.
+
+    Each header or footer line appears only once. Notes give the numbers of accepted changes and of comments.
+    """
     edges = {kind: dict.fromkeys(filter(str.strip, lines)) for kind, lines in (("header", header), ("footer", footer))}
     top, bottom = (f"<{kind}>{''.join(map(paragraph, each))}</{kind}>" if each else "" for kind, each in edges.items())
     notes = [f"tracked changes taken as accepted: {changes}"] if changes else []

@@ -40,8 +40,9 @@ class Numbering:
     _counts: dict[str, list[int | None]] = field(default_factory=dict)
 
     def label(self, paragraph: Any) -> str:
-        """Return the number of the next paragraph, empty if it has none; paragraphs must be passed in the order of
-        the text.
+        """Return a paragraph's number as Word shows it; empty if it has none.
+
+        Call it once for each paragraph, in the order of the text.
         """
         number, depth = self.place_of(paragraph)
         if number is None or number not in self.lists:
@@ -53,7 +54,7 @@ class Numbering:
         self._counts.pop(self.lists[number][0] if number in self.lists else number, None)
 
     def count(self, number: str, depth: int) -> str:
-        """Return the number of the next paragraph at a level of a list; empty if the list has no such level."""
+        """Advance the counter of a list level, and return the new number; empty if the list has no such level."""
         counter, levels = self.lists.get(number, ("", {}))
         level = levels.get(depth) if depth < _DEEPEST else None
         if level is None:

@@ -52,7 +52,7 @@ class PageBounds(NamedTuple):
 
 
 def scale_of(matrix: "pdfium.PdfMatrix") -> float:
-    """Return the factor by which a matrix scales, also if it rotates."""
+    """Return the scale factor of a matrix: its largest coefficient, which also holds for a rotation by 90 degrees."""
     return float(max(map(abs, (matrix.a, matrix.b, matrix.c, matrix.d))))
 
 
@@ -80,7 +80,7 @@ def matrix_of(thing: Any) -> "pdfium.PdfMatrix":
 
 
 def bounds_on_page(bounds: PageBounds | None, matrices: "Sequence[pdfium.PdfMatrix]") -> PageBounds | None:
-    """Return the bounds on the page of an object in a form.
+    """Return the bounds of an object inside a form, converted to page coordinates.
 
     Args:
         bounds: the object's bounds in the form's coordinates.

@@ -1,7 +1,7 @@
-"""Recognises the markup of parsers: Markdown, HTML, LaTeX and the marks of PDF parsers.
+"""Recognises the markup that document parsers leave in a text: Markdown, HTML, LaTeX and marks of PDF parsers.
 
-No text is rewritten: markup is a list of ranges that are left out when the text is folded to its letters, so every
-letter keeps its offset in the original text.
+For comparisons, markup is a list of ranges that are left out when the text is folded to its letters, so
+that every letter keeps its offset in the original text.
 """
 
 import re

@@ -1,9 +1,9 @@
-"""Locates a text in a document by its pieces: the ranges of words that the document contains; other words were added.
+"""Locates a text in a document by its pieces: the ranges of the text that the document contains.
 
-A passage that a system retrieved, or a quote in a parser's markup, is rarely an exact part of its document: it may have
-a summary in front, tags or JSON around it, two parts joined, a table in Markdown. Texts are compared by their letters
-and digits only, without markup, so none of this matters. Ranges that are apart in the document stay
-apart: no location ever covers words that the text does not have.
+A passage that a system retrieved, or a quote in a parser's markup, is rarely an exact part of its document:
+it may have a summary in front, tags or JSON around it, two parts joined, a table in Markdown. Texts are
+therefore compared by their letters and digits only, without markup. Words in no piece count as added.
+Ranges that are apart in the document stay apart: no location ever covers words that the text does not have.
 """
 
 from bisect import bisect_left
@@ -110,7 +110,7 @@ def _left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, int]]:
 
 
 def _stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -> list[_Stretch]:
-    """Return the stretches of the ranges that the haystack contains, in order and without overlap."""
+    """Return the stretches of the needle, within the ranges, that the haystack contains; they do not overlap."""
     found = []
     for first, last in ranges:
         at, floor = first, first
@@ -125,7 +125,7 @@ def _stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -
 
 
 def occurrences(needle: str, text: str) -> Iterator[int]:
-    """Yield every occurrence of a needle in a text."""
+    """Yield the offset of every occurrence of a needle in a text; occurrences may overlap."""
     start = text.find(needle) if needle else -1
     while start >= 0:
         yield start
@@ -133,7 +133,7 @@ def occurrences(needle: str, text: str) -> Iterator[int]:
 
 
 def _longest(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> _Stretch:
-    """Return the longest stretch around a seed, with all its locations of that length."""
+    """Extend a seed match in both directions at each hit; return the longest stretch, with all its locations."""
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
         ahead = _grow(needle, at + TELLING, bounds[1], haystack.text, hit + TELLING, 1)
@@ -152,8 +152,10 @@ class _Growth(NamedTuple):
 
 
 def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _Growth:
-    """Return how far two texts match from two positions on, forward or backward, despite differences of a few
-    letters.
+    """Return how far two texts match from a position in each, with differences of a few letters allowed.
+
+    Args:
+        step: 1 to compare forward, -1 to compare backward.
     """
     taken = _Growth()
     while True:
@@ -170,7 +172,7 @@ def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _
 
 
 def _common(one: str, at: int, other: str, place: int, most: int, step: int) -> int:
-    """Return how many characters two texts share from two positions on."""
+    """Return the number of equal characters from a position in each text, forward or backward, at most `most`."""
     low, size = 0, 16
     while low < most:
         size = min(size, most - low)
@@ -204,7 +206,11 @@ def _after_slip(own: str, at: int, other: str, place: int, room: tuple[int, int]
 
 
 def _telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
-    """Return the stretches that identify the text's origin: few locations, many letters, or next to such a stretch."""
+    """Return the stretches that show where the text comes from.
+
+    These are stretches with few locations, long stretches, and stretches next to one of these. Of several
+    locations of a stretch, those next to another stretch are preferred.
+    """
     sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
     kept = []
@@ -238,7 +244,10 @@ def _cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[_Stretch], needle: Fold, document: Document
 ) -> list[_Stretch]:
-    """Return the stretches, and the stretches of cells that are near them or near each other."""
+    """Return the stretches, and a new stretch for each other table cell that the document contains nearby.
+
+    Nearby means close to the stretches or, if there are none, in the range with the most cells.
+    """
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
         return stretches
@@ -281,7 +290,7 @@ def _standing_alone(word: str, document: Document) -> list[Span]:
 
 
 def _densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
-    """Return the window with the most letters of different cells; among equals the shortest, then the first."""
+    """Return the range with the most letters of the wanted cells; among equals the shortest, then the first."""
     reach = _SPREAD * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
     spots = sorted((span, word) for word, spans in places.items() for span in spans)
     inside: Counter[str] = Counter()
@@ -312,7 +321,7 @@ def _piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> Pl
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
-    """Extend a span by the brackets, quotation marks and full stops that follow its words in both texts."""
+    """Extend a span by the punctuation that stands beside its words both in the text and in the document."""
     start, end = span
     before, after = (without_markup(side) for side in signs)
     before, after = "".join(before.split()[-1:]) if before[-1:].strip() else "", "".join(after.split()[:1])
@@ -325,8 +334,9 @@ def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
 
 
 def without_furniture(span: Span, document: Document) -> Place:
-    """Return the parts of a span without furniture lines and surrounding white space; the span itself if nothing is
-    left.
+    """Return the parts of a span that are left between running heads, feet and page numbers.
+
+    White space around a part is removed. If nothing is left, return the span itself.
     """
     pieces = []
     start = span.start

@@ -12,7 +12,7 @@ _PLACES = 64
 
 
 def place_text(text: str, document: Document) -> Placement:
-    """Return the location of a text in a document; none for a few words that occur too often."""
+    """Return where a document contains a text; an empty placement for a short text that occurs too often."""
     letters = len(letters_of(text).text)
     matches = prefer_whole_words(find_as_it_stands(text, document))[:_PLACES] if letters else []
     if not matches:
@@ -26,10 +26,11 @@ def place_text(text: str, document: Document) -> Placement:
 def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
     """Return the spans of a located text, the longest first.
 
-    Args:
-        wanted: chooses among several locations of a piece: the first location for which it is true.
-
     Spans without a word of the document between them are merged; all others stay apart.
+
+    Args:
+        wanted: a test for locations: a piece gets its first location that passes, else the one nearest to the
+            previous piece.
     """
     nearest = nearest_places(placement.pieces)
     chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]

@@ -104,7 +104,7 @@ def _read(path: Path) -> Document:
 
 
 def _limit_reader(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
-    """Return the limits for reading a file of this size, if this process is a worker."""
+    """Return a context manager that limits the time and memory for reading a file, if this process is a worker."""
     if getattr(reader, "STARTS_A_PROGRAM", False):
         return nullcontext()
     try:
@@ -123,7 +123,7 @@ def _reader(path: Path) -> ModuleType:
 
 
 def ending_of(path: Location) -> str:
-    """Return a file's suffix, or the suffix that fits its content: a name made from a URL may have none."""
+    """Return a file's suffix; if the name has none, as names from URLs often do, the suffix that fits the content."""
     ending = path.suffix.lower()
     if ending in _readers() or not isinstance(path, Path) or not path.is_file():
         return ending
@@ -256,8 +256,9 @@ def _distinct(name: str, taken: dict[str, int]) -> str:
 
 
 def _join_names(mail: Path, plain: str) -> str:
-    """Return the file name of an attachment, after the mail's name; a long name is cut, and a digest keeps it
-    unique.
+    """Return the file name of an attachment: `MAIL - ATTACHMENT`.
+
+    If it is too long, the mail's name is cut, and a digest of the mail's path keeps it unique.
     """
     name = f"{mail.name} - {plain}"
     if len(os.fsencode(name)) <= _WHOLE:

@@ -42,7 +42,7 @@ _LOOK_SIDE = 1000
 
 @dataclass(frozen=True)
 class Ocr:
-    """The OCR program: a plug-in of `evidence.ocr` and a language."""
+    """An OCR engine, which is a plug-in of `evidence.ocr`, and the language that it reads."""
 
     engine: str
     language: str
@@ -54,7 +54,7 @@ class Ocr:
 
 
 class Scanned(NamedTuple):
-    """A document with the words from OCR, and the confidence of each page by its number."""
+    """A document with the words from OCR, and the confidence of OCR for each page, by page number."""
 
     document: Document
     confidence: dict[str, float]
@@ -126,9 +126,10 @@ def _language(text: str) -> str:
 
 
 def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
-    """Write a copy of a PDF with a text layer on its pages without text; None if every page has text.
+    """Write a copy of a PDF with a text layer from OCR on its pages without text; return the new document.
 
-    The returned document is read from the new PDF, `target`.
+    The returned document is read from the copy, `target`. Return None, and write nothing, if the file is not a
+    PDF, if every page has text, or if OCR finds no text.
     """
     if document.path is None or ending_of(document.path) != ".pdf":
         return None
@@ -260,7 +261,7 @@ class Layer(NamedTuple):
 
 
 def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
-    """Write a copy of a PDF with a text layer on some pages, by number from 1; these pages are also straightened.
+    """Write a copy of a PDF with a text layer on the given pages, numbered from 1, and straighten these pages.
 
     The page's image is turned, not the words: tools that sort words by height would mix up skewed lines.
     """
@@ -292,7 +293,7 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
 
 
 def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
-    """Return the PDF operators that begin a drawing turned around the middle of the page."""
+    """Return the PDF operators that turn the drawing after them around the middle of the page."""
     if not angle:
         return b"q\n"
     sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
@@ -302,7 +303,7 @@ def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
 
 
 def _content(frame: Frame, lines: Sequence[Text]) -> bytes:
-    """Return the PDF operators that draw lines of words; the first Q restores the page's own graphics state."""
+    """Return the PDF operators that restore the page's own graphics state and then draw lines of words."""
     matrix = " ".join(_number(value) for value in frame)
     # put a space between texts side by side: not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]

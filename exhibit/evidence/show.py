@@ -43,7 +43,7 @@ def in_few_bytes(image: Image.Image) -> tuple[bytes, str]:
 
 
 def _in_greys(image: Image.Image) -> Image.Image:
-    """Return an image in few evenly spaced greys, which is faster than choosing the best greys."""
+    """Return an image in eight evenly spaced greys; it would be slower to choose the best eight for each image."""
     last = _GREYS - 1
     small = image.convert("L").point([round(value * last / 255) for value in range(256)])
     small.putpalette([round(grey * 255 / last) for grey in range(_GREYS) for _ in range(3)])
@@ -79,7 +79,7 @@ def draw_boxes(
 
 
 def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCALE) -> dict[int, Image.Image]:
-    """Return the images of the pages that the spans touch, by number, with the spans drawn on them."""
+    """Return an image of each page that the spans touch, by page number, with the spans drawn on it."""
     if document.path is None or not document.pages:
         raise ToolkitError(f"{document.filename}: has no pages to draw on; only a PDF has pages")
     marked = [box for lines in boxes_within(document, list(spans)) for box in lines]
@@ -96,7 +96,7 @@ class DrawnPage(NamedTuple):
 
 
 def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
-    """Yield the pages of a question's gold with the gold drawn on them, in the order of its passages."""
+    """Yield each page that has gold of a question, with the gold drawn on it, document by document."""
     lines, files = gold_of_row(root, row)
     for name in dict.fromkeys(str(line.filename) for line in lines):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
@@ -121,7 +121,7 @@ def gold_of_row(root: Location, row: int) -> tuple[list[Gold], dict[str, Locatio
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Write the pages of a row's gold as images."""
+    """Write an image of each page that has gold of a row."""
     parser = Parser(prog=rename_commands("exhibit show"), description=rename_commands(__doc__))
     parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")

@@ -1,6 +1,4 @@
-"""Writes a bundle's dataset card for the Hub, the Parquet tables of the card's configs, and an image of a gold
-passage.
-"""
+"""Write a bundle's dataset card for the Hub, its Parquet tables, and an image of a gold passage."""
 
 import io
 import json
@@ -221,7 +219,7 @@ class Example:
 
 
 def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Example]:
-    """Yield candidate examples, best first: one passage on one page, found exactly, and of a readable length."""
+    """Yield candidate examples, best first: located gold, one passage on one page, about 300 characters long."""
     lines: dict[int, list[Gold]] = {}
     for line in gold:
         lines.setdefault(line.id, []).append(line)
@@ -242,7 +240,10 @@ def write_example(
     *,
     undrawn: Callable[[str], None] = lambda _: None,
 ) -> Example | None:
-    """Return the example, and write the image of its page; `undrawn` is called for each page that cannot be drawn."""
+    """Choose the card's example, and write the image of its page if one of the first candidates can be drawn.
+
+    `undrawn` is called with a message for each page that cannot be drawn. Return None if there are no rows.
+    """
     best: Example | None = None
     for _, example in zip(range(5), choose(rows, gold), strict=False):
         best = best or example
@@ -262,7 +263,7 @@ def write_example(
 
 
 def draw_example(path: Location, line: Gold) -> bytes | None:
-    """Return the page as a PNG with few colours, scaled down until it is small enough; None if it cannot be drawn."""
+    """Return a gold passage's page as a small PNG; None if it cannot be drawn, or cannot be made small enough."""
     document = read_within(path)
     for scale in _SCALES:
         pages = draw_spans(document, [Span(*span) for span in line.spans], scale=scale)

@@ -1,5 +1,6 @@
-"""Makes one atomic commit or pull request: never twice, even if the Hub's reply is lost, and never on top of a
-conflict.
+"""Make one atomic commit or pull request on the Hub.
+
+It is never made twice, even if the Hub's reply is lost, and never on top of another user's commit.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ class ConflictError(HubError):
 
 @dataclass(frozen=True)
 class SentCommit:
-    """The result: the commit, the revision to load, and the pull request if there is one."""
+    """The result of publishing: the commit, the revision to load, and the pull request if there is one."""
 
     commit: str
     revision: str | None = None
@@ -126,8 +127,9 @@ def _refuse_ignored(additions: list[huggingface_hub.CommitOperationAdd]) -> None
 
 
 def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
-    """Return our commit if it is on the branch; None if the branch has not changed; raise if another user changed
-    it.
+    """Return our commit if it is on the branch; None if the branch has not changed.
+
+    Raise ConflictError if another user has changed the branch.
     """
     head, _ = hub.commit_of(request.branch)
     if head is None or head == request.parent:
@@ -212,8 +214,10 @@ Contents = Mapping[str, Content]
 
 
 def contents_of(root: Path, info: BundleInfo, *, repo_id: str, corpus: bool) -> dict[str, Content]:
-    """Return every file to send, by path: the files that bundle.json lists, the card with its address, and
-    bundle.json.
+    """Return the content of every file to send, by path.
+
+    These are the files that bundle.json lists, the card with the repository's name in it, and bundle.json
+    itself. Without `corpus`, files that contain documents are left out.
     """
     own = (root / CARD).read_bytes()
     tables = () if corpus else corpus_patterns(own)
@@ -255,8 +259,9 @@ class Plan:
 
 
 def compare(contents: Contents, remote: Mapping[str, RemoteFile], *, recorded: Collection[str]) -> Plan:
-    """Return the changes; a file on the Hub is deleted only if it is below corpus/ or the bundle on the Hub lists
-    it.
+    """Return the differences between a bundle and the files on the Hub.
+
+    A file on the Hub is deleted only if it is below corpus/, or if the bundle.json on the Hub lists it.
     """
     there = [name for name in contents if name in remote]
     same = {name for name in there if contents[name].is_at(remote[name])}
@@ -305,14 +310,14 @@ _LOADED = re.compile(r'load_dataset\("([^"\n]+)"')
 
 
 def insert_address(card: bytes, repo_id: str) -> bytes:
-    """Return the card with the repository's name in place of the placeholder; unchanged if that could not be undone."""
+    """Return the card with the repository's name in place of the placeholder; unchanged if this is not reversible."""
     named = card.replace(_quote_name(PLACEHOLDER), _quote_name(repo_id))
     undone = named.replace(_quote_name(repo_id), _quote_name(PLACEHOLDER))
     return named if undone == card else card
 
 
 def remove_address(card: bytes, sha256: str) -> bytes | None:
-    """Return the card as bundle.json records it, from the published card; None if the card was edited."""
+    """Return the original card, restored from the published one; None if its checksum does not match `sha256`."""
     names = dict.fromkeys(_LOADED.findall(card.decode("utf-8", "replace")))
     for candidate in [card, *(card.replace(_quote_name(name), _quote_name(PLACEHOLDER)) for name in names)]:
         if hashlib.sha256(candidate).hexdigest() == sha256:
@@ -321,8 +326,9 @@ def remove_address(card: bytes, sha256: str) -> bytes | None:
 
 
 def without_documents(card: bytes) -> bytes:
-    """Return the card for a bundle that is published without documents: without the configs, image and example that
-    show them.
+    """Return the card for a bundle that is published without its documents.
+
+    The parts that show documents (a config, the image and the example) are removed, and a note says so.
     """
     text = _CORPUS_CONFIG.sub("", _without_documents(card.decode("utf-8")))
     note = "The documents are not in this repository; the command under *How it was made* creates them."
@@ -330,7 +336,7 @@ def without_documents(card: bytes) -> bytes:
 
 
 def corpus_patterns(card: bytes) -> list[str]:
-    """Return the patterns of the files that repeat the documents: those of the card's config `corpus`."""
+    """Return the file patterns of the card's config `corpus`, whose tables contain the documents again."""
     configs = [one for one in metadata_of(card).get("configs") or [] if one["config_name"] == CORPUS]
     return [str(file["path"]) for config in configs for file in config["data_files"]]
 

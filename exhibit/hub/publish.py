@@ -1,4 +1,4 @@
-"""Publishes a bundle as a dataset on the Hugging Face Hub: checked first, in one commit, so that load_dataset works.
+"""Publish a bundle as a dataset on the Hugging Face Hub: it is checked first, and sent in one commit.
 
     exhibit publish datasets_out/cuad --repo-id me/cuad-rag --dry-run    # what would be sent; needs no token
     exhibit publish datasets_out/cuad --repo-id me/cuad-rag --private
@@ -133,7 +133,10 @@ def run(options: argparse.Namespace) -> Published:
 
 
 def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
-    """Return the state of the branch, or of main if the branch does not exist; None if there is no repository."""
+    """Return the state of a branch, and whether the branch still has to be created.
+
+    In that case the state is that of main. The state is None if there is no repository.
+    """
     try:
         return hub.state(branch or MAIN), False
     except HubError as error:
@@ -143,8 +146,9 @@ def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
 
 
 def _read_recorded_files(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
-    """Return the files that the bundle on the Hub lists; it is downloaded only if the Hub has a file that is not
-    sent.
+    """Return the paths that the bundle.json on the Hub lists; empty if it is missing or invalid.
+
+    It is downloaded only if the Hub has files that are not sent now.
     """
     others = [name for name in state.files if name not in sent and not name.startswith(_NEVER_OURS)] if state else []
     if state is None or INFO not in state.files or not others:
@@ -172,7 +176,7 @@ def check_bundle(root: Path) -> BundleInfo:
 
 
 def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -> None:
-    """Raise if the source's terms forbid redistribution, unless the user has the rights."""
+    """Raise if the source's terms do not allow redistribution, unless the user claims the right to publish."""
     licence = info.licence
     if licence.redistributable or rights:
         return
@@ -190,7 +194,7 @@ def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -
 
 
 def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
-    """Raise if the questions were drafted by a program and no person has reviewed any of them."""
+    """Raise if a program drafted the questions and no person reviewed any of them, unless `as_drafted` is set."""
     if info.draft is None or as_drafted or info.draft.reviewed:
         return
     raise ToolkitError(
@@ -200,7 +204,7 @@ def check_reviewed(info: BundleInfo, root: Path, *, as_drafted: bool) -> None:
 
 
 def check_card(hub: Hub, card: bytes) -> None:
-    """Ask the Hub to validate the card before anything is created or uploaded."""
+    """Ask the Hub to validate the card, before anything is created or uploaded; raise if the card is refused."""
 
     def ask() -> dict[str, Any]:
         # not DatasetCard.validate: its older versions ignore HF_ENDPOINT and ask huggingface.co

@@ -111,7 +111,7 @@ class PulledBundle:
 
 
 def is_repository(text: str) -> bool:
-    """Return whether an address names a whole repository; a folder inside a repository is read remotely instead."""
+    """Return whether an `hf://` address names a whole repository, and not a folder inside one."""
     return text.startswith(SCHEME) and not _BELOW.match(text)
 
 

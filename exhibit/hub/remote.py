@@ -67,7 +67,7 @@ class Hub:
 
     @property
     def url(self) -> str:
-        """The dataset's page."""
+        """The URL of the dataset's page."""
         return f"{self.api.endpoint}/datasets/{self.repo_id}"
 
     # ---------------------------------------------------------------- requests
@@ -104,7 +104,7 @@ class Hub:
         raise AssertionError("unreachable")
 
     def explain(self, error: Exception, *, doing: str) -> "HubError | None":
-        """Return the error with a message that says what to do next; None for a bug."""
+        """Return a HubError whose message says what to do next; None if the error does not come from the Hub."""
         if isinstance(error, HubError):
             return error
         if isinstance(error, ToolkitError):
@@ -220,7 +220,7 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """Return the reply or the broken connection behind an error, or the error itself."""
+    """Return the HTTP error or the connection error that caused an error, or the error itself."""
     known = (HfHubHTTPError, TRANSPORT, OfflineModeIsEnabled)
     return next((one for one in chain(error) if isinstance(one, known)), error)
 
@@ -251,7 +251,7 @@ def is_passing(error: BaseException) -> bool:
 
 
 def wait_for(error: BaseException, tries: int) -> float:
-    """Return the seconds to wait: as many as the Hub asks for, or twice as many at each attempt."""
+    """Return the seconds to wait before a retry: what the Hub asks for, else a time that doubles at each attempt."""
     headers = getattr(getattr(root_cause(error), "response", None), "headers", None) or {}
     asked = str(headers.get("retry-after") or "")
     if wait := seconds_asked(asked):

@@ -1,8 +1,9 @@
 """The Parquet files that `datasets` and the Hub's viewer read: questions, gold, and the corpus with its PDFs.
 
-`datasets` reads all configs of a repository with one builder, chosen for the first config. Only the Parquet builder
-supports both nested questions and PDFs: JSON cannot contain bytes, and `datasets` resolves a path in JSON from the
-working folder. So the tables repeat the documents, uncompressed: the Hub's storage deduplicates equal parts of files.
+`datasets` reads all configs of a repository with one builder, chosen for the first config. Only the Parquet
+builder supports both nested questions and PDFs: JSON cannot contain bytes, and `datasets` resolves a path
+in JSON from the working folder. The tables therefore contain the PDFs once more. They are not compressed
+there, so that the Hub's storage recognises the same bytes and stores them only once.
 """
 
 import math
@@ -65,10 +66,13 @@ def write_tables(
     engine: Engine,
     texts: Path | None = None,
 ) -> list[HubConfig]:
-    """Write the tables into `parquet/`, the default config first; a corpus without questions is one table.
+    """Write the tables into `parquet/` and return their configs, the default config first.
+
+    A bundle without questions has only the config `corpus`.
 
     Args:
-        texts: a folder with already extracted texts, as UTF-8 under the documents' names; these are not read again.
+        texts: a folder with texts that were already extracted, as UTF-8 under the documents' names; the
+            documents of these texts are not read again.
     """
     (folder / PARQUET).mkdir()
     configs = []
@@ -82,8 +86,9 @@ def write_tables(
 
 @contextmanager
 def _memory_given_back() -> Iterator[None]:
-    """Make Arrow return memory to the system at once within the block; its own pool keeps 100 MB after 50 MB of
-    PDFs.
+    """Make Arrow return memory to the system at once within the block.
+
+    Arrow's own memory pool keeps 100 MB after 50 MB of PDFs.
     """
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
@@ -110,7 +115,7 @@ def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[s
 
 
 def gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
-    """Return the columns of the gold; `labels` is a struct of all labels of all lines, each of the narrowest type."""
+    """Return the schema of the gold table; `labels` is a struct with one field per label, of the narrowest type."""
     kinds: dict[str, set[type]] = {}
     for line in gold:
         for name, value in line.labels.items():
@@ -295,7 +300,7 @@ def head(
 
 
 def size_category(rows: int) -> str:
-    """Return the Hub's name for a number of rows."""
+    """Return the Hub's size category for a number of rows, such as `1K<n<10K`."""
     names = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"]
     return names[min(max(len(str(rows)) - 3, 0), len(names) - 1)]
 
@@ -324,7 +329,7 @@ class _Quoting(yaml.SafeDumper):
     """A YAML dumper that quotes every text that YAML could parse as another type."""
 
     def ignore_aliases(self, _: Any) -> bool:
-        """Write repeated values in full."""
+        """Return True, so that repeated values are written in full and not as aliases."""
         return True
 
 

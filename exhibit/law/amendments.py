@@ -97,7 +97,7 @@ class SectionChange:
     new_words: str = ""
 
     def apply(self, text: str) -> str:
-        """Return the section's text with the words replaced; unchanged if it does not contain the old words."""
+        """Return the section's text with the old words replaced by the new; unchanged unless the kind is `words`."""
         if self.kind != "words":
             return text
         words = r"\s+".join(map(re.escape, self.old_words.split()))
@@ -151,7 +151,7 @@ def read_amendment(text: str, title: str = "") -> Amendment:
 
 
 def _own_day(opening: str) -> date | None:
-    """Return the day of the amendment itself, not the day of the contract that it names."""
+    """Return the day of the amendment itself, not of the contract that it names; None if no such day is stated."""
     for value in find_values(opening):
         if value.kind != "date":
             continue
@@ -180,17 +180,18 @@ def find_changes(text: str) -> tuple[SectionChange, ...]:
 
 
 def _end_of(text: str, start: int, following: int) -> int:
-    """Return where the words of a change end at the latest."""
+    """Return the offset where the text of a change ends: at the next change, the next item, or the length limit."""
     last = min(following, start + _LONGEST)
     stop = _END.search(text, start, last)
     return stop.start() if stop else last
 
 
 def _find_listed(text: str, sentences: Sequence[int]) -> list[SectionChange]:
-    """Return the changes of lists of sections; an item that is a sentence of its own is not among them.
+    """Return the changes that lists of sections make, one for each item.
 
-    `The following Sections are amended and restated to read as follows:` stands in front, and each item below has a
-    section's number and its new words. Sections that are deleted are only numbered.
+    A list begins with a sentence such as `The following Sections are amended and restated to read as follows:`.
+    Each item has a section's number and its new words; an item of a list of deletions has only the number. An
+    item that is a complete sentence is left out, because `find_changes` reads sentences itself.
     """
     changes: list[SectionChange] = []
     for lead in _LIST.finditer(text):
@@ -216,7 +217,7 @@ def _find_listed(text: str, sentences: Sequence[int]) -> list[SectionChange]:
 
 
 def _unquoted(text: str, span: Span) -> Span:
-    """Return a stretch without the space and the quotation marks around it."""
+    """Return a span without the spaces, the quotation marks and the final semicolon around its words."""
     words = text[slice(*span)]
     start = span.start + len(words) - len(words.lstrip())
     end = span.end - len(words) + len(words.rstrip().removesuffix(";").rstrip())
@@ -226,7 +227,7 @@ def _unquoted(text: str, span: Span) -> Span:
 
 
 def _section_of(match: re.Match[str]) -> str:
-    """Return the number of a changed section; with its exhibit or earlier amendment, if it is a section of one."""
+    """Return a changed section's number, with its exhibit or amendment if it is in one: `exhibit14/3.2`."""
     elsewhere = _ELSEWHERE.match(match.groupdict().get("between") or "")
     return f"{elsewhere[1].lower()}{elsewhere[2]}/{match['number']}" if elsewhere else match["number"]
 
@@ -281,5 +282,5 @@ def amended_contract(amendment: Amendment, filename: str, contracts: Sequence[Co
 
 
 def _count_shared_letters(one: str, other: str) -> int:
-    """Return the length of the longest common prefix of two names, counted in letters."""
+    """Return the number of characters in the longest common prefix of two names."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -48,7 +48,7 @@ class Citation(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of an answer without its citations, and the numbers that it cites."""
+    """A sentence of an answer without its citations, and the numbers of the sources that it cites."""
 
     text: str
     citations: tuple[int, ...] = ()
@@ -89,7 +89,7 @@ def rewrite_citations(text: str, write: Callable[[str, Sequence[int]], str]) -> 
 
 
 def _numbers(citation: str) -> tuple[int, ...]:
-    """Return the numbers that a citation names, each once, with the numbers inside ranges."""
+    """Return the numbers that a citation names, each once; `[1-3]` names 1, 2 and 3."""
 
     def fill(match: re.Match[str]) -> str:
         low, high = sorted((int(match[1]), int(match[2])))
@@ -112,8 +112,9 @@ _QUOTATION = re.compile(
 
 
 def claims_of(text: str) -> list[Claim]:
-    """Return the claims of an answer: its sentences without headings, lead-ins, a bare Yes or No, and the list of
-    sources.
+    """Return the claims of an answer: its sentences, each with its citations.
+
+    Headings, lead-ins, a bare Yes or No without a citation, and the list of sources are not claims.
     """
     text = without_version(without_places(text))
     claims: list[Claim] = []
@@ -223,7 +224,7 @@ def _share(words: frozenset[str], among: frozenset[str]) -> float:
 
 
 def _evidence(source: NumberedSource) -> _Evidence:
-    """Return the words and figures of a source, including the labels that the model saw above it."""
+    """Return a source's content words, the words of its file's name, and its text with the labels around it."""
     page = "" if source.page is None else f"page {source.page}"
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
     words = content_words(f"{source.text}\n\n{source.section}")

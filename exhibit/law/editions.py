@@ -1,7 +1,7 @@
-"""A law as a document: its name, the days of its version, its paragraphs; and references to the provisions of laws.
+"""A law as a document: its name, the days of its version, its units (§ or articles); and references to laws.
 
-`§ 2079 odst. 1 občanského zákoníku`, `§ 433 BGB`: the names of units and of their parts are data of the legal system;
-the names of the known laws show which law a reference means.
+In `§ 2079 odst. 1 občanského zákoníku` or `§ 433 BGB`, the words for units and their parts come from the
+file of the legal system. The names of the known laws show which law a reference means.
 """
 
 import re
@@ -61,7 +61,7 @@ def read_edition(text: str) -> Edition | None:
 
 
 def _counts_up(found: "list[Unit]") -> bool:
-    """Return whether paragraphs count up from the first, as a law's own do; those that a judgment cites do not."""
+    """Return whether the units are a law's own: they count up from 1 or are Roman, unlike those a judgment cites."""
     numbers = [int(match[0]) for unit in found[:_FIRST] if (match := re.search(r"\d+", unit.label))]
     roman = [unit for unit in found[:_FIRST] if re.search(r" [IVX]+$", unit.label)]
     return bool(roman) or (bool(numbers) and numbers[0] == 1 and numbers == sorted(numbers))
@@ -69,7 +69,7 @@ def _counts_up(found: "list[Unit]") -> bool:
 
 @cache
 def _compile_dated() -> re.Pattern[str]:
-    """Return the pattern for the days of a version, in all legal systems."""
+    """Return the pattern for the sentence with the first and last day of a version, in all legal systems."""
     patterns = {system.data[key] for system in systems() for key in ("ended", "version") if key in system.data}
     forms = (
         re.escape(p).replace(r"\{start\}", r"[\w. /]{6,20}").replace(r"\{end\}", r"[\w. /]{6,20}") for p in patterns
@@ -97,7 +97,7 @@ def law_name(title: str) -> "LawName":
 
 
 def english_names(codes: Sequence[str]) -> tuple[str, ...]:
-    """Return the English names of the law with a given number or abbreviation, with and without its country."""
+    """Return a law's English names, such as `German Civil Code` and `Civil Code`; () if its codes are not listed."""
     for system in systems():
         for name in (system.data.get("english", {}).get(code) for code in codes):
             if name:
@@ -115,7 +115,7 @@ class Unit:
 
 
 def units(text: str, system: LegalSystem) -> list[Unit]:
-    """Return the paragraphs of a law in order; each ends where the next paragraph or a larger part begins."""
+    """Return the units (§ or articles) of a law in order; each ends where the next unit or a larger part begins."""
     heads = []
     if not system.units:
         return []  # English laws: no part of theirs is cited by a word of the system
@@ -155,7 +155,7 @@ _NUMBER = r"[IVXLC]{1,7}|\d{1,4}(?:[-–]\d{1,4})?(?:\.?[ºª°])?(?:-[A-Z]|[a-z
 
 @dataclass(frozen=True)
 class Provision:
-    """A place in a law to which a text refers."""
+    """A provision of a law to which a text refers."""
 
     span: Span
     label: str
@@ -176,7 +176,10 @@ class LawName:
     title: str = ""
 
     def named_in(self, text: str, *, near: int = _NEAR_WORDS) -> int:
-        """Return the end of this law's name in a text if the name begins within the first `near` words; else 0."""
+        """Return the end of this law's name in a text; 0 if the text does not name the law.
+
+        A code such as `BGB` may be anywhere in the text; a title must begin within the first `near` words.
+        """
         for code in self.codes:
             at = text.find(code)
             if at >= 0 and not text[at - 1 : at].isalnum() and not text[at + len(code) : at + len(code) + 1].isalnum():
@@ -194,9 +197,7 @@ def _words(title: str) -> list[str]:
 
 
 def _are_inflected(one: str, other: str) -> bool:
-    """Return whether two words are cases of one word: only the last three letters differ, as in `zákoník`,
-    `zákoníku`.
-    """
+    """Return whether two words may be forms of one word: they differ only at the end, as `zákoník` and `zákoníku`."""
     short, long = sorted((one.casefold(), other.casefold()), key=len)
     return len(long) - len(short) <= _ENDING and long.startswith(short[: max(_STEM, len(short) - _ENDING)])
 
@@ -227,7 +228,7 @@ def _label(match: re.Match[str]) -> str:
 
 
 def _parts_below(text: str, at: int, system: LegalSystem) -> tuple[tuple[tuple[str, str], ...], int]:
-    """Return the parts of a unit that a reference names after it, and the end of the reference."""
+    """Return the parts that a reference names after its unit, such as `odst. 1`, and the end of the reference."""
     names = {form: kind for kind, forms in system.data.get("below", {}).items() for form in forms.split()}
     if not names:
         return (), at
@@ -248,8 +249,6 @@ def _parts_below(text: str, at: int, system: LegalSystem) -> tuple[tuple[tuple[s
 
 @cache
 def label_key(label: str) -> tuple[str, str]:
-    """Return a key that all labels of one unit share: equal for `Art. 5` and `Artigo 5º`, different for `§ 5` and
-    `§ 5a`.
-    """
+    """Return a key that is equal for all labels of one unit (`Art. 5`, `Artigo 5º`), but not for `§ 5` and `§ 5a`."""
     word, _, number = label.replace("\xa0", " ").partition(" ")
     return "§" if word.startswith("§") else word[:1].casefold(), re.sub(r"[ºª°.\s]|(?<=\d)er$", "", number).casefold()

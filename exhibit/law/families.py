@@ -26,7 +26,7 @@ class FamilyMember(Generic[Key]):
     amendment: Amendment | None = None
 
     def holds(self, day: date) -> bool:
-        """Return whether the document is in force on a day; a document without a day always is."""
+        """Return whether the document is in force on a day; True for a contract, and for an amendment without a day."""
         return self.amendment is None or self.amendment.day is None or self.amendment.day <= day
 
 
@@ -103,7 +103,7 @@ class Family(Generic[Key]):
         return list(self.members.values())
 
     def parts_changed(self, section: str, day: date) -> list[SectionVersion[Key]]:
-        """Return the changes of single parts of a section that are in force on a day, newest first."""
+        """Return the changes to single parts of a section that are in force on a day, the newest first."""
         return [
             SectionVersion(section, one, change.span, one.text[slice(*change.span)])
             for one, change in reversed(self._changes)
@@ -140,9 +140,10 @@ def _touches(span: Span, place: Span) -> bool:
 
 
 def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[ContractName[Key]]) -> dict[Key, Key]:
-    """Return for each amendment the key of its contract; if the contract is absent, the key of its first amendment.
+    """Return the key of the contract that each amendment belongs to, by the amendment's key.
 
-    An amendment whose contract is uncertain is left out.
+    If the contract itself is absent, its amendments get the key of the first of them. An amendment whose
+    contract is uncertain is left out.
     """
     linked: dict[Key, Key] = {}
     alone: list[FamilyMember[Key]] = []
@@ -163,7 +164,7 @@ def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[C
 
 
 def _amend_the_same(one: FamilyMember[Key], other: FamilyMember[Key]) -> bool:
-    """Return whether two amendments name a contract of the same day, and their files have one issuer."""
+    """Return whether two amendments name a contract of the same day, and their file names have the same beginning."""
     shared = plain(one.filename)[:_ISSUER] == plain(other.filename)[:_ISSUER]
     days = [member.amendment.contract_days for member in (one, other) if member.amendment]
     return shared and bool(days[0] & days[1])

@@ -82,7 +82,7 @@ class Day(NamedTuple):
     day: int | None
 
     def within(self, other: "Day") -> bool:
-        """Return whether the other date states every part of this date."""
+        """Return whether the other date has all parts that this date states: `May 2020` is within `5 May 2020`."""
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 
 
@@ -151,9 +151,7 @@ def _readings(match: re.Match[str]) -> Iterator[Day]:
 
 @cache
 def _foreign_dates() -> re.Pattern[str]:
-    """Return the pattern for dates with month names in the legal systems' languages: `1. července 2018`, `1er
-    juillet 2018`.
-    """
+    """Return the pattern for dates with a month's name in a legal system's language, such as `1. července 2018`."""
     names = sorted(set(month_names()) - set(_MONTHS), key=len, reverse=True)
     return re.compile(
         rf"\b(?P<day>\d{{1,2}})(?:\.|er|º|°)?\s+(?:de\s+)?(?P<foreign>{'|'.join(names)})(?:\s+(?:de\s+)?{_YEAR})?\b",
@@ -166,7 +164,7 @@ def _month(name: str) -> int:
 
 
 def in_digits(plain: str) -> str:
-    """Return a text in lower case with every number in plain digits: 30 for `thirty`, 1500000 for `1.5 million`."""
+    """Return a lower-case text with every number in plain digits: 30 for `thirty`, 1500000 for `1.5 million`."""
     return _NUMBER.sub(lambda match: f"{_digit(match)} ", _SPELT.sub(_value, plain))
 
 
@@ -213,10 +211,11 @@ class _Said:
 
 
 def stands_in(expected: str, text: str) -> bool | None:
-    """Return whether a text states an answer; None if that cannot be decided: no words, or a bare yes or no.
+    """Return whether a text states an expected answer; None if that cannot be decided.
 
-    A yes or no is compared if the text begins with one. "thirty (30) days" equals "30 days", and 5 January 2024 equals
-    2024-01-05. A negative answer is not in a text without negation. The result is an estimate, not a proof.
+    It cannot be decided if the answer has no words, or is a bare yes or no and the text begins with neither.
+    "thirty (30) days" equals "30 days", and 5 January 2024 equals 2024-01-05. A negative answer is not in a
+    text without negation. The result is an estimate, not a proof.
     """
     wanted, given = _said(expected), _said(text)
     if not wanted.tokens and not wanted.dates:
@@ -276,7 +275,7 @@ _NUMERIC = r"(?P<d2>\d{1,2})[./][ \xa0]?(?P<m2>\d{1,2})[./][ \xa0]?(?P<y2>\d{4})
 
 @cache
 def month_names() -> dict[str, int]:
-    """Return the numbers of months by their names in all legal systems, in lower case."""
+    """Return the number of each month by its lower-case name, in the languages of all legal systems."""
     return {
         name: number
         for system in systems()

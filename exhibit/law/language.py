@@ -1,8 +1,8 @@
-"""The words of a text, and legal systems as data: the names, the numbering and the order of the parts of a law.
+"""Words of a text, and legal systems as data: the names, the numbering and the order of the parts of a law.
 
-Words are all runs of letters and digits, or content words (reduced to stems, so that `terminated` matches
-`termination`), or search terms. A legal system is a TOML file; users put their own files into the folder that
-`EXHIBIT_SYSTEMS` names.
+A text is split into all runs of letters and digits, into content words (reduced to stems, so that
+`terminated` matches `termination`), or into search terms. A legal system is a TOML file; users put their
+own files into the folder that `EXHIBIT_SYSTEMS` names.
 """
 
 import os
@@ -92,7 +92,7 @@ def written_words(text: str) -> list[str]:
 
 
 def replace_typography(text: str) -> str:
-    """Return a text with ASCII quotation marks and dashes instead of typographic ones; its words do not change."""
+    """Return a text with ASCII quotation marks, and with spaces for dashes and similar signs; no word changes."""
     if not text.isascii():
         for sign, plain in _TYPED:
             text = text.replace(sign, plain)
@@ -115,7 +115,7 @@ def search_terms(text: str) -> list[str]:
 
 
 def word_parts(text: str) -> list[str]:
-    """Return the marked 4-grams of letters of the content words, because German writes several words as one."""
+    """Return all runs of four letters in the content words, marked with `#`, to match parts of German compounds."""
     words = [_fold_word(word) for word in written_words(text) if is_content(word)]
     return [PART + word[at : at + 4] for word in words for at in range(len(word) - 3)]
 
@@ -143,7 +143,7 @@ _PART_NUMBER = rf"{_DIGITS}|[IVXLC]+(?:er)?(?!\w)|[A-Z](?!\w)"
 
 @dataclass(frozen=True)
 class Level:
-    """A kind of part of a law: its names and its level."""
+    """A level in the structure of laws, such as chapter or article: its names and its rank."""
 
     kind: str
     rank: float
@@ -162,7 +162,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class LegalSystem:
-    """The form of the laws of a country or a language."""
+    """The structure and the wording of the laws of a country or a language."""
 
     name: str
     language: str
@@ -179,18 +179,23 @@ class LegalSystem:
 
     @cached_property
     def by_word(self) -> dict[str, Level]:
-        """The levels by their words in lower case, the longest first: `Annexure` must not match `Annex`."""
+        """The levels by their words in lower case; longer words come first, so that `Annexure` is not read as
+        `Annex`.
+        """
         pairs = [(word, level) for level in self.levels for word in level.words]
         return dict(sorted(pairs, key=lambda pair: -len(pair[0])))
 
     @cached_property
     def units(self) -> tuple[Level, ...]:
-        """The levels that references cite; empty for a system whose texts are mostly not laws."""
+        """The levels by which references cite laws, such as § or article.
+
+        Empty for a system whose texts are mostly not laws, such as the English one.
+        """
         return tuple(level for level in self.levels if level.unit)
 
     @cached_property
     def glue(self) -> frozenset[str]:
-        """Stop words of the language."""
+        """Stop words of the language: the words in `refers` that do not name a level."""
         return frozenset(word for word in self.refers if word.isalpha() and word not in self.by_word)
 
     @cached_property
@@ -220,7 +225,7 @@ class LegalSystem:
 
     @cached_property
     def goes_on(self) -> re.Pattern[str]:
-        """The pattern for the end of a line whose sentence continues with a reference."""
+        """The pattern for a line's end after which a number on the next line is a reference, not a heading's label."""
         return re.compile(
             rf"(?:(?<!\w)(?:{'|'.join(map(re.escape, self.refers))})|,)$", 0 if self.units else re.IGNORECASE
         )
@@ -242,7 +247,10 @@ def _large(word: str) -> str:
 
 @cache
 def systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
-    """Return all legal systems: ours, and those in the user's folder, which replace ours of the same name."""
+    """Return all legal systems: the built-in ones, and those in the user's folder.
+
+    A file in the user's folder replaces the built-in file of the same name.
+    """
     own = folder if folder is not None else os.environ.get("EXHIBIT_SYSTEMS", "")
     paths = [*sorted(FOLDER.glob("*.toml")), *(sorted(Path(own).glob("*.toml")) if own else ())]
     named = {path.stem: read_system(path) for path in paths}
@@ -296,7 +304,7 @@ _FEWEST_WORDS = 2  # a single word is a name or a citation, `BGB § 433`
 
 
 def language_of(text: str) -> str:
-    """Return the language of a question or a document among those of the legal systems; English for a short text."""
+    """Return the language of a text, as a code, among those of the legal systems; `en` for fewer than two words."""
     words = re.findall(r"[^\W\d_]{2,}", text.lower())
     if len(words) < _FEWEST_WORDS:
         return "en"
@@ -307,7 +315,7 @@ def language_of(text: str) -> str:
 
 
 def asked_terms(question: str) -> list[str]:
-    """Return the distinct search terms of a question: its words and, if it is not in English, their parts."""
+    """Return the distinct search terms of a question, with 4-letter parts of its words if it is not in English."""
     terms = search_terms(question)
     return sorted({*terms, *(word_parts(question) if language_of(question) != "en" else ())})
 

@@ -227,7 +227,11 @@ def canonical(word: str) -> tuple[str, int]:
 
 
 def denies(token: str, known: set[str]) -> bool:
-    """Return whether a word denies: "not", "unlimited", "non"; `known` are the stems that a prefix may deny."""
+    """Return whether a word denies, like "not" or "non", or has a negative prefix, like "unlimited".
+
+    Args:
+        known: the stems that a negative prefix may deny.
+    """
     return token in DENIALS or _sign_word(token, known)[1] < 0
 
 
@@ -320,13 +324,13 @@ class _Scope:
             self._joined = True
 
     def pass_word(self) -> None:
-        """Finish a word; "non-" denies only the next word."""
+        """Count a word as read, and end the effect of "non-", which denies only one word."""
         self.seen += 1
         if self._once:
             self.sign, self._once = -self.sign, False
 
     def deny(self, token: str) -> None:
-        """Reverse the sign; "neither … nor" is one denial."""
+        """Reverse the sign for the words that follow; "nor" after "neither" does not reverse it again."""
         again = token == "nor" or (self._joined and self.seen)  # a second denial in "does not know and could not know"
         if not (again and self.sign < 0):
             self.sign, self.seen, self.open, self._joined = -self.sign, 0, self._exception, False
@@ -334,7 +338,7 @@ class _Scope:
 
 
 def carries_meaning(token: str) -> bool:
-    """Return whether a word, as it is written, has a meaning of its own."""
+    """Return whether a word counts for the meaning: a listed word, a content word, or a word such as `before`."""
     plain = token.removesuffix("'s")
     return plain in _lexicon() or is_content(plain) or plain in _SMALL
 
@@ -353,7 +357,7 @@ def _sign_word(token: str, known: set[str]) -> tuple[str, int]:
 
 
 def _agent(tokens: list[str], plain: str) -> str:
-    """Return the acting party: the party after "by", else the first party; for a receiver, the party after "from"."""
+    """Return the acting party: the party after "by" or, with the verb "receive", after "from"; else the subject."""
     named = [canonical(token)[0] for token in tokens]
     for match in _TO_AGENT.finditer(plain):
         term = next((one for word in match.groups() if word and is_party(one := canonical(word)[0])), "")

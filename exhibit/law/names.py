@@ -90,7 +90,11 @@ class FileNames:
         return meant[0] if len(meant) == 1 else None
 
     def find_all(self, name: str) -> list[str]:
-        """Return the files that a name may refer to: one if a comparison is decisive, else all candidates."""
+        """Return the files that a name may refer to.
+
+        Names are compared in ever looser forms. The first form that matches exactly one file decides; otherwise,
+        return all files that match in the strictest form that matches any.
+        """
         several: list[str] = []
         for level, spelling in zip(self._levels, _spellings(name), strict=False):
             files = level.get(spelling, []) if spelling else []
@@ -169,12 +173,12 @@ DESCRIBED = re.compile(
 
 
 def ends_in_form(line: str) -> bool:
-    """Return whether a line ends with a company's legal form, in any case."""
+    """Return whether a line ends with a company's legal form, in upper or lower case."""
     return _ending().search(line) is not None
 
 
 def form_follows(text: str, at: int) -> bool:
-    """Return whether a legal form follows a position, in any case, as after the comma of `Alder, Inc.`."""
+    """Return whether a company's legal form, in upper or lower case, follows a position: `Inc.` after `Alder,`."""
     return _FOLLOWING.match(text, at) is not None
 
 
@@ -225,13 +229,16 @@ def name_words(text: str) -> Iterator[Word]:
 
 
 def name_terms(text: str) -> list[str]:
-    """Return the words of a text in their form for comparison."""
+    """Return the words of a text in lower case, without accents and possessive endings."""
     return [term for raw in _WORD.findall(text) for term, _, _ in _shapes(raw)]
 
 
 @lru_cache(maxsize=1 << 13)
 def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
-    """Return a word's form for comparison, whether it is written as a name, and its parts."""
+    """Return a word's form for comparison, whether it has a capital like a name, and its parts.
+
+    `Nondisclosure` gives two such entries, because it equals `Non-Disclosure`.
+    """
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
     parts = tuple(_strip_accents(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
@@ -261,7 +268,11 @@ def proper_counts(text: str) -> Counter[str]:
 
 
 def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, Word]]:
-    """Yield neighbours that are both written as names or figures (`No. 3`); all neighbours if `lower` is set."""
+    """Yield pairs of neighbouring words that both have a capital or are numbers, as in `No. 3`.
+
+    Args:
+        lower: yield all neighbouring words.
+    """
     for first, second in pairwise(row):
         named = all(word.capital or word.term.isdigit() for word in (first, second))
         if (named or lower) and second.start - first.end <= _NEAR:
@@ -269,7 +280,7 @@ def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, W
 
 
 def acronyms(name: str) -> set[str]:
-    """Return the acronyms of a name, fnha for `First Nations Health Authority`, with and without its legal form."""
+    """Return the initials of a name, fnha for `First Nations Health Authority`, with and without the last letter."""
     initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 

@@ -15,7 +15,7 @@ SPELT = rf"{_ONE}(?:(?:\s+and\s+|\s+|-\s?){_ONE}){{0,11}}"
 
 
 def read_words(text: str) -> int | None:
-    """Return the number that words state; None if they state none, as in `hundred thousand and`."""
+    """Return the number that English words state; None if a word is not part of a number. `and` is ignored."""
     total = current = 0
     for word in re.findall(r"[a-z]+", text.lower()):
         if word == "hundred":
@@ -30,7 +30,7 @@ def read_words(text: str) -> int | None:
 
 
 def write_words(number: int, like: str) -> str:
-    """Return a number in words, with the capitals, `and` and hyphens of another number's words."""
+    """Return a number in words in the style of `like`, another number: its capitals, its `and` and its hyphens."""
     words = _words(number, " and " if re.search(r"\band\b", like, re.IGNORECASE) else " ")
     if "-" not in like and re.search(rf"(?:{'|'.join(_TENS)})\s+\w", like, re.IGNORECASE):
         words = words.replace("-", " ")

@@ -1,4 +1,4 @@
-"""Removes the form of a reply: JSON, code blocks, thoughts, the question, tags, hidden characters, polite phrases."""
+"""Extracts the answer from a reply, without JSON, code blocks, thoughts, question, tags and polite phrases."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _ANSWERS = ("answer", "response", "result", "output", "text", "content")
 
 
 def plain_reply(text: str) -> str:
-    """Return the answer in a reply, without its form."""
+    """Return the answer in a reply, without the JSON, code block, thoughts, tags and polite phrases around it."""
     text = _without_frame(_without_fence(_without_thoughts(text)))
     asked = _ASKED.match(text)
     text = text[asked.end() :] if asked else text
@@ -46,7 +46,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _without_fence(text: str) -> str:
-    """Return the text inside a Markdown code block, where the whole reply is one."""
+    """Return the text inside a Markdown code block if the whole reply is one block; else the reply itself."""
     plain = text.strip()
     if not (plain.startswith("```") and plain.endswith("```") and plain.count("```") == 2):
         return text
@@ -54,7 +54,7 @@ def _without_fence(text: str) -> str:
 
 
 def _without_frame(text: str) -> str:
-    """Return the answer inside a JSON object; the text itself if it is not such an object."""
+    """Return the answer inside a JSON object, `N/A` if it is null; the text itself if it is not such an object."""
     if not text.lstrip().startswith("{"):
         return text
     try:

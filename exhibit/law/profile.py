@@ -134,7 +134,7 @@ def tidy(name: str) -> str:
 
 
 def title_case(text: str) -> str:
-    """Return words in capitals in title case; function words inside are in lower case."""
+    """Return a text in title case; function words become lower case, and initials such as LLC stay unchanged."""
 
     def word(match: re.Match[str]) -> str:
         lower = match.group().lower()
@@ -227,7 +227,7 @@ def _names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
 
 
 def _name(match: re.Match[str], region: str, listed: bool) -> str:
-    """Return the party's name at a position; empty if there is none."""
+    """Return the party's name in a match; empty if the matched words are not a name."""
     name: str = match["name"] or ""
     forms = list(_HAS_FORM.finditer(name))
     if forms:
@@ -298,7 +298,7 @@ def paragraphs(lines: list[Line]) -> str:
 
 
 def file_title(filename: str) -> str:
-    """Return the title in a file's name: the last part of `…_EX-10.1_Reseller Agreement`, the name of a filing."""
+    """Return the title in a file's name: `Reseller Agreement` for the filing `…_EX-10.1_Reseller Agreement.pdf`."""
     stem = without_ending(unquote(PurePath(filename).name).split("||")[0])
     return tidy(_EXHIBIT.sub("", stem).replace("_", " "))
 
@@ -331,7 +331,7 @@ def _kind(text: str, document: Document, name: str) -> str:
 
 
 def title_of(text: str, kind: str, name: str) -> str:
-    """Return the title in the text of a document of a kind; the file's name if the text has none."""
+    """Return the title that a document's text states, by the rules for its kind; `name` if the text states none."""
     return _TITLES.get(kind, _contract_title)(text, name) or name
 
 
@@ -343,7 +343,7 @@ def _contract_title(text: str, name: str) -> str:
 
 
 def _first_line(text: str, _: str) -> str:
-    """Return the first line that names a Part or a practice direction, `Part 36 - Offers to settle`."""
+    """Return the line that names a Part or practice direction, `Part 36 - Offers to settle`; else the first line."""
     line = _PART_LINE.search(text[:2000]) or _ANY_LINE.search(text)
     return _shorten_line(line[1]) if line else ""
 
@@ -360,7 +360,7 @@ def _law(text: str, _: str) -> str:
 
 
 def _policy(text: str, name: str) -> str:
-    """Return `… Privacy Policy`: the line with this title, else the service's name from the file's name."""
+    """Return a privacy policy's title: the line that states it, else the file's name with `Privacy Policy` added."""
     line = _POLICY_LINE.search(text[:600])
     if line and len(line[0].split()) > 2 and not _POLICY_PROSE.match(line[0]):
         return _shorten_line(line[0])
@@ -386,7 +386,11 @@ _TITLES: dict[str, Callable[[str, str], str]] = {
 
 
 def own_date(text: str, kind: str) -> str:
-    """Return the document's own date as it is written: the first full date, or the date after `dated`."""
+    """Return the document's own date as it is written; empty if there is none.
+
+    This is the first full date, else a date after a word such as `dated`. Rules and practice directions have
+    none.
+    """
     if kind in {"practice direction", "rules"}:
         return ""  # the dates in these documents are dates of other laws
     if kind in {"court guide", "judgment"}:

@@ -29,7 +29,7 @@ _COUNTED = 3
 
 
 class ProvisionPlace(NamedTuple):
-    """The location of a provision, without page furniture; `whole` if the cited part of it was not found."""
+    """The location of a provision, without running heads and page numbers; `whole` if a cited part is not found."""
 
     spans: tuple[Span, ...]
     whole: bool = False
@@ -99,7 +99,9 @@ class ProvisionIndex:
         return self._begun(step)
 
     def _begun(self, step: ProvisionStep) -> list[Span]:
-        """Return the ranges whose first line begins with a provision's word and number, or with the number alone."""
+        """Return the ranges that begin at a line with a provision's word and number, or with its decimal number
+        alone.
+        """
         words = "|".join(re.escape(word) for word, sort in unit_sorts().items() if sort == step.sort)
         word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
         lined = self._lines(rf"{word}{re.escape(step.number)}(?![\w]|\.\d)", rf"{word}\d{{1,4}}")
@@ -108,8 +110,9 @@ class ProvisionIndex:
         return lined
 
     def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
-        """Return the sections with the most common word: a treaty annexed to a law says `Artikel 6`, the law `Art
-        6`.
+        """Return the sections whose word is the most common in the document.
+
+        If a law writes `Art 6` and a treaty annexed to it `Artikel 6`, only the law's article is returned.
         """
         if len(found) < 2:
             return found
@@ -121,7 +124,13 @@ class ProvisionIndex:
         return Counter(one.word for one in self._sections)
 
     def _lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
-        """Return the ranges from each line with this start to the next line with a similar start."""
+        """Return the ranges from each line that matches `begins` to the next line that matches `ends` or is a heading.
+
+        Ranges much shorter than the longest are left out: they are lines of the table of contents.
+
+        Args:
+            within: the share of the document, from its start, in which a range may begin.
+        """
         text = self.document.text
         limit = int(within * len(text))
         starts = [match.start() for match in re.finditer(rf"(?m)^[ \t#*]*(?:{begins})", text, re.IGNORECASE)]
@@ -137,7 +146,10 @@ class ProvisionIndex:
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
     def _within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
-        """Return the part of a provision to which the lower steps lead; the whole provision if they lead nowhere."""
+        """Follow the lower steps of a path inside a provision, and return the part that they lead to.
+
+        If a step finds nothing, return the part that the steps before it reached, with `whole` set.
+        """
         whole = False
         for step in below:
             part = self._part(span, step)
@@ -169,7 +181,7 @@ class ProvisionIndex:
         return _bracketed(text, span, step.number) or _listed(text, span, step.number)
 
     def _without_furniture(self, span: Span) -> tuple[Span, ...]:
-        """Return a span without page furniture and without white space at its edges."""
+        """Return the parts of a span that are not running heads or page numbers, without white space at their edges."""
         pieces, start = [], span.start
         for line in self.document.furniture:
             if start < line.end and line.start < span.end:
@@ -192,7 +204,10 @@ def _own_span(section: Section) -> Span:
 
 
 def _outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
-    """Return the sections outside schedules if there are any; of these the highest, of equal headings the longest."""
+    """Return the sections of the highest level, outside schedules if any are outside.
+
+    Of sections with the same heading, only the longest is returned.
+    """
     own = [one for one in found if not one.attached] or list(found)
     highest = min(one.section.level for one in own)
     top = [one for one in own if one.section.level == highest]

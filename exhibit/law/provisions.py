@@ -56,7 +56,7 @@ _Path = tuple[ProvisionStep, ...]
 
 
 class NamedProvision(NamedTuple):
-    """A provision by its name: the law or document that the name includes, and the steps of the path."""
+    """A provision as a text names it: its law or document, and the path of units that leads to it."""
 
     label: str
     """The name as it is written."""
@@ -71,7 +71,7 @@ class NamedProvision(NamedTuple):
 
 @cache
 def unit_sorts() -> dict[str, str]:
-    """Return the words for units in lower case, each with its kind; the longest first."""
+    """Return the kind of unit that each word or sign names, by the word in lower case; the longest words first."""
     sorts = {word: sort for sort, words in read_beside(__file__)["units"].items() for word in words.split()}
     for system in systems():
         for level in system.levels:
@@ -90,7 +90,7 @@ def _unit() -> re.Pattern[str]:
 
 
 def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
-    """Return the provisions that a short text names, in order; a list or a range gives one for each number.
+    """Return the provisions that a short text names, in order; a list or range gives a provision for each number.
 
     Args:
         bare: also read `bgb-535` and `36.14`, which have no word for the unit.
@@ -161,9 +161,7 @@ def _source(gap: str) -> str:
 
 
 def _group_steps(text: str) -> Iterator[_Cited]:
-    """Yield the provisions of a text; the steps to one place are one provision: `§ 535 Abs. 1`, `para 3 of Schedule
-    2`.
-    """
+    """Yield the provisions that a text cites; `§ 535 Abs. 1` and `para 3 of Schedule 2` are one provision each."""
     open_: _Cited | None = None
     for match in _unit().finditer(text):
         if open_ is not None and match.start() < open_.end:
@@ -190,8 +188,9 @@ def _height(step: ProvisionStep) -> int:
 
 
 def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
-    """Return whether a unit continues the citation before it: as a part of it, or as the larger unit that contains
-    it.
+    """Return whether a unit belongs to the citation before it.
+
+    It belongs if it is a part of the last unit (`§ 535 Abs. 1`) or contains that unit (`para 3 of Schedule 2`).
     """
     if not _GLUE.fullmatch(gap or " "):
         return False
@@ -228,7 +227,7 @@ def _inside(brackets: str) -> tuple[ProvisionStep, ...]:
 
 
 def number_forms(number: str) -> frozenset[str]:
-    """Return the spellings of one number: `IX` and 9, `8.03` and 8.3, `5º` and 5."""
+    """Return the equivalent forms of a number: `ix` and `9` for `IX`, `8.03` and `8.3` for `8.03`."""
     plain = number.casefold().strip(" .()º°ª:-–—")
     forms = {plain, re.sub(r"(?<=\.)0+(?=\d)", "", plain)}
     if number.strip(" .()").isupper() and (value := roman(plain)):

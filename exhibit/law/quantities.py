@@ -136,11 +136,11 @@ class Quantity(NamedTuple):
 
     @property
     def dimension(self) -> tuple[str, str]:
-        """The kind and unit: only figures with the same ones are comparable."""
+        """The kind and, for labels and measures, the unit; only figures of one dimension are comparable."""
         return self.kind, self.unit if self.kind in ("label", "measure") else ""
 
     def equals(self, other: "Quantity", scale: Decimal = Decimal(1)) -> bool:
-        """Return whether another figure is equal; `scale` is the unit of amounts in the question, such as 10**6."""
+        """Return whether two figures are equal, also if only one is written in units of `scale`, such as 10**6."""
         if self.kind != other.kind and "count" not in (self.kind, other.kind):
             return False
         if self.kind == other.kind and self.unit != other.unit and self.unit and other.unit:

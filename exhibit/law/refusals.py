@@ -211,7 +211,7 @@ def is_refusal(text: str) -> bool:
 
 
 def read_refusal(text: str) -> Refusal:
-    """Return whether a reply is a refusal, and whether that is certain: no clause is ambiguous."""
+    """Return whether a reply is a refusal, and whether that is certain, which means that no clause is ambiguous."""
     text = plain_reply(text[:_READ])
     opening = _YES_NO.match(text)
     cited = [bool(rewrite_citations(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in sentences(text)]
@@ -230,7 +230,11 @@ def read_refusal(text: str) -> Refusal:
 
 
 def _decide(clauses: list[tuple[Kind, bool, bool]]) -> Refusal:
-    """Return the decision for all clauses; each has its kind, and whether it has a figure and a conclusion."""
+    """Decide from its clauses whether a reply is a refusal.
+
+    Args:
+        clauses: for each clause its kind, whether it has a figure or citation, and whether it is a conclusion.
+    """
     kinds = [kind for kind, _, _ in clauses]
     if "refusal" not in kinds:
         return Refusal(refused=False, sure=True)
@@ -247,7 +251,7 @@ def _decide(clauses: list[tuple[Kind, bool, bool]]) -> Refusal:
 
 
 def _clauses(sentence: str) -> Iterator[tuple[str, Kind]]:
-    """Yield the clauses of a sentence with their kinds; after a leading subordinate clause, only the main clause."""
+    """Yield the clauses of a sentence, each with its kind; a leading subordinate clause does not affect the kind."""
     for piece in filter(str.strip, _BREAK.split(" ".join(sentence.split()))):
         yield piece, _kind(piece)
 
@@ -276,10 +280,10 @@ def _foreign() -> re.Pattern[str]:
 
 
 def _is_silent(clause: str) -> bool:
-    """Return whether a clause in a language of the legal systems denies that the documents tell something.
+    """Return whether a clause says, in a language of the legal systems, that the documents do not state something.
 
-    It names the documents, a verb or noun of telling, and a denial, in any order; a denial behind "that" belongs to
-    what the documents do tell.
+    Such a clause has a word for documents, a word for stating, and a denial, in any order. Words after "that"
+    do not count: they belong to the statement.
     """
     words = re.findall(r"[^\W\d_]+", clause.lower())
     words = words[: next((at for at, word in enumerate(words) if word in _THAT), len(words))]
@@ -297,6 +301,6 @@ def _is_silent(clause: str) -> bool:
 
 @cache
 def _silences() -> list[tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]]:
-    """Return the words of each legal system for documents, telling, denials and silence."""
+    """Return the words of each legal system for documents, for stating something, for denials, and for silence."""
     lists = [[words.split() for words in system.data["silence"]] for system in systems() if "silence" in system.data]
     return [(frozenset(one), tuple(two), frozenset(three), tuple(four)) for one, two, three, four in lists]

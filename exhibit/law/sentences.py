@@ -113,10 +113,10 @@ def _trim(text: str, span: Span) -> Span | None:
 
 
 def tile_clauses(text: str, start: int, end: int, *, least: int, limit: int) -> list[Span]:
-    """Return spans that tile a range of a text, cut after sentences and clauses.
+    """Return spans that cover a range of a text without gaps or overlaps, cut after sentences and clauses.
 
-    Abbreviations are not recognised: a piece shorter than `least` is joined to its neighbour.
-    A piece longer than `limit` is cut.
+    A span shorter than `least` is joined to a neighbour, and a span longer than `limit` is cut. Abbreviations
+    are not recognised.
     """
     cuts = [start]
     for match in _CLAUSE_END.finditer(text, start, end):

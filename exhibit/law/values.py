@@ -1,7 +1,8 @@
 """The typed values of a text, with their spans: amounts, periods, dates, percentages and places.
 
-`thirty (30) days` and `30-day` are the same period; `3/14/16` and `14 March 2016` are the same day. A value can be
-replaced by another in the form that it has in a text: the words, the digits and the unit change together.
+`thirty (30) days` and `30-day` are the same period; `3/14/16` and `14 March 2016` are the same day. A value
+can be replaced by another that is written in the same form: its words, its digits and its unit change
+together.
 """
 
 import re
@@ -113,7 +114,7 @@ class Value:
 
 
 def find_values(text: str) -> list[Value]:
-    """Return the values of a text in order; of two overlapping values the longer one."""
+    """Return the values of a text in order; of overlapping values, only the one that starts first, or the longest."""
     values: list[Value] = []
     for kind, pattern in _PATTERNS.items():
         for start, end in _windows(text, kind):
@@ -127,7 +128,7 @@ def find_values(text: str) -> list[Value]:
 
 
 def _windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
-    """Yield the ranges around words that a value of this kind contains: searching for numbers alone is slow."""
+    """Yield the ranges to search for values of a kind: only near its units or signs, to save time."""
     anchor = _ANCHORS.get(kind)
     if anchor is None:
         yield 0, len(text)
@@ -255,9 +256,11 @@ _READERS: dict[ValueKind, Callable[[re.Match[str]], Value | None]] = {
 
 
 def write_value(value: Value, number: Decimal | None = None, *, name: str = "", plural: bool | None = None) -> str:
-    """Return a value's text with another number, day (as an ordinal) or place in it; all other characters stay.
+    """Return a value's text with another number, date or place in it; all other characters stay the same.
 
     Args:
+        number: the new number, or the new date as an ordinal (`date.toordinal`).
+        name: the new place.
         plural: whether the unit of a period is written in the plural; if None, the unit does not change.
     """
     if value.kind == "place":
@@ -298,7 +301,7 @@ def _replace_parts(match: re.Match[str], parts: dict[str, str]) -> str:
 
 
 def write_digits(number: Decimal, like: str) -> str:
-    """Return a number in digits, with the number of decimals and the commas of another number."""
+    """Return a number in digits, with the decimals of `like`; it has commas if `like` has them, or from 10,000."""
     decimals = len(like.partition(".")[2])
     return f"{number:{',' if ',' in like or number >= 10_000 else ''}.{decimals}f}"
 

@@ -22,7 +22,7 @@ _CONFLICT = 409  # two concurrent requests: a retry succeeds
 
 
 class Endpoint:
-    """Sends requests to the server that the environment names."""
+    """A client for the server that the environment variables name."""
 
     def __init__(self, *, timeout: float, connections: int, azure: bool = False) -> None:
         """Read the environment: OPENAI_BASE_URL and OPENAI_API_KEY, or the variables of Azure's documentation."""
@@ -53,7 +53,10 @@ class Endpoint:
             return reply
 
     def stream(self, body: Mapping[str, object], heard: Callable[[str], object]) -> dict[str, Any]:
-        """Request a chat completion as a stream, pass each piece to `heard`, and return the reply as `post` does."""
+        """Request a chat completion as a stream; return the whole reply in the format that `post` returns.
+
+        Each fragment of text is passed to `heard` as it arrives.
+        """
         text, reason, usage = "", None, None
         with self._explain_errors():
             asked, deadline = {**body, "stream": True}, Deadline(self._timeout)
@@ -115,7 +118,7 @@ def refused_parameter(error: HttpError) -> str:
 
 
 def _choice(event: Any) -> dict[str, Any]:
-    """Return the first choice of an event of a stream; empty if there is none."""
+    """Return the first choice of a stream's event; an empty dict if there is none."""
     if event is not None and not isinstance(event, dict):
         raise HttpError("an event of the stream is not an object")
     choices = event.get("choices") if event else None
@@ -185,7 +188,7 @@ class CapError(ServiceError):
 
 @dataclass(frozen=True)
 class Prices:
-    """The price of a million tokens, in any one currency."""
+    """The prices of a million input tokens and of a million output tokens, in one currency."""
 
     tokens_in: float = 0.0
     tokens_out: float = 0.0
@@ -216,7 +219,10 @@ class Budget:
 
     @contextmanager
     def request(self, *, tokens_in: int, tokens_out: int) -> Iterator[Receipt]:
-        """Reserve the worst case of one request while it runs, then record its cost; raise CapError at the cap."""
+        """Reserve the greatest possible cost of a request while it runs, then record its actual cost.
+
+        Raise CapError if the cap on requests or on cost leaves no room for the request.
+        """
         worst = self.prices.cost(tokens_in, tokens_out)
         receipt = Receipt(worst)
         with self._changed:

@@ -1,12 +1,14 @@
 """Builds all-MiniLM-L6-v2 as an ONNX graph from its weights: token ids in, unit vectors out.
 
-Weights with a head give a graph that reads a question and a passage together and outputs their score. With a span head
-the graph also outputs the log-odds that the answer is yes, and three numbers for each token: whether it is inside the
-quote that answers, begins it, or ends it; and the same three for the short answer in the quote. The texts of a batch
-have the same number of tokens, so there is no padding and no mask.
+Weights with a head give a graph that reads a question and a passage together and outputs their score. With
+a span head the graph also outputs the log-odds that the answer is yes, and six numbers for each token: the
+log-odds that the token is inside the quote that answers, begins it, or ends it, and the same for the short
+answer in the quote. The texts of a batch have the same number of tokens, so there is no padding and no
+mask.
 
-In int8, a graph of vectors has one scale per token and one per column of the weights: CPUs have instructions for this,
-and it takes half the time. A graph of scores alone has one scale per block, as when its confidence was calibrated.
+In int8, a graph of vectors or with a span head has one scale per token and one per column of the weights:
+CPUs have instructions for this, and it takes half the time. A graph of scores alone has one scale per
+block, as when its confidence was calibrated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,10 +54,11 @@ def build_graph(
 ) -> onnx.ModelProto:
     """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm.
 
-    Weights with a head have a second input, which marks the passage's tokens, and a score in place of the norm. Weights
-    with a span head also output the log-odds of a yes, and numbers for each token. `samples` are the token ids of
-    typical texts: with them, int8 has one scale per token; without them, one per block.
-    `signed` stores weights that have a scale per column as signed integers: see `has_exact_signed_products`.
+    With a head, the graph has a second input, which marks the passage's tokens, and outputs a score instead of
+    a unit vector. With a span head, it also outputs the log-odds of a yes, and six numbers for each token.
+    `samples` are the token ids of typical texts: with them, int8 has one scale per token, except in a graph of
+    scores alone; otherwise it has one per block. `signed` stores weights that have a scale per column as signed
+    integers: see `has_exact_signed_products`.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
     rows = precision == "int8" and samples and (reads or not judges)
@@ -80,7 +83,7 @@ def build_graph(
 
 
 def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
-    """Return each token's state after the last layer."""
+    """Add the embeddings and all layers; return the name of the output, each token's state."""
     state = _embed_tokens(graph, pairs=pairs)
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
@@ -95,7 +98,11 @@ def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
 
 
 def _quoted(graph: "_Graph", state: str) -> str:
-    """Return the first token's state, and the mean of the passage's states, weighted by their odds of being quoted."""
+    """Add the input of the yes-or-no head; return its name.
+
+    It is the first token's state, followed by the mean state of the passage's tokens, weighted by the
+    probability that each is in the quote.
+    """
     inside = graph.add("Sigmoid", graph.add("Slice", TOKENS, *map(graph.integers, (0, 1, 2))))
     passage = graph.add("Unsqueeze", graph.add("Cast", "types", to=TensorProto.FLOAT), graph.integers(2))
     share = graph.add("Mul", inside, passage)
@@ -107,7 +114,7 @@ def _quoted(graph: "_Graph", state: str) -> str:
 
 
 def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
-    """Return each token's state before the first layer."""
+    """Add the embeddings; return the name of the output, each token's state before the first layer."""
     kinds = graph.weights["embeddings.token_type_embeddings.weight"]
     words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
     length = graph.add("Slice", graph.add("Shape", "ids"), graph.integers(1), graph.integers(2))
@@ -122,7 +129,10 @@ def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
 
 
 def _attend(graph: "_Graph", state: str, prefix: str) -> str:
-    """Return the attention output of each token: query, key and value come from one product, which is faster."""
+    """Add an attention block; return the name of its output.
+
+    Query, key and value come from one product, which is faster than three.
+    """
     scales = {"query": np.float32((WIDTH // HEADS) ** -0.5), "key": np.float32(1), "value": np.float32(1)}
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] * scale for part, scale in scales.items()])
@@ -139,7 +149,10 @@ def _attend(graph: "_Graph", state: str, prefix: str) -> str:
 
 
 def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
-    """Return the output of `_attend` from one fused node, which is faster; it exists only in single precision."""
+    """Add an attention block as one fused node, which is faster than `_attend`; return the name of its output.
+
+    The fused node exists only in single precision.
+    """
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in ("query", "key", "value")])
         for kind in ("weight", "bias")
@@ -169,7 +182,7 @@ class _Graph:
         return outputs[0]
 
     def constant(self, value: npt.NDArray[np.generic], *, exact: bool = False) -> str:
-        """Add a constant and return its name; an exact one keeps its precision in half precision, too."""
+        """Add a constant and return its name; with `exact` it stays in single precision even in a graph in fp16."""
         name = f"constant_{len(self._constants)}"
         if self._precision == "fp16" and value.dtype == np.float32 and not exact:
             value = value.astype(np.float16)
@@ -177,23 +190,23 @@ class _Graph:
         return name
 
     def integers(self, *values: int) -> str:
-        """Add a list of integers."""
+        """Add a list of integers as a constant, and return its name."""
         return self.constant(np.array(values, np.int64))
 
     def scalar(self, value: int) -> str:
-        """Add one integer."""
+        """Add one integer as a constant, and return its name."""
         return self.constant(np.array(value, np.int64))
 
     def number(self, value: float) -> str:
-        """Add one number."""
+        """Add one floating-point number as a constant, and return its name."""
         return self.constant(np.array(value, np.float32))
 
     def weight(self, name: str) -> str:
-        """Add one of the network's weights unchanged."""
+        """Add one of the network's weights as a constant, and return its name."""
         return self.constant(self.weights[name])
 
     def linear(self, state: str, name: str) -> str:
-        """Add the product with one of the network's weights, and its bias."""
+        """Add one of the network's linear layers, with its bias; return the name of its output."""
         self.given[name] = state
         if name in self.peaks:
             product = self.row_product(state, self.weights[f"{name}.weight"], name)
@@ -201,7 +214,10 @@ class _Graph:
         return self.product(state, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
 
     def product(self, state: str, weight: _SINGLE, bias: _SINGLE) -> str:
-        """Add a product with a matrix, plus a bias."""
+        """Add the product of a state and a matrix, plus a bias; return the name of its output.
+
+        In int8, each block of the matrix has its own scale.
+        """
         if self._precision != "int8":
             return self.add("Add", self.add("MatMul", state, self.constant(weight.T)), self.constant(bias))
         rows, columns = weight.shape
@@ -223,7 +239,7 @@ class _Graph:
         return self.add("Add", product, self.constant(bias))
 
     def row_product(self, state: str, weight: _SINGLE, name: str) -> str:
-        """Add an integer product, with one scale for each token of the state and one for each column of the matrix."""
+        """Add an 8-bit product with one scale for each token and one for each column; return the name of its output."""
         shares = balance(self.peaks[name], weight)
         matrix = (weight * shares).T
         scales = np.abs(matrix).max(axis=0) / np.float32(_MOST)
@@ -236,7 +252,7 @@ class _Graph:
         return self.add("Mul", self.integer_product(whole, np.rint(matrix / scales), scales), largest)
 
     def integer_product(self, state: str, matrix: _SINGLE, scales: _SINGLE) -> str:
-        """Add the product of an 8-bit state and a matrix of small whole numbers, times the columns' scales."""
+        """Add the product of an 8-bit state and a matrix of small integers, times the scales of the columns."""
         kind, middle = (np.int8, 0) if self._signed else (np.uint8, _ZERO)
         return self.add(
             "MatMulIntegerToFloat",
@@ -250,7 +266,7 @@ class _Graph:
         )
 
     def head(self, state: str, name: str, output: str) -> None:
-        """Add a product with few rows in full precision, and make it an output."""
+        """Add a head, which is a small product in full precision, and make it an output of the graph."""
         weight, bias = (self.constant(self.weights[f"{name}.{part}"].T, exact=True) for part in ("weight", "bias"))
         self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
 
@@ -263,7 +279,7 @@ class _Graph:
     def model(
         self, *, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]], kind: int = TensorProto.INT64
     ) -> onnx.ModelProto:
-        """Return the graph, checked."""
+        """Return the graph as an ONNX model, after ONNX's checker has accepted it."""
         graph = helper.make_graph(
             self._nodes,
             "all-MiniLM-L6-v2",
@@ -280,9 +296,10 @@ class _Graph:
 def has_exact_signed_products(multiply: Callable[[_BYTES, _SINGLE], _SINGLE] | None = None) -> bool:
     """Return whether this processor multiplies unsigned states by signed weights without an overflow.
 
-    Processors with dot products of 8-bit integers do, and are up to three times as fast with signed weights; others add
-    two products in 16 bits. Unsigned weights are exact on all, so that all make the same vectors. This is measured with
-    the largest numbers; `multiply` computes the product instead of onnxruntime.
+    Processors with instructions for dot products of 8-bit integers do, and are up to three times as fast with
+    signed weights. Other processors add two products in 16 bits, which can overflow. Unsigned weights are exact
+    on all processors, so that all compute the same vectors. The test multiplies the largest numbers; `multiply`
+    computes the product in place of onnxruntime.
     """
     chance = np.random.default_rng(0)
     weight = chance.choice(np.array([-127, 127], np.float32), _PROBED)
@@ -295,7 +312,7 @@ def has_exact_signed_products(multiply: Callable[[_BYTES, _SINGLE], _SINGLE] | N
 
 
 def _multiply_signed(state: _BYTES, weight: _SINGLE) -> _SINGLE:
-    """Return the product of states, whose zero point is 128, and signed weights by onnxruntime."""
+    """Return the product of states, whose zero point is 128, and signed weights, as onnxruntime computes it."""
     graph = _Graph({}, "int8", {}, signed=True)
     scales = np.full(weight.shape[1], _ZERO - 1, np.float32)
     product = graph.integer_product("states", weight, scales)
@@ -312,7 +329,10 @@ chunks.
 
 
 def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) -> dict[str, _SINGLE]:
-    """Return, for each product of the network, the largest value of each input channel on these token ids."""
+    """Return, for each product of the network, the largest absolute value of each input channel on these texts.
+
+    `samples` are the token ids of the texts.
+    """
     graph = _Graph(weights, "fp32", {})
     _encode(graph, pairs=False, approximate="tanh")  # the approximation is precise enough for a maximum
     outputs = dict.fromkeys(graph.given.values(), ("texts", "tokens", "numbers"))

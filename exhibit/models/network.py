@@ -65,7 +65,7 @@ TOKENIZER = File("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27ee
 
 @dataclass(frozen=True)
 class Network:
-    """The weights for a graph, and the names that distinguish them from others."""
+    """A network: a function that returns its weights, and the names of its vectors and of its graph in the cache."""
 
     name: str
     """The name of its vectors, before the variant."""
@@ -88,7 +88,10 @@ def with_adapter(weights: Weights, strength: float = STRENGTH) -> Weights:
 
 
 def open_legal_network(strength: float = STRENGTH) -> Network:
-    """Return the network; another adapter or strength has another name, so that cached vectors are never confused."""
+    """Return the network of the embedder `legal`.
+
+    Its name contains the adapter's checksum and the strength, so that cached vectors are never confused.
+    """
     name = f"legal-{read_record(ADAPTER)['sha256'][:8]}-{strength:g}"
     return Network(name, f"{name}-", lambda: adapt_weights(strength))
 
@@ -202,13 +205,13 @@ _SINGLE = npt.NDArray[np.float32]
 
 
 def read_record(weights: Path) -> dict[str, Any]:
-    """Return the record beside weights: their sha256, the recipe, and the training data."""
+    """Return the JSON record of a file of weights: its sha256, the recipe, and the training data."""
     record: dict[str, Any] = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))
     return record
 
 
 def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
-    """Return the low-rank weights of a file; raise an error if their checksum is not that of their record."""
+    """Return the low-rank weights of a file; raise an error if the file's checksum is not the one in its record."""
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     if digest != read_record(weights)["sha256"]:
         raise SourceError(f"{weights}: sha256 is {digest}, not that of its record; install the package again")
@@ -216,7 +219,11 @@ def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
 
 
 def merge(network: Mapping[str, _SINGLE], low: Mapping[str, _SINGLE], *, strength: float) -> dict[str, _SINGLE]:
-    """Return the network with `strength` times `up @ down` added to each weight that has both."""
+    """Return the network's weights plus the low-rank weights times `strength`.
+
+    For each name that has `up` and `down` in `low`, the product `up @ down` is added to the weight of that
+    name.
+    """
     merged = dict(network)
     for name in (key.removesuffix(".down") for key in low if key.endswith(".down")):
         added = low[f"{name}.up"] @ low[f"{name}.down"]
@@ -246,13 +253,16 @@ def ready_tokenizer() -> Tokenizer:
 
 
 class Tokens(NamedTuple):
-    """The ids of some texts, concatenated."""
+    """The token ids of several texts, concatenated, and the number of tokens of each text."""
 
     ids: Ids
     lengths: npt.NDArray[np.int64]
 
     def batches(self, most: int) -> list[tuple[npt.NDArray[np.int64], Ids]]:
-        """Return the rows of texts of equal length with their ids, one row each; the longest texts first."""
+        """Return batches of texts of equal length, longest first, with at most `most` tokens or one text each.
+
+        A batch has the texts' row numbers, and an array with the token ids of one text in each row.
+        """
         starts = np.cumsum(self.lengths) - self.lengths
         order = np.argsort(-self.lengths, kind="stable")
         edges = np.flatnonzero(np.diff(self.lengths[order])) + 1
@@ -267,7 +277,7 @@ class Tokens(NamedTuple):
 
 
 class WordTokenizer:
-    """A tokenizer that caches words."""
+    """A tokenizer that caches the token ids of each word."""
 
     def __init__(self, tokenizer: Tokenizer, *, longest: int) -> None:
         self._tokenizer = tokenizer
@@ -278,7 +288,7 @@ class WordTokenizer:
         self._known: dict[str, tuple[int, ...]] = {"": ()}
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return each text's ids between the two special tokens, cut to the maximum length."""
+        """Return the token ids of each text, enclosed by the two special tokens and cut to the maximum length."""
         split = [_SPACES.split(text) for text in texts]
         known = self._known
         missing = list({word for words in split for word in words if word not in known})
@@ -294,7 +304,7 @@ class WordTokenizer:
         return [[first, *list(chain.from_iterable(map(get, words)))[:inner], last] for words in split]
 
     def flat(self, texts: Sequence[str]) -> Tokens:
-        """Return the same ids as arrays."""
+        """Return the token ids of the texts as arrays."""
         ids = self(texts)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
         return Tokens(np.fromiter(chain.from_iterable(ids), np.uint16, int(lengths.sum())), lengths)
@@ -310,7 +320,7 @@ _here: list[WordTokenizer] = []
 
 
 class Feed:
-    """Turns texts into slabs of tokens, in order; workers prepare the next slabs while the last are used."""
+    """Tokenises texts in slabs, in order; worker processes prepare the next slabs while one is used."""
 
     def __init__(self, *, workers: int, slab: int) -> None:
         self._workers, self._slab = workers, slab
@@ -318,7 +328,7 @@ class Feed:
         self._pool: ProcessPoolExecutor | None = None
 
     def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Tokens]]:
-        """Yield the start of each slab of texts, and its tokens."""
+        """Yield the tokens of each slab (a range of the texts) in order, with the position of its first text."""
         if self._workers < 1 or len(texts) < FEW:
             starts = range(0, len(texts), self._slab)
             yield from ((start, self._tokenizer.flat(texts[start : start + self._slab])) for start in starts)

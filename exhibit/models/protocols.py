@@ -13,8 +13,9 @@ Role = Literal["query", "passage"]
 class Embedder(Protocol):
     """Embeds texts as unit vectors. A module in `models/embedders/` has `open(argument: str | None) -> Embedder`.
 
-    An embedder that is fastest on many texts at once, such as one on a device, has their number in `many`. An embedder
-    that knows only some languages has their codes in `languages`: documents in others are found by their words alone.
+    An embedder that is faster on many texts per call, such as one on a device, has the best number in the
+    attribute `many`. An embedder that supports only some languages has their codes in the attribute
+    `languages`: documents in other languages are found by their words alone.
     """
 
     name: str

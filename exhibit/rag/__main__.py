@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Run one action."""
+    """Run the subcommand that the command line names, and return its exit status."""
     options = _parser().parse_args(argv)
     if options.action == "index":
         config = Config.preset(options.preset, **given_settings(vars(options)))
@@ -97,7 +97,7 @@ def _report_lines(out: Path, report: Report) -> Iterator[str]:
 
 
 def _say(words: str) -> None:
-    """Show the words of the language model on stderr as they arrive; stdout carries the checked answer."""
+    """Write a fragment of the language model's reply to stderr as it arrives; stdout gets the checked answer."""
     sys.stderr.write(words)
     sys.stderr.flush()
 

@@ -1,6 +1,7 @@
-"""Inspects an index of Azure AI Search by its REST interface: its documents, categories, passages and search results.
+"""Reads an index of Azure AI Search through its REST interface, for `exhibit inspect`.
 
-Its rows have the fields of Azure's search-openai-demo: `sourcefile`, `sourcepage`, `category` and `content`.
+The rows of the index have the fields of Azure's search-openai-demo: `sourcefile`, `sourcepage`, `category`
+and `content`.
 """
 
 import json
@@ -63,7 +64,7 @@ class AzureIndex:
         return [{name: row.get(field) for name, field in names.items()} for row in rows]
 
     def search(self, query: str, top: int, category: str | None) -> list[dict[str, Any]]:
-        """Return the best passages for a query, as `converters.cpr --from-search` reads them."""
+        """Return the best passages for a query, in the format that `converters.cpr --from-search` reads."""
         found = self._ask({"search": query, "top": top}, category)["value"]
         fields = ("sourcefile", "sourcepage", "category", "content")
         scores = ("@search.rerankerScore", "@search.score")
@@ -74,7 +75,7 @@ class AzureIndex:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Return the checks of the index: the name of each, whether it holds, and the observed value."""
+        """Run the checks of the index; return the name of each, whether it passed, and the observed value."""
         documents = self.documents(None)
         unnamed = sum(row["passages"] for row in documents if not row["document"])
         return [
@@ -83,7 +84,7 @@ class AzureIndex:
         ]
 
     def _rows(self, fields: str, category: str | None) -> Iterator[dict[str, Any]]:
-        """Yield every row of the index; raise an error if the index has more rows than Azure lists."""
+        """Yield the rows of the index, or of one category; raise an error if there are more than Azure can list."""
         start, total = 0, 1
         while start < total:
             body = {"search": "*", "select": fields, "top": _PAGE, "skip": start, "count": True}

@@ -39,7 +39,7 @@ Weight = Annotated[float, Field(ge=0)]
 
 
 class FlagModel(BaseModel):
-    """Settings; the docstring below each one is also its help text on the command line."""
+    """A group of settings; the docstring below each setting is also its help text on the command line."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -90,7 +90,7 @@ class Ingest(FlagModel):
 
 
 class Weights(FlagModel):
-    """The weight of each kind of evidence beside the dense score, in standard deviations; 0 switches it off."""
+    """The weight of each kind of evidence beside the dense score; scores are in standard deviations, 0 = off."""
 
     lexical: Weight = 0.55
     """the question's words in a chunk, rare words more; it counts less where no chunk contains most of them"""
@@ -213,7 +213,10 @@ class Config(Search, Ingest):
 
     @property
     def reads(self) -> bool:
-        """Whether the reader model answers: then it also decides on refusals, and one process holds the model."""
+        """Whether the reader (the extractive question-answering model) answers.
+
+        Then it also decides on refusals, and one process holds the model.
+        """
         return self.answerer == "reader" or (self.answerer == "auto" and self.llm == "none")
 
     @property
@@ -227,14 +230,15 @@ class Config(Search, Ingest):
         return hashlib.sha256(json.dumps(self.ingest, sort_keys=True).encode()).hexdigest()[:16]
 
     def single(self, name: str) -> Any:
-        """Return the value of a setting by the name of its flag."""
+        """Return the value of a setting by its flat name: `single("weight_lexical")` is `weights.lexical`."""
         return getattr(self.weights, name.removeprefix(WEIGHT)) if name.startswith(WEIGHT) else getattr(self, name)
 
     def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":
         """Return the config of an index with the user's settings applied.
 
-        An index may come from another person: its settings must not decide where questions and keys are sent. So the
-        user must name every part that runs on a server.
+        An index may come from another person, and its settings must not decide where questions and keys are sent.
+        So an error is raised if a part of the pipeline may use a server and the user has not named that part as
+        well.
         """
         for name in ASKED:
             value = getattr(self, name)
@@ -284,7 +288,7 @@ class Config(Search, Ingest):
 
 
 def _is_local(setting: str, value: str) -> bool:
-    """Return whether a plug-in declares that it uses installed software only, whatever its argument."""
+    """Return whether the plug-in that a setting names declares that it needs no server; false if unknown."""
     if value in ("none", "auto"):
         return True
     try:
@@ -300,7 +304,7 @@ def preset_names() -> list[str]:
 
 
 def setting_help(settings: type[FlagModel] = Config) -> dict[str, str]:
-    """Return the help text of every setting by its flat name: its meaning and its default."""
+    """Return the help text of every setting, with its default; weights have flat names such as `weight_lexical`."""
     texts: dict[str, str] = {}
     for name, field in settings.model_fields.items():
         if name == "weights":
@@ -322,7 +326,7 @@ def add_setting_flags(group: Any, settings: type[FlagModel] = Config, *, but: fr
 
 
 def given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings among parsed flags; the value `none` clears an optional setting."""
+    """Return the settings among parsed flags; the value `none` becomes None for a setting that may be None."""
     unset = {name for name, field in Config.model_fields.items() if field.default is None}
     return {
         name: None if value == "none" and name in unset else value

@@ -43,9 +43,10 @@ _ADDED = "CREATE TABLE added (part INTEGER, terms BLOB, owners BLOB, counts BLOB
 
 
 class Database:
-    """An SQLite file; changes go to a copy, which replaces the file when it is saved.
+    """An SQLite file; changes go to a copy, and `save` replaces the file with this copy.
 
-    Other processes that have the file open continue with the old content. Without a path the database is in memory.
+    Other processes that have the file open continue to read the old content. Without a path the database is in
+    memory.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -106,7 +107,7 @@ class Database:
 
     @contextmanager
     def sound(self) -> Iterator[None]:
-        """Turn every exception that a damaged file causes into one error with advice."""
+        """Turn every exception that a damaged file causes into one `BundleError` that advises a rebuild."""
         try:
             yield
         except (sqlite3.Error, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -129,7 +130,10 @@ class Database:
         return self._reading
 
     def _open(self, path: Path) -> sqlite3.Connection:
-        """Open a file read-only; the file may come from a stranger, so its schema must be exactly that of an index."""
+        """Open a file read-only, and raise an error unless its schema is exactly that of an index.
+
+        The check is needed because the file may come from a stranger.
+        """
         address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         database = sqlite3.connect(address, uri=True, check_same_thread=False)
         database.execute("PRAGMA trusted_schema = OFF")
@@ -139,9 +143,9 @@ class Database:
         return database
 
     def _begin(self) -> sqlite3.Connection:
-        """Open a copy of the file, or a new file, for changes.
+        """Open a copy of the file for changes, or a new file if there is none.
 
-        It needs no journal, since a kill leaves the original.
+        The copy has no journal: if the process is killed, the original file is unchanged.
         """
         if self.path is None:
             return _create_tables(":memory:", _TABLES)
@@ -184,7 +188,10 @@ class Scratch:
 
 
 class Waiting:
-    """A queue of texts to embed, each with a key: all words of a collection are indexed before its first vector."""
+    """A queue of texts that wait to be embedded, each with its key.
+
+    Texts wait because the words of all documents are indexed before the first vector is computed.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._scratch = Scratch(folder, "CREATE TABLE waiting (key INTEGER, text BLOB)")
@@ -201,7 +208,7 @@ class Waiting:
         self._count += len(keys)
 
     def batches(self, size: int) -> Iterator[tuple[Keys, list[str]]]:
-        """Yield keys and texts in the order of adding, in batches of `size`."""
+        """Yield keys and texts in the order in which they were added, in batches of `size`."""
         cursor = self._scratch.database.execute("SELECT key, text FROM waiting ORDER BY rowid")
         while rows := cursor.fetchmany(size):
             texts = [text.decode("utf-8", "surrogatepass") for _, text in rows]
@@ -216,7 +223,10 @@ class Waiting:
 
 
 def let_go(folder: Path, store: str, *, but: str = "") -> None:
-    """Drop the data that stores keep outside an index's folder, except for one store; `store` is the user's setting."""
+    """Delete the data that vector stores hold outside an index's folder, except for the store `but`.
+
+    `store` is the user's setting; its argument is the address at which data may be deleted.
+    """
     named, _, argument = store.partition(":")
     for name in plugin_names("exhibit.rag.stores"):
         if name != but and (folder / _STORE / f"{name}.json").is_file():
@@ -224,7 +234,10 @@ def let_go(folder: Path, store: str, *, but: str = "") -> None:
 
 
 def index_kind(store: str) -> FolderKind:
-    """Return the kind of folder that an index is, for its atomic replacement; `store` is the user's setting."""
+    """Return the `FolderKind` of an index, which tells an atomic replacement how to recognise and delete one.
+
+    `store` is the user's setting: it names the place outside the folder where vectors may be deleted.
+    """
     return FolderKind(
         "an index",
         lambda folder: (folder / MANIFEST).is_file(),
@@ -235,7 +248,7 @@ def index_kind(store: str) -> FolderKind:
 
 @dataclass(frozen=True)
 class Entry:
-    """One document of an index."""
+    """One document of an index: its file, profile, summary, sections and labels."""
 
     number: int
     filename: str
@@ -250,7 +263,7 @@ class Entry:
 
 
 def entry_of(record: dict[str, Any]) -> Entry:
-    """Return the entry of a document from its record."""
+    """Return a document's entry from the JSON record that the database stores."""
     profile = Profile(**{**record["profile"], "parties": tuple(record["profile"]["parties"])})
     sections = tuple((path, start, end) for path, start, end in record["sections"])
     return Entry(**{**record, "profile": profile, "sections": sections})
@@ -265,7 +278,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def parse_manifest(path: Path) -> dict[str, Any]:
-    """Return the content of a manifest, or of the record of an index that is being built."""
+    """Return the content of a manifest or a build record; raise an error if its format is damaged or unknown."""
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -281,9 +294,9 @@ def checksums(folder: Path) -> dict[str, str]:
 
 
 def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> None:
-    """Raise an error if a file differs from its checksum or has none.
+    """Raise an error if a file is missing, differs from its checksum, or has no checksum.
 
-    An unfinished index may have files without one.
+    With `is_whole` false, as for an unfinished index, files without a checksum are ignored.
     """
     names = {path.relative_to(folder).as_posix() for path in _files(folder)}
     for name in sorted({*sealed, *names} if is_whole else sealed):
@@ -292,7 +305,7 @@ def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> N
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files that have a checksum; raise an error on links, which could lead to any file of this machine."""
+    """Yield the files of an index that get a checksum; raise an error on a link, which could lead to any file."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise BundleError(f"{path}: a link or a special file, which an index never contains; build the index again")
@@ -304,7 +317,8 @@ def _files(folder: Path) -> Iterator[Path]:
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file; a large file that has not changed since the last call is not read again.
 
-    The user's cache keeps the checksum under the file's identity on disk; without a usable cache the file is read.
+    The user's cache stores the checksum under the file's device, inode, size and times. If the cache cannot be
+    used, the file is read.
     """
     stat = path.stat()
     key = key_of(*map(str, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)))

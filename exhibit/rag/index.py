@@ -117,7 +117,7 @@ class Index:
 
     @property
     def amendments(self) -> frozenset[int]:
-        """The numbers of the documents that amend others."""
+        """The numbers of the documents that amend other documents."""
         return frozenset(number for (number,) in self._database.read("SELECT number FROM names WHERE amends"))
 
     def __len__(self) -> int:
@@ -131,7 +131,7 @@ class Index:
         return rows[0][0] if rows else None
 
     def entry(self, filename: str) -> Entry:
-        """Return a document's entry by its name."""
+        """Return the entry of the document with a given file name; raise an error if the index has none."""
         number = self._number(filename)
         if number is None:
             raise BundleError(f"{self.folder}: no document {filename!r} in this index")
@@ -152,7 +152,7 @@ class Index:
         return self._stores[layer]
 
     def use(self, stores: dict[Layer, VectorStore]) -> None:
-        """Use vector stores that the caller has opened, instead of opening them here."""
+        """Set the vector stores of the layers to stores that the caller has opened."""
         self._stores = stores
 
     def chunk(self, key: int) -> Chunk:
@@ -180,7 +180,7 @@ class Index:
         return numbers
 
     def text(self, chunk: Chunk) -> str:
-        """Return a chunk's text, without a summary in front."""
+        """Return the text of a chunk as it is in the document, without the summary that was embedded with it."""
         return self.document_text(chunk.document)[slice(*chunk.span)]
 
     def document_text(self, filename: str) -> str:
@@ -259,7 +259,7 @@ class Index:
 
     @contextmanager
     def _hold_lock(self) -> Iterator[None]:
-        """Lock the folder; a nested block uses the outer lock."""
+        """Lock the index's folder for the block; inside another such block the lock is already held."""
         if self._is_held:
             yield
             return
@@ -300,7 +300,7 @@ class Index:
         self._database.close()
 
     def keys(self, layer: Layer) -> Keys:
-        """Return the keys of a layer's vectors."""
+        """Return the keys that the vectors of a layer have, in ascending order."""
         if layer == "chunk":
             return self.table[:, 0]
         if layer == "document":
@@ -310,7 +310,10 @@ class Index:
         return np.concatenate([none, *(section_keys(number, sections) for number, sections in rows)])
 
     def _settle(self, layer: Layer) -> None:
-        """Remove rows that belong to no document: a remote store may hold rows of interrupted runs."""
+        """Remove the vectors that belong to no document, and hide those that another process is adding.
+
+        A remote store may hold vectors of interrupted runs.
+        """
         store = self.store(layer)
         count, last = self._extent(layer)
         if len(store) > count:
@@ -325,7 +328,7 @@ class Index:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The layers that have vectors."""
+        """The layers of this index that have vectors: all three with `layers = all`, else `chunk` alone."""
         return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
 
     def manifest(self, vectors: dict[Layer, int]) -> dict[str, Any]:
@@ -344,9 +347,9 @@ class Index:
 
 
 def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index; raise an error with advice if it is damaged or was made with other settings.
+    """Open an index; raise an error with advice if it is damaged or was built with other settings.
 
-    Without a config the settings of the index apply, and those of the user (`own`) replace them.
+    Without a config the settings stored in the index apply, except those that the user gives in `own`.
     """
     try:
         return _open(folder, config, own or {})
@@ -369,7 +372,7 @@ def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
 
 
 def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, own: Mapping[str, Any]) -> Index:
-    """Return an index without its vectors, after a check that it was built with the config's settings."""
+    """Return an index whose vectors are not opened yet; raise an error if it was built with other settings."""
     # only the hash of the ingestion settings is compared, so that an index stays usable when another setting is removed
     known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
     made_with = Config.parse(known, where=str(folder / MANIFEST))
@@ -383,7 +386,7 @@ def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, ow
 
 
 def _table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
-    """Return the table of chunks from each document's number, first key and spans."""
+    """Return the table of all chunks, built from the number, first key and packed spans of each document."""
     spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPANS).reshape(-1, 4)
     counts = np.array([len(chunks) // 16 for _, _, chunks in rows], np.int64)
     firsts = np.array([first for _, first, _ in rows], np.int64)

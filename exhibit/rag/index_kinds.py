@@ -49,7 +49,7 @@ GONE = -1
 
 
 class IndexType(NamedTuple):
-    """An index type with its options."""
+    """The name of a FAISS index type (flat, fp16 or pq), with its options."""
 
     name: str = "flat"
     options: dict[str, int] = {}  # noqa: RUF012 - never changed
@@ -64,28 +64,28 @@ class IndexType(NamedTuple):
         return cls(name, read_options(pairs, _OPTIONS[name], where=f"faiss:{argument}", name=name))
 
     def suiting(self, rows: int) -> "IndexType":
-        """Return the index type for a number of rows: flat while there are few."""
+        """Return this index type, or flat if the number of rows is small."""
         return self if rows >= _ENOUGH else IndexType()
 
 
 def empty(dimensions: int) -> faiss.IndexIDMap2:
-    """Return an exact index without rows, with which every index type starts."""
+    """Return an exact (flat) index without rows; every index begins as one."""
     return faiss.IndexIDMap2(faiss.IndexFlatIP(dimensions))
 
 
 def inner(index: faiss.IndexIDMap2) -> Any:
-    """Return FAISS's own index inside the map of keys."""
+    """Return the FAISS index that is wrapped in the map from rows to keys."""
     return faiss.downcast_index(index.index)
 
 
 def name_of(index: faiss.IndexIDMap2) -> str:
-    """Return the name of an index's present type."""
+    """Return the name of an index's current type: flat, fp16 or pq."""
     names = {"IndexScalarQuantizer": "fp16", "IndexRefineFlat": "pq"}
     return names.get(type(inner(index)).__name__, "flat")
 
 
 def keys_of(index: faiss.IndexIDMap2) -> Keys:
-    """Return the key of each row as a view: a change of the view changes the index."""
+    """Return the key of each row as a view of the index's memory: writing to the view changes the index."""
     if not index.ntotal:
         return np.zeros(0, dtype=np.int64)
     keys: Keys = faiss.rev_swig_ptr(index.id_map.data(), index.ntotal)
@@ -93,7 +93,7 @@ def keys_of(index: faiss.IndexIDMap2) -> Keys:
 
 
 def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
-    """Return the vectors of some rows, as a view of the index's memory where the rows are adjacent.
+    """Return the vectors of some rows; if the rows are adjacent, the result is a view of the index's memory.
 
     The caller must use a view at once: a later change of the index changes or invalidates it.
     """
@@ -111,7 +111,7 @@ def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
 
 
 def reshape(index: faiss.IndexIDMap2, kind: IndexType) -> faiss.IndexIDMap2:
-    """Return the index, rebuilt if its present rows need another type or some were removed."""
+    """Return the index, rebuilt if its number of rows requires another type or if rows were removed."""
     keys = keys_of(index)
     rows = np.flatnonzero(keys != GONE)
     wanted = kind.suiting(len(rows))
@@ -121,7 +121,7 @@ def reshape(index: faiss.IndexIDMap2, kind: IndexType) -> faiss.IndexIDMap2:
 
 
 def build(kind: IndexType, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
-    """Return an index of a type with these rows."""
+    """Return a new index of a given type with these keys and vectors."""
     width = vectors.shape[1]
     core: Any
     if kind.name == "fp16":
@@ -137,10 +137,11 @@ def build(kind: IndexType, keys: Keys, vectors: Vectors) -> faiss.IndexIDMap2:
 
 
 def _make_sketch_index(vectors: Vectors) -> Any:
-    """Return an empty index that keeps each vector twice: in full, and as a sketch with four bits for each two numbers.
+    """Return an empty `pq` index, which stores each vector in full and as a sketch: 4 bits for each 2 dimensions.
 
-    A search compares all sketches in the processor's registers (André et al. 2015, "Cache locality is not enough"),
-    then the vectors of the nearest rows. Only these vectors are read, so that a mapped index takes little memory.
+    A search compares all sketches in the processor's registers (André et al. 2015, "Cache locality is not
+    enough"), then the full vectors of the nearest rows. Only these vectors are read, so a memory-mapped index
+    takes little memory.
     """
     width = vectors.shape[1]
     sketch: Any = faiss.IndexPQFastScan(width, width // 2 if width % 2 == 0 else width, 4, faiss.METRIC_INNER_PRODUCT)
@@ -150,16 +151,20 @@ def _make_sketch_index(vectors: Vectors) -> Any:
 
 
 def search_rows(index: faiss.IndexIDMap2, queries: Vectors, k: int, rows: Keys) -> tuple[Vectors, Keys]:
-    """Compare queries with some rows of a `pq` index exactly: FAISS cannot search sketches with a selector."""
+    """Return the k best of some rows of a `pq` index for each query, compared by their full vectors.
+
+    FAISS cannot search the sketches with a selector.
+    """
     return _search_selected(index, inner(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
 
 
 def search_parts(index: faiss.IndexIDMap2, query: Vectors, k: int) -> tuple[Vectors, Keys]:
-    """Compare a query with all rows of an exact index, a part of the rows on each core; return the best k of each part.
+    """Compare a query with all rows of an exact index on several threads; return the best k of each thread's rows.
 
-    FAISS divides queries among its threads, but not rows, so each thread gets a selector of its rows. With a selector,
-    FAISS compares four rows at a time and takes half as long as without (FAISS 1.15, 326,000 rows: 45 to 58 against
-    100 ms of processor time). A plain range does not have this effect, since FAISS handles it in another way.
+    FAISS divides queries among its threads, but not rows, so each thread gets a selector for its own rows. With
+    a selector, FAISS compares four rows at a time and takes half as long as without one (FAISS 1.15, 326,000
+    rows: 45 to 58 ms against 100 ms of processor time). A plain range selector is not faster, because FAISS
+    treats it as a special case.
     """
     parts = max(1, min(os.cpu_count() or 1, index.ntotal // _PART))
     cuts = np.linspace(0, index.ntotal, parts + 1).astype(int).tolist()
@@ -188,7 +193,11 @@ def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
 
 
 def parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any) -> Any:
-    """Return FAISS's search parameters: the rows that `pq` compares again, or the selector of an exact index."""
+    """Return FAISS's search parameters.
+
+    For `pq` they set how many rows are compared again by their full vectors. For an exact index they hold the
+    selector; without a selector the result is None.
+    """
     made: Any = faiss  # FAISS's type stubs lack these arguments
     if name_of(index) == "pq":
         refined = max(kind.options.get("refine", _REFINED), _REFINED_TIMES * k)
@@ -202,7 +211,7 @@ def rows_path(path: Path) -> Path:
 
 
 class RawVectors:
-    """Vectors in a raw file, which exists from the first row until `remove`; their keys are in memory."""
+    """Vectors in a raw file, which exists from the first `add` until `remove`; their keys are in memory."""
 
     def __init__(self, path: Path, dimensions: int) -> None:
         self.path, self.dimensions = path, dimensions
@@ -235,14 +244,14 @@ class RawVectors:
         return np.memmap(self.path, "<f4", "r", shape=(self._count, self.dimensions))
 
     def index(self) -> faiss.IndexIDMap2:
-        """Return the rows as a flat index in memory."""
+        """Return a flat FAISS index in memory with all vectors."""
         index = empty(self.dimensions)
         if self._count:
             add(index, self.keys, self.vectors())
         return index
 
     def write(self, path: Path) -> None:
-        """Write the rows as a flat index, byte for byte as FAISS does, without an index in memory."""
+        """Write a flat index to a file, in FAISS's own format, without building the index in memory."""
         with path.open("wb") as file:
             file.write(b"IxM2" + self._header() + b"IxFI" + self._header())
             file.write(struct.pack("<Q", self._count * self.dimensions))
@@ -259,5 +268,5 @@ class RawVectors:
         self._keys, self._count = [], 0
 
     def _header(self) -> bytes:
-        """Return the header of a FAISS index: width, rows, two unused numbers, trained, inner product."""
+        """Return the header of a FAISS index: dimensions, rows, two unused numbers, the trained flag, the metric."""
         return struct.pack("<iqqq?i", self.dimensions, self._count, 1 << 20, 1 << 20, True, faiss.METRIC_INNER_PRODUCT)

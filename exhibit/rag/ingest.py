@@ -55,7 +55,7 @@ for so many strings.
 
 @dataclass(frozen=True)
 class Summary:
-    """The summaries of a document: one line on the document, and one on each section if sections have vectors."""
+    """The summaries of a document: one line on the whole, and one on each section if sections get vectors."""
 
     document: str
     sections: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A document ready to be embedded: everything but its vectors, and its summary if that needs an LLM."""
+    """A document that a worker has read: all data except its vectors, and except a summary that needs an LLM."""
 
     entry: Entry
     """The document's entry, without its number and its summary."""
@@ -81,7 +81,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of indexing a corpus."""
+    """The result of indexing documents: counts, the time, the files set aside with reasons, and notes."""
 
     documents: int
     pages: int
@@ -95,7 +95,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Preparation:
-    """The work of one worker on one document: picklable, so that any engine can run it."""
+    """The work that a worker does on each document; it can be pickled, so that any engine can run it."""
 
     config: Config
     summarise: Summariser | None = None
@@ -104,7 +104,10 @@ class Preparation:
     """The OCR settings for pages without text."""
 
     def __call__(self, path: Location) -> Prepared:
-        """Read, structure, split and describe a document; the local copy of a remote one is deleted afterwards."""
+        """Read a document and return its text, sections, chunks, words and summary.
+
+        The local copy of a remote document is deleted afterwards.
+        """
         with fetch_file(path):
             return self._prepare(path)
 
@@ -232,14 +235,14 @@ def ingest(
 
 
 def _by_path(path: Location, index: Index) -> str:
-    """Return a unique name for a file whose name is taken: as much of its path as is needed."""
+    """Return a unique name for a file whose name another file has: the shortest end of its path that is unused."""
     parts = str(path).replace("\\", "/").split("/")
     names = ("/".join(parts[-length:]) for length in range(2, len(parts) + 1))
     return next((name for name in names if name not in index), parts[-1])
 
 
 def _check_unchanged(path: Location, sha256: str) -> None:
-    """Raise if a file's checksum has changed, even for a document that cannot be indexed."""
+    """Raise an error if a file's checksum is no longer the given one or the file cannot be read."""
     with suppress(DocumentError):
         if _sha256(path) == sha256:
             return
@@ -279,7 +282,7 @@ class _Vectors:
             self._waiting["section"].add(sections, [words or path or " " for words, (path, _, _) in lines])
 
     def make(self, building: Building | None) -> None:
-        """Embed all waiting strings; record the progress after each batch if the index can be searched meanwhile."""
+        """Embed and store all waiting texts in batches; if `building` is given, record progress after each batch."""
         for layer, waiting in self._waiting.items():
             done = 0
             batches = track(
@@ -296,7 +299,10 @@ class _Vectors:
             waiting.close()
 
     def _knows(self, prepared: Prepared) -> bool:
-        """Return whether the embedder knows a document's language; always true for an index without words."""
+        """Return whether the embedder supports a document's language.
+
+        It is true if the embedder names no languages, or if the index has no words to search instead.
+        """
         languages: Collection[str] | None = getattr(self._embedder, "languages", None)
         if languages is None or prepared.words is None:
             return True
@@ -334,9 +340,9 @@ _DPI = 200.0
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:
-    """Read a file as `read_document` does, with OCR for pages without text; the notes name these pages.
+    """Read a file like `read_document`, but run OCR if a page has no text; the notes name the recognised pages.
 
-    The cache keeps the PDF with the recognised words, so that OCR runs once for a file.
+    The PDF with the recognised text is cached, so that OCR runs only once for each file.
     """
     document = read_document(path)
     texts = (document.text[page.span.start : page.span.end] for page in document.pages)
@@ -358,7 +364,7 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
 
 
 def _as_pdf(path: Path, place: Path) -> Path:
-    """Return a PDF whose pages are the frames of a picture."""
+    """Write the frames of an image as the pages of a PDF beside the path `place`, and return the path of the PDF."""
     target = place.with_suffix(".pages.pdf")
     with Image.open(path) as image:
         frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(image)]

@@ -41,13 +41,16 @@ def category_of(entry: Entry) -> str:
 
 
 def kind_of(path: str) -> str:
-    """Return the kind of a section of a confidentiality agreement by its title; empty for an unknown title."""
+    """Return the kind of a section by its title, such as `definitions` or `term`; "" if the title names none.
+
+    The kinds are those of a confidentiality agreement. The title is the last heading of `path`.
+    """
     match = _KIND.search(path.rpartition(" > ")[2])
     return (match.lastgroup if match else None) or ""
 
 
 def labelled_categories(bundle: Path) -> dict[str, str]:
-    """Return the most frequent category of each file among the labels of a bundle's questions."""
+    """Return each file's category: the most frequent one in the labels of the bundle's questions about that file."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for line in open_bundle(bundle).gold:
         if line.filename and line.labels.get("category"):
@@ -65,12 +68,12 @@ class Inspector:
         self.category = {e.filename: own_labels.get(e.filename, category_of(e)) for e in self.index.documents}
 
     def entries(self, category: str | None) -> list[Entry]:
-        """Return the documents, or those of one category, whatever its case and its apostrophes."""
+        """Return all documents, or those of one category; letter case and punctuation in its name are ignored."""
         every = self.index.documents
         return [e for e in every if category is None or plain(self.category[e.filename]) == plain(category)]
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
-        """Return a row of facts for each document."""
+        """Return one row for each document: its title, category, parties, date, counts and summary."""
         return [
             {
                 "document": entry.filename,
@@ -95,7 +98,7 @@ class Inspector:
         ]
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the chunks of documents with their text, in order."""
+        """Return the chunks of all documents, or of one category, with their text, in order."""
         keys = self.index.chunk_keys(entry.number for entry in self.entries(category))
         return [
             {
@@ -114,7 +117,10 @@ class Inspector:
         return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
 
     def search(self, query: str, top: int, category: str | None) -> list[dict[str, Any]]:
-        """Return the best passages for a query, or for one category, as `converters.cpr --from-search` reads them."""
+        """Return the best passages for a query, from all documents or from one category.
+
+        The rows have the format that `converters.cpr --from-search` reads.
+        """
         documents = None if category is None else [entry.filename for entry in self.entries(category)]
         [retrieved] = self.pipeline.search([query], documents=documents)
         return [
@@ -131,7 +137,7 @@ class Inspector:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Return the checks of an index: the name of each, whether it holds, and the observed value."""
+        """Run the checks of an index; return the name of each, whether it passed, and the observed value."""
         empty = [entry.filename for entry in self.index.documents if not entry.characters]
         checks = [
             ("documents have text", not empty, f"{len(self.index.documents)} documents, {len(empty)} empty"),

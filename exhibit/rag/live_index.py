@@ -1,8 +1,8 @@
 """An index that can be searched while it is being built: all words first, then the vectors that are ready.
 
-The builder writes the words first, and a record of its progress after each batch of vectors. A searching process reads
-this record and uses only the rows that it counts. After the last vector the record is deleted, and the folder becomes
-the index.
+The builder writes the words first, and after each batch of vectors it records how many are written. A
+searching process reads this record and uses only the vectors that the record counts. After the last vector
+the record is deleted, and the folder becomes the index.
 """
 
 import json
@@ -23,17 +23,17 @@ from exhibit.storage.atomic import unfinished_folder, write_whole
 
 
 class Building:
-    """The record of an index that this process builds."""
+    """The progress record of an index that this process is building."""
 
     def __init__(self, index: Index) -> None:
-        """Write the words of an index to which all documents were added, and a record with no vectors."""
+        """Save the words of an index that has all its documents, and write a record that counts no vectors yet."""
         index.save_words()
         self._path = index.folder / RECORD
         self._record = index.manifest(dict.fromkeys(index.layers, 0))
         self._write()
 
     def tell(self, layer: Layer, count: int) -> None:
-        """Record the number of vectors of a layer that are written; they belong to the layer's first keys."""
+        """Record that the first `count` vectors of a layer are written, in the order of the layer's keys."""
         self._record["counts"][f"{layer} vectors"] = count
         self._write()
 
@@ -44,7 +44,7 @@ class Building:
 def open_for_questions(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
     """Open an index, or the finished part of one that is being built.
 
-    Its `missing` is the number of vectors still missing.
+    The attribute `missing` of the result is the number of chunks that have no vector yet.
     """
     unfinished = unfinished_folder(folder)
     if unfinished is None or (folder / MANIFEST).is_file() or not (unfinished / RECORD).is_file():
@@ -70,9 +70,9 @@ def _open(unfinished: Path, folder: Path, config: Config | None, own: Mapping[st
 
 
 def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
-    """Return a store of the vectors that another process has written under some keys.
+    """Return a store with the vectors that another process has written under some keys.
 
-    An empty one if the store cannot be shared.
+    The store is empty if the plug-in does not allow a second process to read.
     """
     module, argument = load_plugin("exhibit.rag.stores", index.config.store)
     peek: Any = getattr(module, "peek", None)

@@ -19,7 +19,7 @@ _FORMS = "milvus:http://HOST:19530[/DATABASE], milvus:/PATH/FILE.db, or milvus:l
 
 
 class Address(NamedTuple):
-    """A server or a file, and the index type that its collections have."""
+    """The address of a Milvus server or file, and the index type of its collections."""
 
     uri: str
     kind: str = "FLAT"
@@ -49,7 +49,7 @@ class Address(NamedTuple):
 
     @property
     def is_server(self) -> bool:
-        """Whether a server keeps the vectors, and not a file."""
+        """Whether the address is a server, not a file."""
         return self.uri.startswith(_SERVERS)
 
     def build(self) -> dict[str, int]:
@@ -57,7 +57,7 @@ class Address(NamedTuple):
         return {name: self._value(name) for name in _OPTIONS[self.kind] if name not in ("ef", "nprobe")}
 
     def widen(self, k: int) -> dict[str, Any]:
-        """Return the search parameters for k results: a search examines at least k candidates."""
+        """Return the search parameters for k results; HNSW examines at least k candidates."""
         if self.kind == "HNSW":
             return {"ef": max(self._value("ef"), k)}
         return {"nprobe": min(self._value("nprobe"), self._value("nlist"))} if self.kind == "IVF_FLAT" else {}
@@ -67,7 +67,7 @@ class Address(NamedTuple):
 
 
 def origin(uri: str) -> tuple[str, str, int | None]:
-    """Return scheme, host and port: a token is valid for these, whichever database is used there."""
+    """Return the scheme, host and port of a URI: a token is valid for these, whichever database the URI names."""
     try:
         parts = urlsplit(uri)
         return parts.scheme.lower(), parts.hostname or "", parts.port
@@ -110,7 +110,10 @@ def conditions(field: str, wanted: Keys) -> Iterator[str]:
 
 
 def _join_conditions(field: str, ranges: list[str], singles: list[int]) -> str:
-    """Return one condition, nested in pairs: a server rejects a chain of 50 conditions as nested too deep."""
+    """Return one condition that joins ranges and single keys with `or`, in nested pairs.
+
+    A server rejects a flat chain of 50 conditions as nested too deeply.
+    """
     parts = [*ranges, *([f"{field} in {singles}"] if singles else [])]
     while len(parts) > 2:
         pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]

@@ -50,12 +50,18 @@ class Query:
 
 
 def is_written_as_name(text: str) -> bool:
-    """Return whether a word is written as a name; this is the only test if there is no collection."""
+    """Return whether a text has a word that is written like a name: with a capital, a figure or a possessive.
+
+    It is the only test for a name if there is no collection whose names can be looked up.
+    """
     return any(patterns.NAMED.match(word) and word.strip(".,?").lower() not in patterns.STOP for word in text.split())
 
 
 def understand(question: str, carried: Carried = is_written_as_name) -> Query:
-    """Return the parsed question; every word is kept."""
+    """Parse a question into the words that name a document and the words that ask; no word is lost.
+
+    `carried` returns whether a text has a word that names a document of the collection.
+    """
     if len(question) > _LONGEST:
         return _query(question, "", question, apart=False)
     text = question.lower() if question.isupper() else question  # in a question in capitals, a capital marks no name
@@ -68,7 +74,10 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
 
 
 def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
-    """Return the query of a question that has other words beside its names; None if it has none."""
+    """Return the query of a question that names a document and asks something in other words.
+
+    Return None if no document is certainly named, or if no other word remains.
+    """
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
     framed = [_find_frame(text, span) for span in named]
@@ -88,14 +97,14 @@ def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Que
 def _parse_mentions(
     question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried
 ) -> Query:
-    """Return the query of a question whose words all ask, while some of them may also name a document."""
+    """Return the query of a question whose names cannot be separated: all words ask, and some may also name."""
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _mentions(text, quotes, carried)
     return _query(question, " ".join(filter(None, (*named, mentions))), text, apart=False)
 
 
 def _parse_lead(question: str, text: str, end: int, carried: Carried) -> Query:
-    """Return the query of a question with a lead: `Consider …; …`."""
+    """Return the query of a question with a lead, a clause that names the document: `Consider …; …`."""
     first = patterns.LEAD.match(text)
     at = first.end() if first else 0
     names, asks = text[at:end].strip(_EDGES), text[end:].strip(_EDGES)
@@ -112,7 +121,7 @@ def _query(question: str, names: str, asks: str, *, apart: bool, lead: str = "")
 
 
 def _find_frame(text: str, span: Span) -> Span:
-    """Return the span of a name, or of its sentence if that asks nothing else: `Could you look into … for me?`."""
+    """Return the span of a name, extended to its sentence if that asks nothing: `Could you look into … for me?`."""
     before = [match.end() for match in patterns.END.finditer(text[: span.start])]
     after = patterns.END.search(text, span.end)
     start, end = before[-1] if before else 0, after.end() if after else len(text)
@@ -121,7 +130,10 @@ def _find_frame(text: str, span: Span) -> Span:
 
 
 def _without(text: str, spans: list[Span]) -> str:
-    """Return a question without its names, empty if no word remains; `it` replaces a name inside a sentence."""
+    """Return a question without its names; `it` replaces a name inside a sentence.
+
+    Return "" if there is no name to remove or if no word would remain.
+    """
     ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
     pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
     if not spans or not any(patterns.CONTENT.search(piece) for piece in pieces):
@@ -139,7 +151,10 @@ def _without(text: str, spans: list[Span]) -> str:
 
 
 def _lead_end(text: str, quotes: list[Span], carried: Carried) -> int:
-    """Return the offset of the question proper after `Consider …;`, `Under …,` or `Kenway NDA:`; 0 without a lead."""
+    """Return the offset at which the question begins after a lead such as `Consider …;` or `Kenway NDA:`.
+
+    Return 0 if there is no lead.
+    """
     first = patterns.LEAD.match(text)
     if not first and patterns.OPENER.match(text):
         return 0
@@ -166,8 +181,10 @@ def _inside(at: int, spans: list[Span]) -> bool:
 def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
     """Return whether a clause names a document: `In the event of termination,` and `Under Delaware law,` do not.
 
-    After a lead, a kind or quotation marks suffice. Without one, the collection must know a word of the clause; and
-    before a comma, the clause must contain names only: in `If Kenway is sold, who pays?` all words ask.
+    After a lead word such as `Under`, a word for a kind of document or a quotation suffices. Otherwise a
+    document of the collection must have a word of the clause in its name. In addition, unless the clause stands
+    between a lead word and a semicolon, it must contain names only: in `If Kenway is sold, who pays?` all words
+    ask.
     """
     if led and (patterns.KIND.search(clause) or patterns.QUOTED.search(clause)):
         return True
@@ -188,10 +205,10 @@ def _glues(word: str) -> bool:
 
 
 def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
-    """Return the words that may be names: words written as names, except for the question's first word, or known names.
+    """Return the words of a text that may be names: words written like names, and words in documents' names.
 
-    If the collection knows a word that is written as a name, words in lower case are no names: `If an agency asks Viber
-    …` names no Agency Agreement.
+    The word that opens a question is left out. If a word that is written like a name is in a document's name,
+    words in lower case are no names: `If an agency asks Viber …` names no Agency Agreement.
     """
     names: list[tuple[str, bool]] = []
     fresh = True
@@ -218,7 +235,10 @@ class NamedPart(NamedTuple):
 
 
 def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
-    """Return the spans that name a document by its kind and other words, in order, without overlap."""
+    """Return the spans that name a document by a word for its kind and the words around it, in order.
+
+    The spans do not overlap.
+    """
     references: list[NamedPart] = []
     for match in patterns.KIND.finditer(text):
         least = max(references[-1].span.end if references else 0, match.start() - _REACH)
@@ -235,7 +255,11 @@ def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
 
 
 def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
-    """Return the start of a name, given its end: it has capitals, quotes, possessives, joining and plain words."""
+    """Return the offset at which a name begins, given the offset of the word for its kind, which ends the name.
+
+    A name consists of capitalised words, quotations, possessives, joining words and at most two plain words. It
+    does not begin before the offset `least`.
+    """
     tokens = [Span(*match.span()) for match in patterns.TOKEN.finditer(text, least, at)]
     start, described = at, 0
     while tokens:
@@ -267,7 +291,7 @@ def _bare(word: str) -> str:
 
 
 def _stops(text: str, token: Span) -> bool:
-    """Return whether a name begins after this word: a bracket, the end of a clause, or a word that no name has."""
+    """Return whether no name can contain this word: it opens a bracket, ends a clause, or is a stop word."""
     word = text[slice(*token)]
     if word[0] in "([" and not patterns.NAMED.match(word):
         return True
@@ -284,12 +308,18 @@ def _describes(word: str) -> bool:
 
 
 def _joins(word: str, at: int) -> bool:
-    """Return whether a joining word follows a name, and not the first word of a question."""
+    """Return whether the word before a joining word (`of`, `and`) is part of a name.
+
+    The first word of a question, at offset 0, is not.
+    """
     return bool(patterns.NAMED.match(word)) and word[-1] not in ",;?!" and word.lower() not in patterns.STOP and at > 0
 
 
 def _rightwards(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
-    """Return the end of a name that begins with a kind, `between A and B for C`, and whether it is certainly a name."""
+    """Return the offset at which a name ends, and whether it is certainly a name.
+
+    `at` is the end of the word for its kind. Words such as `between A and B for C` may follow it.
+    """
     end, sure = at, False
     while True:
         join = patterns.JOIN.match(text, end)
@@ -303,7 +333,7 @@ def _rightwards(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
 
 
 def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
-    """Return the end of a list of names, given its start; the start itself if there is no list."""
+    """Return the offset at which a list of names ends; `at`, where it would begin, if there is no list."""
     end, most = at, at + _REACH
     plain = lower and not re.search(r"[A-Z]", text[at:most]) and not any(at <= span.start < most for span in quotes)
     for match in patterns.TOKEN.finditer(text, at, most):

@@ -113,9 +113,7 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose error message has three lines: the mistake, the nearest correct form, a pointer to the
-    help.
-    """
+    """An argument parser whose errors have three lines: the mistake, the nearest correct form, and a help command."""
 
     words: tuple[str, ...] = ()
     """Further correct words that the parser suggests when a word is mistyped."""
@@ -222,9 +220,11 @@ _KINDS: Mapping[str, Any] = MappingProxyType(
 
 
 def add_arguments(parser: Any, flags: Mapping[str, Any], kinds: Mapping[str, Any] = _KINDS, **words: object) -> None:
-    """Add the flags of a TOML file: argparse's own options for each, `group`, and `also` for other spellings.
+    """Add the flags that a TOML file describes to a parser.
 
-    `kinds` are the types and lists of choices that the file names; `words` fill the placeholders of help and defaults.
+    A flag has argparse's own options, `group` for its group in the help, and `also` for other spellings.
+    `kinds` are the types and lists of choices that the file names; `words` fill the placeholders of help and
+    defaults.
     """
     groups: dict[str, Any] = {}
     for name, described in flags.items():
@@ -261,9 +261,7 @@ _NARROWEST = 80  # columns; every terminal has at least these
 
 
 def align_rows(rows: Sequence[Sequence[str]], most: int = sys.maxsize) -> list[str]:
-    """Return rows as aligned lines: each column is as wide as its widest cell; all but the last are at most `most`
-    wide.
-    """
+    """Return rows as aligned lines; each column is padded to its widest cell, but to at most `most` characters."""
     widths = [min(most, max(map(len, column))) for column in zip(*rows, strict=True)]
     return ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 

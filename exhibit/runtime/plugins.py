@@ -36,7 +36,7 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
 
 
 def plugin_names(package: str) -> list[str]:
-    """Return the names of a package's plug-ins; our files and folders that start with `_` are not plug-ins."""
+    """Return the names of a package's plug-ins, sorted; files that start with `_` and subfolders are not plug-ins."""
     return sorted({*own_names(package), *points_of(package)})
 
 

@@ -161,13 +161,13 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a JSONL file."""
+    """Return the non-empty lines of a JSONL file."""
     # not splitlines(): it also splits at U+2028 and other characters that JSON allows inside strings
     return [line for line in read_text(path).split("\n") if line]
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a JSONL file; only one line is in memory at a time."""
+    """Yield the non-empty lines of a JSONL file; only one line is in memory at a time."""
     at = 0
     try:
         if path.exists() and not path.is_file():  # opening a pipe would block

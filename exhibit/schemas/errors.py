@@ -4,10 +4,10 @@ import errno
 
 
 class ToolkitError(Exception):
-    """An error that the code did not cause: entry points print it as one line and exit with code 1."""
+    """An error in the input or the environment, not in the code; commands print it as one line and exit with 1."""
 
     def __init__(self, message: str = "") -> None:
-        """Store the message in a form that every terminal can print: a file name need not be UTF-8."""
+        """Store the message; characters that UTF-8 cannot encode, as in some file names, are escaped."""
         super().__init__(printable(message))
 
 
@@ -18,7 +18,7 @@ _FILES = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def disk_trouble(error: OSError) -> str:
-    """Return the message for a full or read-only disk, or for a missing file; raise any other error again."""
+    """Return a message for an error of the disk, a path or the limit on open files; raise any other error again."""
     where = printable(str(error.filename)) if error.filename else "the disk"
     trouble = f"{where}: {error.strerror or error}"
     if error.errno in _DISK or "temporary directory" in str(error):
@@ -52,4 +52,4 @@ class LimitError(DocumentError):
 
 
 class ServiceError(ToolkitError):
-    """A server failed to answer a request."""
+    """A server failed to answer a request, or a program that is needed is missing or does not start."""

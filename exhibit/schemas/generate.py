@@ -35,7 +35,7 @@ def generate() -> dict[str, str]:
 
 
 def write_schemas(folder: Path = FOLDER) -> list[str]:
-    """Write the files that differ from the models; return their names."""
+    """Rewrite the schema files that no longer match the models; return their names."""
     folder.mkdir(exist_ok=True)
     texts = generate()
     stale = [name for name, text in texts.items() if _read(folder / name) != text]

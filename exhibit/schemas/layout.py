@@ -26,7 +26,7 @@ LONGEST_NAME = 255
 
 
 def fit_name(name: str, ending: str = "") -> str:
-    """Return a file name with an ending; a name that is too long is cut, and a digest keeps it unique."""
+    """Return a name with an ending; a name that is too long is cut, and a digest is added to keep it unique."""
     data, most = os.fsencode(name), LONGEST_NAME - len(os.fsencode(ending))
     if len(data) > most:
         digest = sha256(data).hexdigest()[:16]

@@ -89,7 +89,7 @@ class Gold(_Model):
     @field_validator("score")
     @classmethod
     def _none_where_absent(cls, value: float | None, info: ValidationInfo) -> float | None:
-        """Return None as the score of a passage that was not found."""
+        """Return the score, or None if the passage was not located."""
         return None if info.data.get("how") == "absent" else value
 
     @model_validator(mode="after")
@@ -155,7 +155,7 @@ class SourceEntry(_Model):
 
 
 class Counts(_Model):
-    """The sizes of the bundle."""
+    """The numbers of documents, questions, contexts and located passages in the bundle."""
 
     documents: Natural
     questions: Natural
@@ -223,8 +223,9 @@ class DraftInfo(_Model):
     """Sure drafts that a person found wrong."""
 
     def words(self, questions: int) -> str:
-        """Return the caveat to print beside every figure of a drafted bundle: `drafted, 12 of 90 reviewed by a
-        person; …`.
+        """Return the caveat to print beside every figure of a drafted bundle.
+
+        For example: `drafted, 12 of 90 reviewed by a person; …`.
         """
         line = f"drafted, {self.reviewed:,} of {questions:,} reviewed by a person"
         if not self.judged_sure:

@@ -1,4 +1,4 @@
-"""Parses JSON, JSON Lines and TOML from files of others: invalid input raises one error that names the place."""
+"""Parses JSON, JSON Lines and TOML from untrusted files; invalid input raises one error that names the file."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ _DEEPEST_KEY = 100
 
 
 def parse_toml(text: str, *, where: object, error: type[ToolkitError] = ToolkitError) -> dict[str, Any]:
-    """Return parsed TOML; raise `error` if it is invalid, too large, nested too deeply, or has a number that is too
-    long.
-    """
+    """Return parsed TOML; raise `error` if it is invalid, too large or nested too deeply."""
     if len(text) > _LARGEST_TOML:
         raise error(f"{where}: {len(text)} characters, more than the limit of a settings file ({_LARGEST_TOML})")
     if any(line.partition("=")[0].count(".") > _DEEPEST_KEY for line in text.split("\n")):
@@ -86,7 +84,10 @@ def parse_toml(text: str, *, where: object, error: type[ToolkitError] = ToolkitE
 
 
 def read_beside(module: str, name: str = "") -> dict[str, Any]:
-    """Return the TOML file beside a module, with the module's name or `name`: `read_beside(__file__)`."""
+    """Return the content of the TOML file beside a module: `read_beside(__file__)` in cuad.py reads cuad.toml.
+
+    `name` selects another file in the same folder.
+    """
     path = Path(module).parent / name if name else Path(module).with_suffix(".toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
@@ -111,7 +112,7 @@ class LazyLines(Generic[Row]):
     """The rows of a JSONL file, parsed on access; only each row's offset and line number are in memory."""
 
     def __init__(self, path: Path, parse: Callable[[bytes, str], Row]) -> None:
-        """Store the path and `parse`, a function that makes a row from a line's bytes and the line's name."""
+        """Store the path, and `parse`, which makes a row from a line's bytes and the line's name for error messages."""
         self.path, self._parse = path, parse
 
     @cached_property

@@ -38,9 +38,7 @@ class MarkedPassage(_Model):
 
 
 class Better(_Model):
-    """The corrected gold: passages, or the statement that no document answers the question; and the corrected
-    answer.
-    """
+    """A reviewer's correction of a question: the right answer, and the right passages or that there are none."""
 
     contexts: list[MarkedPassage] = []
     is_impossible: bool = False
@@ -136,7 +134,7 @@ class SetAsideQuestion(_Model):
 
 
 class Correction(_Model):
-    """The corrected gold of a question; it is applied only if the gold is still the reviewed one."""
+    """The corrected gold of a question; it is applied only if the current gold is still the one that was reviewed."""
 
     id: Natural
     was: Sha256

@@ -26,7 +26,7 @@ Score = FiniteFloat | None
 
 
 def _known(ends: Any) -> Any:
-    """Return an interval, or None if the file has [null, null]."""
+    """Return an interval as a tuple; None if the file has [null, null]."""
     if not isinstance(ends, list):
         return ends
     return None if None in ends else tuple(ends)
@@ -80,7 +80,7 @@ class _Part(BaseModel):
 
 
 class RunGold(_Part):
-    """A gold passage: its words, every place where they occur, and how they were located."""
+    """A gold passage: its text, every location of the text in the document, and how it was located."""
 
     filename: str | None = None
     text: str | None = None
@@ -148,7 +148,7 @@ class RunRepeat(_Part):
 
 
 class QuestionFlips(_Part):
-    """The number of a question's replies that differ from the most common reply in verdict, cited files or answer."""
+    """For one question, the number of replies that differ from the most common verdict, cited files or answer."""
 
     id: int | str
     asked: int
@@ -158,7 +158,7 @@ class QuestionFlips(_Part):
 
 
 class FlipCounts(_Part):
-    """The number of questions whose verdict, cited files or answer change when they are asked again."""
+    """The number of questions that get another verdict, other cited files or another answer when asked again."""
 
     questions: int = 0
     verdict: int = 0
@@ -196,9 +196,7 @@ class RunQuestion(_Part):
 
     @property
     def document(self) -> str:
-        """The document of the question, for resampling questions by document; a unique name if the document is
-        unknown.
-        """
+        """The question's document, by which the bootstrap resamples questions; a unique name if it is unknown."""
         return self.filename or f"\0{self.id}"
 
     @property
@@ -227,7 +225,7 @@ class RunDataset(_Part):
 
 
 class Measured(_Part):
-    """The settings of the measurement."""
+    """The settings of the measurement, such as its metrics, its cut-offs and its judge."""
 
     metrics: list[str] = []
     ks: list[Positive] = []

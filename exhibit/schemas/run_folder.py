@@ -1,9 +1,10 @@
 """Reads a run's folder lazily, for the report, comparison, trend, review, notebook and exports.
 
 run = RunFolder("results/first")
-run.means["char_recall@8"].mean
 for question in run.rows:
     question.reply.answer
+
+`evaluation.runs.RunResults` computes the means.
 """
 
 import hashlib
@@ -151,7 +152,7 @@ class RunFolder:
         return RunRows(self.folder, [dataset])
 
     def content_of(self, row: files.RunQuestion) -> str:
-        """Return a digest of the question, its expected answer, its gold, and their documents.
+        """Return a digest of the question, its expected answer, its gold, and the documents that these refer to.
 
         Two questions of different runs with equal digests are the same question, even if their ids differ.
         """
@@ -183,13 +184,11 @@ class RunFolder:
         return self._optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
     def confidence(self, dataset: str) -> files.Confidence:
-        """Return the calibration of the answers' confidence; it counts no questions if the answers have no
-        confidence.
-        """
+        """Return the calibration of the confidence of a dataset's answers; it counts 0 questions without the file."""
         return self._optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
     def missing(self, dataset: str) -> files.MissingEvidence:
-        """Return the evidence that a dataset's questions lack."""
+        """Return the counts of evidence that a dataset's questions lack; all counts are 0 without the file."""
         return self._optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence())
 
     def _optional(self, name: str, otherwise: Content) -> Content:
@@ -199,13 +198,16 @@ class RunFolder:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """The configuration as names and values: nested names are joined by dots; secrets and empty values are left
-        out.
+        """The configuration as a flat dictionary of names and values.
+
+        Nested names are joined by dots. Secrets and empty values are left out.
         """
         return dict(_settings(self.config.model_dump(exclude_unset=True)))
 
     def faults(self) -> Iterator[str]:
-        """Yield a message for each file or field that this version would not write, or that contradicts the rows."""
+        """Yield a message for each invalid file or row of the run, and for each stored mean that contradicts the
+        rows.
+        """
         faults: list[str] = []
         for path in sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")]):
             if path.name in files.FILES:
@@ -220,7 +222,7 @@ class RunFolder:
             yield from self._disagreements()
 
     def _disagreements(self) -> Iterator[str]:
-        """Yield a message for each summary.json whose means differ from those of the rows."""
+        """Yield a message for each mean in a summary.json that differs from the mean of the rows."""
         sums = {name: _plain_means(self.rows_of(name), entry.groups) for name, entry in self.config.datasets.items()}
         for name, given in {**sums, "": _mean_of_means(list(sums.values()))}.items():
             for wrong in differing_means(self.stored_means(name), given):

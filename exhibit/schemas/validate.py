@@ -156,7 +156,7 @@ def _check_drafts(
 
 
 def _agreement(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Problem]:
-    """Yield the problems where the lines of gold.jsonl and the contexts of train.json differ, compared in order."""
+    """Yield the differences between the lines of gold.jsonl and the contexts of train.json, compared in order."""
     expected: list[tuple[int, int | None, Context | None]] = []
     for row in rows:
         expected += [(row.id, index, context) for index, context in enumerate(row.contexts)]

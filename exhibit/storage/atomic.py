@@ -30,7 +30,7 @@ _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
 
 
 class FolderKind(NamedTuple):
-    """A kind of output folder: its name in messages, and the test whether a folder of this kind may be replaced."""
+    """A kind of output folder: its name in messages, and the test whether an existing folder is of this kind."""
 
     name: str
     is_one: Callable[[Path], bool]
@@ -110,7 +110,11 @@ def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
 
 
 def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
-    """Raise if `out` exists and `force` is not set, or if `out` is a folder of another kind."""
+    """Raise if `out` is not a folder, or is a folder that must not be replaced.
+
+    An empty folder may always be replaced. Any other folder may be replaced only with `force`, and only if it
+    is of this kind.
+    """
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise BundleError(f"{out}: is not a folder; choose another --out")
     if not out.exists() or not any(out.iterdir()):
@@ -273,7 +277,7 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def list_left_out(folder: Path) -> list[tuple[Path, str]]:
-    """Return the entries below a folder that are not read, each with the reason."""
+    """Return the entries below a folder that `files_below` leaves out, each with the reason."""
     home = _home(folder)
     return [(path, why) for path in sorted(folder.rglob("*")) if (why := _fault(path, home)) is not None]
 

@@ -21,7 +21,7 @@ from exhibit.storage.removal import remove_below
 
 @dataclass(frozen=True)
 class BundleFolder:
-    """A folder with `corpus/`, `train.json` and any other files of a bundle."""
+    """A bundle in a folder: its questions, its documents' paths and, if present, gold, labels and bundle.json."""
 
     root: Path
     questions: tuple[Question, ...]
@@ -32,7 +32,7 @@ class BundleFolder:
 
     @property
     def address(self) -> str:
-        """The bundle's place as the user knows it: a path, or the URL of its corpus."""
+        """The bundle's path or, for the cached copy of a remote bundle, its URL."""
         return str(origin_of(self.root) or self.root)
 
 
@@ -60,7 +60,7 @@ def open_bundle(root: Path) -> BundleFolder:
 
 
 def missing_parts(bundle: BundleFolder) -> list[str]:
-    """Return a sentence for each part that a minimal bundle lacks, with its effect on an evaluation."""
+    """Return a sentence for each optional part that a bundle lacks, with the effect on an evaluation."""
     lacks = {
         "no bundle.json: the bundle's files cannot be checked against their recorded checksums": bundle.info is None,
         "no gold.jsonl: the evaluation searches for the gold passages, and there are no labels": not bundle.gold,

@@ -42,7 +42,7 @@ LARGEST = 16 << 20
 
 
 class HttpClient:
-    """Sends requests to servers."""
+    """An HTTP client with pooled connections, deadlines and size limits."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class HttpClient:
         policy: "AddressPolicy | None" = None,
         pool: Any = None,
     ) -> None:
-        """Send these headers with every request, over at most `connections` connections at once."""
+        """Store the headers that every request sends, and the largest number of simultaneous connections."""
         self._headers = {"Accept": "*/*", "User-Agent": "exhibit", **ACCEPT, **(headers or {})}
         self._connections, self._policy, self._given = connections, policy, pool
         self.secrets = secrets or Secrets()
@@ -247,7 +247,7 @@ AddressPolicy = Callable[[str, int], Sequence[str]]
 
 
 class BoundedBackend(httpcore.SyncBackend):
-    """Opens connections on which every wait ends at the deadline of the waiting thread."""
+    """A network backend on whose connections no wait exceeds the deadline of the current thread."""
 
     def __init__(self, policy: AddressPolicy | None = None) -> None:
         self._policy = policy
@@ -260,7 +260,7 @@ class BoundedBackend(httpcore.SyncBackend):
         local_address: str | None = None,
         socket_options: Any = None,
     ) -> httpcore.NetworkStream:
-        """Open a connection."""
+        """Open a TCP connection to the first reachable address; the policy, if any, chooses the addresses."""
         error: Exception = httpcore.ConnectError("no address")
         for address in self._policy(host, port) if self._policy else [host]:
             left = _left(timeout, httpcore.ConnectTimeout)
@@ -318,7 +318,7 @@ class Rules:
 
     @property
     def delay(self) -> float:
-        """The seconds between two requests that the site asks for."""
+        """The crawl delay that the site asks for: the seconds between two requests."""
         return max(0.0, self._parsed.crawl_delay(self._robot) or 0.0)
 
     def allow(self, path: str) -> bool:

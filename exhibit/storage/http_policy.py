@@ -66,7 +66,7 @@ class Secrets:
     """Secret values that are removed from every message of a server."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        """Store the secret values; the second word of `Bearer abc` is also a secret."""
+        """Store the secret values; each word of a value, such as `abcd` in `Bearer abcd`, is also a secret."""
         parts = {part for value in values for part in (value, *value.split())}
         known = {part for part in parts if len(part) >= _SHORTEST and part.lower() not in ("bearer", "basic")}
         # the longest first, so that no part of a longer secret remains
@@ -79,7 +79,7 @@ class Secrets:
         return scrub(text)
 
     def words(self, data: bytes | str) -> str:
-        """Return the server's message in a body, shortened to one line, without secrets."""
+        """Return the error message in a response body, as one short line without secrets."""
         text = data if isinstance(data, str) else data[: 1 << 16].decode("utf-8", "replace")
         # remove secrets before the text is shortened: a secret that is cut in two is not recognised
         text = self.strip(_without_tags(_message(text)))
@@ -88,7 +88,7 @@ class Secrets:
 
 
 def seconds_asked(retry_after: str) -> float:
-    """Return the seconds that a Retry-After header asks for, as a number or a date; 0 if it is empty."""
+    """Return the seconds that a Retry-After header asks for, as a number or a date; 0 if it is empty or invalid."""
     try:
         return max(0.0, float(retry_after))
     except ValueError:
@@ -105,7 +105,7 @@ def plain_address(url: str) -> str:
 
 
 def _without_tags(text: str) -> str:
-    """Return the words of an HTML page; any other text unchanged."""
+    """Return a text without HTML tags and scripts, and with HTML entities decoded."""
     if "<" in text:
         first, *rest = _CODE.split(text)
         text = _TAG.sub(" ", " ".join([first, *(_CODE_ENDS.split(part, maxsplit=1)[-1] for part in rest)]))
@@ -158,7 +158,7 @@ class Deadline:
 
 
 def download_deadline(size: int) -> Deadline:
-    """Return the deadline for a download of `size` bytes: ten minutes, plus the time at 50 kB a second."""
+    """Return the deadline for a download of `size` bytes: ten minutes, plus one second for each 50 kB."""
     return Deadline(600 + size / 50_000)
 
 
@@ -178,7 +178,7 @@ _TOO_MANY = 429  # HTTP: too many requests
 
 
 class Retries:
-    """Retries a request while that may help; if the server is too busy for one thread, all threads wait."""
+    """A policy that retries a request after transient errors; after status 429, all threads wait."""
 
     def __init__(
         self,
@@ -201,8 +201,9 @@ class Retries:
         self._resume = 0.0
 
     def __call__(self, step: Callable[[], Result], *, deadline: Deadline | None = None, spread: float = 1.0) -> Result:
-        """Return the step's result, or raise its last HttpError; `spread` varies the pauses so that threads do not
-        retry together.
+        """Return the step's result, or raise its last HttpError.
+
+        `spread` scales the pauses, so that threads do not retry at the same time.
         """
         ready = 0.0
         for tries in itertools.count():

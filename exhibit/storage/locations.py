@@ -102,7 +102,8 @@ def parse_location(text: str) -> Location:
 def folders_among(given: Sequence[Location]) -> tuple[list[Location], list[str]]:
     """Return the folders and URLs among the arguments, and a note for each file that is skipped.
 
-    A shell expands `datasets_out/*` to files as well. A single argument is always returned: the caller reports a file.
+    A shell expands `datasets_out/*` to files as well. A single argument is always returned, even if it is a
+    file: the caller then reports the error.
     """
     if len(given) == 1:
         return list(given), []
@@ -113,7 +114,7 @@ def folders_among(given: Sequence[Location]) -> tuple[list[Location], list[str]]
 
 
 def origin_of(folder: Path) -> Remote | None:
-    """Return the remote bundle of a cache folder; None for a folder that has its own corpus."""
+    """Return the remote bundle that a cache folder mirrors; None for any other folder."""
     try:
         return Remote(json.loads((folder / ORIGIN).read_text(encoding="utf-8"))["url"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -158,7 +159,7 @@ def list_file(file: Remote) -> FileInfo | None:
 
 
 def size_and_tag(details: dict[str, Any]) -> FileInfo:
-    """Return a file's size, and a value that changes with its content, without the quotes that some servers add."""
+    """Return a file's size and its tag: a value, such as an ETag, that changes with the content."""
     mark = next((details[name] for name in _MARKS if details.get(name)), "")
     # some clients return the same time as a date in one call and as a number in another; some add quotes only in one
     words = str(mark.timestamp() if isinstance(mark, datetime) else mark).strip('"')

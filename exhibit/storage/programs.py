@@ -24,8 +24,8 @@ _KEPT_SETTINGS = re.compile(r"core\.(filemode|symlinks|ignorecase|autocrlf) (tru
 def find_program(name: str) -> str | None:
     """Return a program's absolute path; None if it is missing, or found only in the working folder.
 
-    A search path may name `.`, and Windows searches the working folder first: a folder from a stranger may hold a
-    program with the same name.
+    A search path may contain `.`, and Windows searches the working folder first. If that folder is untrusted,
+    it may contain a malicious program with the same name.
     """
     found = shutil.which(name)
     if found and (not Path(found).is_absolute() or Path(found).parent == Path.cwd()):
@@ -116,7 +116,7 @@ def _line(path: Path) -> str:
 
 
 def _head(place: Path, common: Path) -> str | None:
-    """Return the commit that is checked out: HEAD's own, or that of the branch that HEAD names."""
+    """Return the commit that is checked out, from HEAD or from the branch that HEAD names; None if there is none."""
     name = "HEAD"
     for _ in range(_DEEPEST):
         text = _line(place / name) or _line(common / name) or _read_packed_ref(common, name)
@@ -213,7 +213,7 @@ def _clean_environment(own: Path) -> dict[str, str]:
 def _run_git(
     own: Path, arguments: tuple[str, ...], environment: Mapping[str, str], seconds: float, folder: Path
 ) -> "subprocess.CompletedProcess[bytes]":
-    """Run Git in our own Git folder."""
+    """Run a Git command in our own Git folder; raise SourceError if it cannot start or takes too long."""
     program = find_program("git")
     if program is None:
         raise SourceError(f"{folder}: is a Git repository, and the program `git` is missing; install it")

@@ -104,7 +104,7 @@ def refuse_links(folder: Path) -> None:
 
 @contextmanager
 def _descriptor(root: Path, *parts: str) -> Iterator[int]:
-    """Open a folder below another folder; raise OSError if a part of the path is a link."""
+    """Yield a descriptor of the folder `root`, or of one below it; raise OSError if a part below `root` is a link."""
     flags = os.O_RDONLY | os.O_DIRECTORY
     opened = os.open(root, flags)
     try:
@@ -149,8 +149,9 @@ class UnfinishedRecord:
         self._path = cache_folder() / "unfinished" / f"{digest}.json"
 
     def write(self, folder: Path, *identities: FolderIdentity | None) -> None:
-        """Record the unfinished folder's name and its identities: the new folder's and, after the exchange, the old
-        folder's.
+        """Record the unfinished folder's name and the identities that it may have.
+
+        These are the identity of the new folder and, after the exchange, that of the old folder.
         """
         record = {"name": folder.name, "identities": [list(one) for one in identities if one]}
         with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it

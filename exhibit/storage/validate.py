@@ -23,7 +23,10 @@ def validate_at(root: Location) -> list[Problem]:
 
 
 def _elsewhere(root: Remote) -> dict[str, FileEntry]:
-    """Return the file entries of a remote bundle; each file is downloaded, hashed and removed again."""
+    """Return the checksums and sizes of a remote bundle's files, without those in the local mirror.
+
+    Each file is downloaded, hashed and removed again.
+    """
     files = list_files(root)
     return {
         name: FileEntry(sha256=sha256_of(root / name), bytes=listed.bytes)

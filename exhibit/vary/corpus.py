@@ -1,6 +1,7 @@
-"""Documents as text, and questions with spans in it: the input and output of a kind of variation.
+"""A bundle as text: the input and output of a kind of variation.
 
-A kind changes texts by edits. `apply_edits` applies them and moves every span, so that gold is right by construction.
+A kind changes texts by edits. `apply_edits` applies them and moves every gold span along, so that gold is
+right by construction.
 """
 
 from bisect import bisect_left, bisect_right
@@ -35,7 +36,7 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True)
 class TextDocument:
-    """A document as it will be printed."""
+    """A document as text, with the properties that its printed PDF will have."""
 
     filename: str
     title: str
@@ -52,7 +53,7 @@ class TextDocument:
 
 @dataclass(frozen=True)
 class TextPassage:
-    """A gold passage as spans; the first place is the one that the source means, the others are alternatives."""
+    """A gold passage as spans: the occurrence that the source means, and alternative occurrences."""
 
     filename: str
     spans: tuple[Span, ...]
@@ -66,7 +67,7 @@ class TextPassage:
 
 @dataclass(frozen=True)
 class TextRow:
-    """A question about documents as text."""
+    """A question, with its gold passages as spans in the documents' text."""
 
     id: int
     question: str
@@ -86,7 +87,7 @@ class TextRow:
 
     @property
     def files(self) -> frozenset[str]:
-        """The documents that contain its passages."""
+        """The names of the documents that contain the row's gold passages."""
         return frozenset(passage.filename for passage in self.passages)
 
 
@@ -103,7 +104,7 @@ class TextCorpus:
         return " ".join(" ".join(text[start:end] for start, end in passage.spans).split())
 
     def rows_of(self, filename: str) -> list[TextRow]:
-        """Return the answerable questions whose passages all stand in one document."""
+        """Return the answerable questions whose gold passages are all in this document."""
         return list(self._rows_by_file.get(filename, ()))
 
     @cached_property
@@ -116,7 +117,7 @@ class TextCorpus:
 
 
 def replace_answer(row: TextRow, answer: str, **labels: Label) -> TextRow:
-    """Return a row with another answer, and the same change in a label of the source that repeats the answer."""
+    """Return a row with a new answer and more labels; a label that repeats the old answer gets the new one, too."""
     own = {name: answer if value == row.answer else value for name, value in row.labels.items()}
     return replace(row, answer=answer, labels={**own, **labels})
 
@@ -177,7 +178,7 @@ def _passage(line: Gold, renamed: Mapping[str, str]) -> TextPassage:
 
 
 def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
-    """Count the questions whose gold is not in a single document."""
+    """Record as left out the questions that are impossible or have gold in several documents."""
     for row in corpus.rows:
         if row.is_impossible:
             tally.leave_out(IMPOSSIBLE, f"row {row.id}")
@@ -206,9 +207,10 @@ class EditedText:
         self._shifts = [0, *accumulate(len(new) - (end - start) for start, end, new in self.edits)]
 
     def span(self, span: Span) -> Span | None:
-        """Return the new span of an old span, with the insertions inside it; None if all of it was deleted.
+        """Return the span in the new text for a span of the old text; None if all of it was deleted.
 
-        An insertion at its first character comes before the span, and one after its last character comes after it.
+        Text that was inserted inside the span belongs to the new span. Text that was inserted directly before or
+        after it does not.
         """
         first = bisect_right(self._ends, span.start)  # the first edit that ends after the start
         start = span.start + self._shifts[first]
@@ -222,9 +224,9 @@ class EditedText:
 
 
 def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> TextCorpus:
-    """Return the corpus after edits; a passage that was deleted as a whole is removed from its row.
+    """Return the corpus after edits; a passage that was deleted completely is removed from its row.
 
-    An alternative place of a passage is kept if it still has the passage's words.
+    An alternative occurrence of a passage is kept only if its text still equals that of the passage.
     """
     changed = {name: EditedText(corpus.documents[name].text, own) for name, own in edits.items() if own}
     documents = {

@@ -82,7 +82,7 @@ class _About:
 
     @cached_property
     def pair(self) -> str:
-        """The name that a variant and its control share with no other bundle."""
+        """The id that only a variant and its control share: a hash of kinds, seed and the parent's checksums."""
         words = [self.kinds, str(self.seed), *(f"{name} {digest}" for name, digest in self.checksums.items())]
         return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Changes the values of a document that answer its questions, in all places that must agree."""
+"""Changes the values that answer a document's questions, wherever the document states the same fact."""
 
 import random
 import re
@@ -84,7 +84,7 @@ class UnsureError(Exception):
 
 @dataclass(frozen=True)
 class RowChange:
-    """The change of a question's value."""
+    """The change of the value that answers a question: its type, its old and new text, and the new answer."""
 
     kind: ValueKind
     old: str
@@ -120,7 +120,7 @@ class ValueChanger:
 
     @cached_property
     def _taken(self) -> set[Key]:
-        """The values that the document has, and those that others became."""
+        """The values that may not be chosen: those in the document, and those already chosen as new values."""
         return {value.same for value in self._values}
 
     def _random(self, *words: object) -> random.Random:
@@ -152,7 +152,7 @@ class ValueChanger:
         return result
 
     def _wanted(self, result: ValueChanges) -> dict[int, set[Key]]:
-        """Return the values that answer each question; a question that cannot be changed is left out."""
+        """Return the values to change for each question; record in `result` the questions that cannot be changed."""
         wanted: dict[int, set[Key]] = {}
         for row in self._rows:
             try:
@@ -211,9 +211,10 @@ class ValueChanger:
         return [Edit(*value.span, self._written(value, new)) for value in chosen]
 
     def _names_place_otherwise(self, row: TextRow, place: str) -> bool:
-        """Return whether the gold has more of a place than its name: a statute, an adjective, or the country around it.
+        """Return whether the gold refers to a place by more than its name: by a statute, an adjective, or its country.
 
-        "The laws of Ontario and the federal laws of Canada": another province or another country would not agree.
+        Example: in "the laws of Ontario and the federal laws of Canada", another province would not fit the
+        country.
         """
         groups = {value.unit for value in self._held(row) if value.kind == "place"}
         words = " ".join(self._text[slice(*span)] for span in spans_of(row))
@@ -290,7 +291,7 @@ class ValueChanger:
         return write_value(value, new, plural=self._plural(value, self._text))
 
     def _plural(self, value: Value, text: str) -> bool | None:
-        """Return whether the unit of a value changes from singular to plural; None if it stays."""
+        """Return True if a value's unit must become plural, None if it stays; raise UnsureError if no rule decides."""
         if value.kind != "period" or value.number != 1 or value.text.lower().endswith("s"):
             return None
         after = text[value.span.end : value.span.end + 60]
@@ -371,7 +372,7 @@ def _percentages(value: Value) -> list[Decimal]:
 
 
 def _amounts(value: Value) -> list[Decimal]:
-    """Return new amounts with at most one more nonzero digit than the old one."""
+    """Return the amount times several factors, without results that have over one more significant digit."""
     digits = len(f"{value.number.normalize():f}".rstrip("0").replace(".", "").rstrip("0")) + 1
     options = [value.number * factor for factor in _FACTORS]
     exponent = Decimal(value.number).as_tuple().exponent
@@ -384,7 +385,7 @@ def _amounts(value: Value) -> list[Decimal]:
 
 
 def move_months(day: date, months: int) -> date:
-    """Return the same day of another month; the last day of a month stays the last day."""
+    """Return a date moved by a number of months; the last day of a month stays the last day."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
     last = date.fromordinal(following.toordinal() - 1).day
@@ -393,5 +394,5 @@ def move_months(day: date, months: int) -> date:
 
 
 def spans_of(row: TextRow) -> list[Span]:
-    """Return the spans of the first place of each passage of a row."""
+    """Return the gold spans of a row, without alternative occurrences."""
     return [span for passage in row.passages for span in passage.spans]

@@ -1,4 +1,4 @@
-"""One static viewer over runs: the report, a comparison of runs, runs over time, and the review by an expert.
+"""Static HTML pages about runs: the report, the comparison, the trend over time, and the review by an expert.
 
 >>> write_report(Path("results/first"))
 """

@@ -1,10 +1,10 @@
-"""Compare PDF parsers and chunkers on a bundle: how much gold each keeps whole, in part, or loses.
+"""Compare PDF parsers and chunkers on a bundle: how much gold each keeps whole, keeps in part, or loses.
 
     exhibit ceiling datasets_out/cuad --parser pypdf --parser pdfplumber --splitter rcts:500 --splitter sections
     exhibit ceiling datasets_out/cuad --parsed docling=parsed/ --html ceiling.html
     exhibit ceiling datasets_out/cuad --chunks chunks.jsonl
 
-No system is asked: gold that a parser or a chunker loses, no search, reranker or model can bring back.
+No RAG system runs: no search, reranker or model can recover gold that a parser or a chunker has lost.
 """
 
 import sys
@@ -66,9 +66,9 @@ def measure_dataset(
     splitters: Sequence[str],
     chunk_files: Sequence[Path],
 ) -> tuple[list[Ceiling], int]:
-    """Return how much gold each parser, each splitter on each parser's text, and each chunk file keeps.
+    """Measure how much gold each parser, each splitter on each parser's text, and each chunk file keeps.
 
-    The second value is the number of gold passages that are not located and in no figure.
+    Return the measurements, and the number of gold passages that are not located and therefore not measured.
     """
     items, unlocated = gold_items(dataset)
     if not items:

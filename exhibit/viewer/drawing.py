@@ -1,4 +1,4 @@
-"""Select the pages that cases show, and draw as many as the limit allows: each page once, documents in parallel."""
+"""Select the document pages that a report shows with its questions, and draw each of them once, up to a limit."""
 
 from __future__ import annotations
 
@@ -37,18 +37,21 @@ DocumentKey = tuple[str, str]
 
 @dataclass
 class Wanted:
-    """The pages that cases show: documents by number, their pages by importance, and the spans on them."""
+    """The pages to draw for a report: the number of each document, the rank of each page, and the spans to mark."""
 
     numbers: dict[DocumentKey, int] = field(default_factory=dict)
     _ranks: dict[tuple[int, int], int] = field(default_factory=dict)
     _spans: defaultdict[int, set[Span]] = field(default_factory=lambda: defaultdict(set))
 
     def number(self, dataset: str, filename: str) -> int:
-        """Return the number of a document."""
+        """Return the number of a document; a document without a number gets the next one."""
         return self.numbers.setdefault((dataset, filename), len(self.numbers))
 
     def ask(self, row: RunQuestion, at: Mapping[str, PlacedSpans], *, rank: int | None) -> list[list[int]]:
-        """Return the pages that a case shows as `[document, page]`; those with the lowest rank are drawn first."""
+        """Return the pages that a question shows, as `[document number, page number]`.
+
+        With a rank, the pages are also registered for drawing; pages with the lowest rank are drawn first.
+        """
         shown = []
         for filename, page in choose_pages(row, at):
             number = self.number(row.dataset, filename)
@@ -66,11 +69,11 @@ class Wanted:
 
     @property
     def pages(self) -> int:
-        """The number of distinct pages."""
+        """The number of distinct pages that are registered for drawing."""
         return len(self._ranks)
 
     def chosen(self, most: int | None) -> dict[int, list[int]]:
-        """Return the pages to draw by document: as many as allowed, the most important first."""
+        """Return the page numbers to draw, by document number: at most `most` pages, those with the lowest ranks."""
         ranked = sorted(self._ranks, key=lambda page: (self._ranks[page], page))
         chosen: defaultdict[int, list[int]] = defaultdict(list)
         for number, page in sorted(ranked[: most if most is not None else len(ranked)]):
@@ -83,9 +86,10 @@ class Wanted:
 
 
 def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int = _PAGES) -> list[tuple[str, int]]:
-    """Return the pages to show in order, 0 where a document has none; gold leaves room for retrieved passages.
+    """Return the pages to show for a question as `(filename, page)`; the page is 0 if the document has no pages.
 
-    Behind them are the other pages that have a piece of a passage that is cited or among the first.
+    First come pages with gold, then pages of passages that are cited or ranked first: at most `most` pages
+    together, with room for both. After them come the other pages of these passages.
     """
     gold = dict.fromkeys(_list_gold_pages(row, at))
     passages = row.reply.passages
@@ -118,7 +122,7 @@ def _list_gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterato
 
 @dataclass(frozen=True)
 class Drawings:
-    """The result of drawing: the documents with something to show, the number of pages, and the omissions."""
+    """The result of drawing: the drawn documents, the numbers of drawn and of wanted pages, and the errors."""
 
     documents: list[int]
     pages: int
@@ -136,7 +140,7 @@ def draw(
     jobs: int | None = None,
     limits: Limits | None = None,
 ) -> Drawings:
-    """Draw the selected pages, and pass the spans on the pages of each document to `put`."""
+    """Draw at most `most` of the wanted pages as images in `folder`, and pass each drawn document's data to `put`."""
     chosen = wanted.chosen(most) if most != 0 else {}
     items, faults = _make_sheets(wanted, chosen, datasets, folder)
     documents: list[int] = []
@@ -205,7 +209,7 @@ WIDTH = 830
 
 @dataclass(frozen=True)
 class Sheets:
-    """A document, the pages of it to draw (none where it has no pages), and the spans to find on them."""
+    """A work item: a document, the numbers of its pages to draw (none if it has no pages), and the spans to mark."""
 
     number: int
     filename: str
@@ -221,7 +225,10 @@ class Sheets:
 
 
 def draw_sheets(sheets: Sheets) -> Record:
-    """Write the pictures of a document's pages and return the spans on them; its text where it has no pages."""
+    """Write the images of a document's pages, and return the rectangles of the spans on each page.
+
+    For a document without pages, return the text around the spans instead.
+    """
     document = read_document(sheets.path)
     wanted = [document.pages[number - 1] for number in sheets.pages if 0 < number <= len(document.pages)]
     drawn = {}
@@ -265,19 +272,23 @@ def _measure_box(box: Box) -> list[float]:
 
 
 class PlacedSpans(NamedTuple):
-    """The gold spans of one document, and the pieces of each retrieved passage by its number."""
+    """The gold spans in one document, and the spans of each retrieved passage in it, by the passage's number."""
 
     gold: list[Span]
     passages: dict[int, list[Span]]
 
 
 def piece_spans(passage: RunPassage) -> list[Span]:
-    """Return the spans of a passage's pieces in its document, the longest first; none where they are unknown."""
+    """Return the spans of a retrieved passage in its document, the longest first; empty if they are unknown."""
     return [Span(*span) for span in (passage.span, *passage.more)] if passage.span else []
 
 
 def mark_spans(row: RunQuestion) -> dict[str, PlacedSpans]:
-    """Return the marked spans of each document; for gold at several places, the place that was retrieved best."""
+    """Return the gold spans and the passage spans to mark, by document.
+
+    If a gold passage occurs several times in a document, only the occurrence with the most retrieved characters
+    is marked.
+    """
     by_file: dict[str, PlacedSpans] = {}
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
@@ -290,14 +301,14 @@ def mark_spans(row: RunQuestion) -> dict[str, PlacedSpans]:
 
 
 def best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
-    """Return the place with the most retrieved characters; the first of equal places."""
+    """Return the occurrence of a gold passage with the most retrieved characters; of equal ones, the first."""
     passages = list(retrieved)
     candidates = [[Span(start, end) for start, end in place] for place in places]
     return max(candidates, key=lambda place: sum(_count_shared(part, span) for part in place for span in passages))
 
 
 def meets(span: Span, others: Iterable[Span]) -> bool:
-    """Return whether a span shares a character with another."""
+    """Return whether a span overlaps at least one of the other spans."""
     return any(_count_shared(span, other) for other in others)
 
 

@@ -13,7 +13,7 @@ _TONES = ("bad", "near", "unused", "bold")
 
 
 class FunnelPart(NamedTuple):
-    """A reason why a stage loses gold, as a part of a bar."""
+    """One reason why a stage loses gold, with its number of questions, as a segment of the stage's bar."""
 
     reason: str
     questions: int
@@ -23,7 +23,7 @@ class FunnelPart(NamedTuple):
 
 
 class FunnelRow(NamedTuple):
-    """A stage: the number of questions with all their gold after it, and of those whose gold it loses first."""
+    """A stage: how many questions still have all their gold after it, and how many first lose gold at it."""
 
     stage: str
     title: str
@@ -37,7 +37,7 @@ class FunnelRow(NamedTuple):
 
 
 def funnel_rows(counts: StageCounts, means: Mapping[str, Estimate]) -> list[FunnelRow]:
-    """Return a row for each known stage of a run; `means` has the shares of gold that are left."""
+    """Return a row for each known stage of a run; `means` contains the mean share of gold left after each stage."""
     rows: list[FunnelRow] = []
     left = counts.questions
     for stage in counts.stages():
@@ -65,7 +65,7 @@ def _format_left(stage: str, means: Mapping[str, Estimate]) -> str:
 
 
 def case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return, for each gold passage, the stage that lost it, the words that the text lacks, and its chunks."""
+    """Return, for each gold passage, its result at every stage, the stage that lost it, and the missing text."""
     shown = []
     for gold in gold_stages:
         stages = [[stage, _describe_stage(stage, gold)] for stage in STAGE_TITLES if stage in gold]
@@ -77,7 +77,7 @@ def case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _describe_stage(stage: str, gold: Mapping[str, Any]) -> str:
-    """Return the result of a gold passage at a stage in a word or two: a share, a rank, a judgement."""
+    """Return a gold passage's result at a stage in a few words, such as `whole`, `rank 3` or `not located`."""
     value = gold[stage]
     if stage == "page":
         return "" if value else "not located"

@@ -1,4 +1,4 @@
-"""List the questions of one run, or of several side by side: match their rows, and write the list in pieces."""
+"""Match the questions of one run or several, and write them as a list in small data files that a page loads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_LABELS = 40  # labels that the list can be filtered by: more do not fit in
 
 @dataclass
 class Facet:
-    """A filter of the list: its values, counted."""
+    """A filter of the question list: its values, and the number of questions with each value."""
 
     name: str
     title: str
@@ -43,32 +43,32 @@ class Facet:
     counts: Counter[str] = field(default_factory=Counter)
 
     def values(self) -> list[str]:
-        """Return the values that occur, in order."""
+        """Return the values that occur: first those in `order`, then the others by name."""
         known = [value for value in self.order if self.counts[value]]
         return known + sorted(value for value in self.counts if value and value not in set(known))
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The number of each value, after all lines are counted."""
+        """The index of each value in `values()`; it is valid only after all lines have been counted."""
         return {value: number for number, value in enumerate(self.values())}
 
     def as_json(self) -> Record:
-        """Return the data for the script."""
+        """Return the filter as data for the page's script."""
         counts = [self.counts[value] for value in self.values()]
         return {"name": self.name, "title": self.title, "values": self.values(), "counts": counts}
 
 
 class Catalogue:
-    """The filters of a list: facets that every line has, and the labels of questions."""
+    """The filters of the question list: facets, which every line has, and labels, which only some questions have."""
 
     def __init__(self, facets: Sequence[Facet]) -> None:
-        """Store the facets, in their order in the lines."""
+        """Store the facets in the order in which a line lists their values."""
         self.facets = list(facets)
         self._labels: dict[str, Facet] = {}
         self._crowded: set[str] = set()
 
     def count(self, values: Sequence[str], labels: Mapping[str, str]) -> None:
-        """Count a line."""
+        """Count a line's facet values and labels; a label with too many different values is dropped as a filter."""
         for facet, value in zip(self.facets, values, strict=True):
             facet.counts[value] += 1
         for name, value in labels.items():
@@ -81,7 +81,11 @@ class Catalogue:
                 del self._labels[name]
 
     def line(self, values: Sequence[str], fields: Sequence[Any], labels: Mapping[str, str]) -> list[Any]:
-        """Return a line: its values by number (-1: none), its fields, its labels as pairs of numbers, other words."""
+        """Return a line of the list as data for the page's script.
+
+        It consists of the numbers of its facet values (-1: no value), its fields, a pair of numbers for each label
+        and its value, and the text of the labels that are not filters.
+        """
         numbers = [facet.numbers.get(value, -1) for facet, value in zip(self.facets, values, strict=True)]
         known = [
             (at, label.numbers[labels[name]]) for at, (name, label) in enumerate(self._labels.items()) if name in labels
@@ -90,15 +94,15 @@ class Catalogue:
         return [*numbers, *fields, [number for pair in known for number in pair], " ".join(words)]
 
     def as_json(self) -> Record:
-        """Return the data for the script."""
+        """Return all filters as data for the page's script."""
         return {"facets": [f.as_json() for f in self.facets], "labels": [f.as_json() for f in self._labels.values()]}
 
 
 class PieceWriter:
-    """Takes cases in the order of the list and writes their pieces."""
+    """A writer that takes cases in the order of the list, and writes their lines and contents to data files."""
 
     def __init__(self, folder: Path, catalogue: Catalogue, wanted: Wanted) -> None:
-        """Store the folder of the pieces."""
+        """Store the output folder, the filters, and the register of pages to draw."""
         self.metrics: dict[str, int] = {}
         """The numbers of the metrics."""
         self.total = 0
@@ -109,7 +113,7 @@ class PieceWriter:
         self._block = Cases(self.metrics, wanted)
 
     def add(self, rows: Sequence[RunQuestion | None], line: list[Any], *, rank: int | None = None) -> None:
-        """Add a case; with a rank its pages may be drawn, the lowest rank first."""
+        """Add a case and its line; with a rank, its pages are registered for drawing, the lowest rank first."""
         self._block.add(rows, rank=rank)
         self._lines.append(line)
         self.total += 1
@@ -119,7 +123,7 @@ class PieceWriter:
             self._put_lines()
 
     def close(self) -> Record:
-        """Write the remaining lines, and return the data for the script."""
+        """Write the remaining cases and lines, and return the list's metadata for the page's script."""
         if self._block.cases:
             self._put_cases()
         if self._lines or not self.total:
@@ -137,7 +141,7 @@ class PieceWriter:
 
 
 def _describe_metric(metric: str) -> list[str]:
-    """Return the description of a metric: name, title, unit, meaning, and the better direction."""
+    """Return a metric's name, title, unit and meaning, and whether more or less is better."""
     described = describe_metric(metric)
     return [metric, described.title, described.unit_behind.strip(), described.meaning, described.better]
 
@@ -155,15 +159,15 @@ def pack(value: Any) -> str:
 
 
 def write_piece(folder: Path, name: str, value: Any) -> None:
-    """Write a data file that the page loads by name."""
+    """Write a value as a compressed script file that the page loads by name."""
     (folder / f"{name}.js").write_text(f'exhibitPiece("{name}","{pack(value)}")\n', encoding="ascii")
 
 
 class Inlined:
-    """Pieces and pictures of a folder as blocks of the page itself, as many as the size budget allows."""
+    """The data files and images of a folder as blocks of a single HTML file, as many as the size budget allows."""
 
     def __init__(self, folder: Path, *, budget: int) -> None:
-        """Include the whole index, then cases, then the spans on pages with their pictures, up to the budget."""
+        """Include the list first, then the cases, then the span positions, then the images, up to the budget."""
         self.blocks: dict[str, str] = {}
         self.cases = 0
         """The number of pieces of cases that are included, from the first on."""
@@ -195,7 +199,7 @@ def _sort_pieces(folder: Path, kind: str) -> list[Path]:
 
 
 def _read_content(path: Path) -> str:
-    """Return the data in a file of a page."""
+    """Return the compressed data from a file that `write_piece` wrote."""
     return path.read_text(encoding="ascii").rpartition('","')[2].removesuffix('")\n')
 
 
@@ -208,7 +212,7 @@ _EQUAL = 1e-9  # the rounding error of a sum in another order is smaller
 
 
 def how_changed(sides: Sequence[Side]) -> str:
-    """Return how a question changed: the worst of `CHANGES` from the first run to any other."""
+    """Return a question's worst change from the first run to any other run: a name in `CHANGES`."""
     first, *others = sides
     if first is None or None in others:
         return "not asked by all"
@@ -235,7 +239,7 @@ def _compare_sides(one: RunQuestion, other: RunQuestion) -> str:
 
 @dataclass
 class Outcomes:
-    """The outcomes of the questions of one run."""
+    """Counts over the questions of one run: outcomes, reply times, lost gold, and the most confident mistakes."""
 
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
     """The outcomes by dataset."""
@@ -249,7 +253,7 @@ class Outcomes:
     """For each kind of fault, the question with the highest confidence."""
 
     def add(self, row: RunQuestion) -> None:
-        """Count a question; the metrics and the tiles of a page use the same values."""
+        """Count a question by its metric scores, so that the report's tiles agree with its metrics."""
         name = outcome(row)
         self.outcomes.setdefault(row.dataset, Counter())[name] += 1
         if row.reply.seconds is not None:
@@ -280,7 +284,7 @@ class Outcomes:
                 self.worst[name] = row
 
     def right_interval(self) -> tuple[float, float] | None:
-        """Return the 95% interval of the share answered rightly, over documents; None with too few documents."""
+        """Return the 95% interval of the share of right answers, resampled by document; None with too few documents."""
         values, documents = [value for value, _ in self.right], [document for _, document in self.right]
         table = Table("", list(range(len(values))), documents, {ANSWERED_RIGHTLY: values})
         return summarise(table)[ANSWERED_RIGHTLY].ci95
@@ -312,12 +316,12 @@ def _rank_confidence(row: RunQuestion) -> tuple[float, float]:
 
 
 def dataset_of(sides: Sequence[Side]) -> str:
-    """Return the dataset of a question."""
+    """Return the dataset of a question, from the first run that asked it."""
     return next(row.dataset for row in sides if row is not None)
 
 
 class Matching:
-    """The questions of runs in the order of the list: faults, or changes for the worse, come first."""
+    """The questions of one or more runs, matched by content; faults, or changes for the worse, come first."""
 
     def __init__(self, runs: Sequence[RunResults]) -> None:
         self.runs = list(runs)
@@ -344,7 +348,7 @@ class Matching:
         return len(self._places)
 
     def scan(self) -> Iterator[list[Side]]:
-        """Yield every question and count it; afterwards the order of the list is known."""
+        """Yield every question once and count it; after the last one, sort the questions for the list."""
         order = list(CHANGES if self.several else OUTCOMES)
         seen: Counter[tuple[str, str]] = Counter()
         ranked = []
@@ -372,7 +376,7 @@ class Matching:
         return [None if at is None else run.rows[at] for run, at in zip(self.runs, places, strict=True)]
 
     def kind(self, sides: Sequence[Side]) -> str:
-        """Return the sort key of a question: its change between runs, or its outcome."""
+        """Return the category by which a question is sorted: with several runs its change, otherwise its outcome."""
         if self.several:
             return how_changed(sides)
         [row] = sides

@@ -1,4 +1,4 @@
-"""The frame of every results page, with one style for light, dark and print, and the question data for its script."""
+"""The HTML layout that all results pages share, and the data of questions for the script of a page."""
 
 import base64
 import hashlib
@@ -56,12 +56,12 @@ def page(
     served: bool = False,
     language: str = "en",
 ) -> str:
-    """Return a whole HTML page: `body` inside the layout that all results pages share.
+    """Return a complete HTML page: `body` inside the layout that all results pages share.
 
-    `styles` are style sheets after the shared one, `scripts` run in their order at the end of the body, and `data` are
-    JSON blocks before them, which scripts read by id (made with `as_json`). Nothing else can run in the page, and it
-    sends no request; with `pieces` it may also load scripts and images from its own folder, and where it is `served` by
-    `exhibit view` it may send requests to that server.
+    `styles` are added after the shared style sheet. `scripts` run in their order at the end of the body. `data`
+    are JSON blocks (made with `as_json`), which the scripts read by id. The content security policy blocks
+    every other script and every request. With `pieces`, the page may also load scripts and images from its own
+    folder. A page that is `served` by `exhibit view` may send requests to that server.
     """
     css = "\n".join(map(read, ["viewer.css", *styles]))
     code = translate("\n".join(map(read, scripts)), language)
@@ -83,7 +83,7 @@ def page(
 
 
 def as_json(value: Any) -> Markup:
-    """Return JSON that is safe inside a script element: nothing in it can end the element or a line."""
+    """Return a value as JSON that is safe inside a script element: it cannot close the element or break a line."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -91,7 +91,7 @@ def as_json(value: Any) -> Markup:
 
 
 def read(name: str) -> str:
-    """Return a style sheet or a script of the viewer."""
+    """Return the text of one of the viewer's static files: a style sheet, a script or a template."""
     return (_STATIC / name).read_text(encoding="utf-8")
 
 
@@ -107,7 +107,7 @@ def languages() -> list[str]:
 
 @cache
 def _texts(language: str) -> dict[str, Any]:
-    """Return the translations of a language: texts of templates and scripts, and the `words` that fill them."""
+    """Return a language's translations: texts of templates and scripts, and as `words` the texts that fill them."""
     if language == "en":
         return {"words": {}}
     return tomllib.loads((_LANGUAGES / f"{language}.toml").read_text(encoding="utf-8"))
@@ -125,7 +125,10 @@ def say(language: str, text: str, **values: object) -> str:
 
 
 def translate(source: str, language: str) -> str:
-    """Return a template or a script in another language; texts in quotes or between tags are translated as a whole."""
+    """Return a template or a script with its texts translated into a language.
+
+    A text is replaced only as a whole, between quotation marks, backquotes or tags.
+    """
     for english, other in _texts(language).items():
         for first, last in ('""', "``", "><") if english != "words" else ():
             source = source.replace(f"{first}{english}{last}", f"{first}{other}{last}")
@@ -133,7 +136,7 @@ def translate(source: str, language: str) -> str:
 
 
 def plain(text: object) -> Markup:
-    """Return text in which Markdown is escaped: names and questions come from outside."""
+    """Return a text with its Markdown characters escaped, because names and questions are untrusted input."""
     return Markup(_MARKDOWN.sub(r"\\\1", " ".join(str(text).split())))
 
 
@@ -166,7 +169,7 @@ def _make_policy(css: str, code: str, pieces: bool, served: bool) -> str:
 
 
 def _hash_text(text: str) -> str:
-    """Return the hash by which the page's content security policy allows only this text."""
+    """Return the hash by which a content security policy allows exactly this script or style sheet."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
@@ -194,7 +197,7 @@ CHANGES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields 
 
 
 def is_right(row: RunQuestion) -> bool | None:
-    """Return whether the answer is right; None where it is not judged, or the documents have no answer."""
+    """Return whether the answer is right; None for an unjudged answer, a failed reply or an impossible question."""
     if row.is_impossible or row.reply.error:
         return None
     if ANSWERED_RIGHTLY in row.scores:  # absent where the run measured only some metrics
@@ -211,8 +214,8 @@ def is_right(row: RunQuestion) -> bool | None:
 def outcome(row: RunQuestion) -> str:
     """Return the outcome of a question: one of `OUTCOMES`.
 
-    A right answer is no fault, whatever it was made from; a refusal of an answerable question is a fault of its own,
-    whatever was retrieved.
+    A right answer from another passage is not a fault, unless it contains invented figures. The refusal of an
+    answerable question is an outcome of its own, whatever was retrieved.
     """
     right = is_right(row)
     if row.scores.get("false_refusal_rate") and not row.reply.error:
@@ -229,7 +232,7 @@ def outcome(row: RunQuestion) -> str:
 
 
 def reasons(row: RunQuestion) -> list[str]:
-    """Return why a question has its outcome, one sentence each, with the evidence at the end."""
+    """Return sentences that explain a question's outcome; the evidence or the error message comes last."""
     name = outcome(row)
     if name == "failed":
         return [OUTCOMES[name].meaning, "The error:", row.reply.error or "unknown"]
@@ -249,10 +252,10 @@ def number_value(numbers: dict[str, int], value: str) -> int:
 
 
 class Cases:
-    """Cases that a page loads together; shared data is stored once."""
+    """Cases that a page loads in one data file; a text that several cases share is stored once."""
 
     def __init__(self, metrics: dict[str, int], wanted: Wanted) -> None:
-        """Start empty; metrics and documents are numbered for the whole report."""
+        """Start without cases; `metrics` and `wanted` number the metrics and documents of the whole report."""
         self.cases: list[Record] = []
         self._texts: dict[str, int] = {}
         self._files: dict[int, str] = {}
@@ -260,7 +263,10 @@ class Cases:
         self._wanted = wanted
 
     def add(self, rows: Sequence[RunQuestion | None], *, rank: int | None) -> None:
-        """Add a question with its result in each run; None if a run did not ask it."""
+        """Add a question with its row in each run; a row is None if the run did not ask the question.
+
+        With a rank, the question's pages are registered for drawing.
+        """
         first = next(row for row in rows if row is not None)
         self.cases.append(
             {
@@ -276,7 +282,7 @@ class Cases:
         )
 
     def as_json(self) -> Record:
-        """Return the data for the script."""
+        """Return the cases, their shared texts and their file names as data for the page's script."""
         return {"texts": list(self._texts), "files": self._files, "cases": self.cases}
 
     def _make_side(self, row: RunQuestion, rank: int | None) -> Record:
@@ -299,7 +305,7 @@ class Cases:
         }
 
     def _flatten_scores(self, scores: Mapping[str, float | None]) -> list[Any]:
-        """Return a flat list: metric, value, metric, value …"""
+        """Return the known scores as a flat list: metric number, value, metric number, value …"""
         known = {name: value for name, value in scores.items() if value is not None}
         return [one for name, value in known.items() for one in (number_value(self._metrics, name), round(value, 4))]
 
@@ -333,7 +339,7 @@ class Cases:
         }
 
     def _number_file(self, dataset: str, filename: str) -> int:
-        """Return the number of a document; -1 where none is named."""
+        """Return the number of a document; -1 if `filename` is empty."""
         if not filename:
             return -1
         number = self._wanted.number(dataset, filename)
@@ -342,7 +348,7 @@ class Cases:
 
 
 def fields_of(runs: Sequence[str]) -> list[str]:
-    """Return the fields of a line of the list, besides its facets and labels."""
+    """Return the names of the fields in a line of the list, without its facets and labels."""
     names = [""] if len(runs) == 1 else [f": {run}" for run in runs]
     return [
         "id",
@@ -369,30 +375,30 @@ def brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
 
 
 def gold_found(row: RunQuestion) -> float | None:
-    """Return the share of the gold that was retrieved; None where it does not apply."""
+    """Return the character recall of the gold at the cutoff nearest to 8; None if unknown or if the reply failed."""
     recall = None if row.reply.error else nearest(row.scores, "char_recall")
     return None if recall is None else round(recall, 3)
 
 
 def labels_of(row: RunQuestion) -> dict[str, str]:
-    """Return a question's own labels that have one or a few words."""
+    """Return a question's labels whose value is a text or a number; a text is cut to 200 characters."""
     return {key: cut(str(value), 200) for key, value in row.labels.items() if _is_plain(value)}
 
 
 def error_kind(rows: Sequence[RunQuestion | None]) -> str:
-    """Return the kind of a reply's error, without numbers and addresses; empty if no reply is an error."""
+    """Return a failed reply's error, shortened and with digits masked, to group errors; empty if no reply failed."""
     error = next((row.reply.error for row in reversed(rows) if row is not None and row.reply.error), "")
     return cut(re.sub(r"\d+", "…", " ".join(error.split())[:200]), 90)
 
 
 def nearest(scores: Mapping[str, float | None], family: str, depth: int = 8) -> float | None:
-    """Return a metric at the cutoff nearest to `depth`; None where it does not apply."""
+    """Return the score of a metric family at the cutoff nearest to `depth`; None if there is no such score."""
     depths = [int(name.partition("@")[2]) for name in scores if name.startswith(f"{family}@")]
     return scores[f"{family}@{min(depths, key=lambda k: abs(k - depth))}"] if depths else None
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text, with an ellipsis where it was cut."""
+    """Return a text cut to `longest` characters; an ellipsis marks the cut."""
     return text if len(text) <= longest else f"{text[:longest]} …"
 
 

@@ -1,4 +1,4 @@
-"""Write one page about runs: with its pieces and pictures beside it, or all in a single file."""
+"""Write a page about runs: with a folder of data files and images beside it, or everything in a single file."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,7 +77,10 @@ class View:
         return path
 
     def _bind(self, matching: Matching, pieces: Path, wanted: Wanted) -> Record:
-        """Write the list and the cases in its order; rows are read twice, one question at a time."""
+        """Write the list and its cases as data files, and return the page's metadata.
+
+        The rows are read twice, one question at a time: first to sort the list, then to write it.
+        """
         catalogue = Catalogue(matching.facets())
         for sides in matching.scan():
             catalogue.count(matching.values(sides), labels_of(next(filter(None, sides))))
@@ -97,16 +100,16 @@ class View:
 
 
 def _inline_pieces(meta: Record, pieces: Path) -> dict[str, str]:
-    """Return the data blocks of a page that contains its pieces, as many as fit."""
+    """Return the data blocks of a single-file page: its metadata, and as many data files and images as fit."""
     inlined = Inlined(pieces, budget=SINGLE_BUDGET)
     meta |= {"whole": min(meta["total"], inlined.cases * meta["cases"]), "pictures_left_out": inlined.pages_left_out}
     return {"meta": as_json(meta), **inlined.blocks}
 
 
 def _link_pieces(meta: Record, pieces: Path) -> dict[str, str]:
-    """Return the data blocks of a page that loads its pieces.
+    """Return the data blocks of a page that loads its data files from a folder.
 
-    The first lines are in it, and shown before any is loaded.
+    The first lines of the list are in the page itself, so that they are shown before any file is loaded.
     """
     meta |= {"whole": meta["total"], "pictures_left_out": 0}
     return {"meta": as_json(meta), "piece-i0": (pieces / "i0.js").read_text(encoding="ascii").split('"')[-2]}
@@ -124,7 +127,10 @@ def _note_not_drawn(drawn: Drawings) -> list[str]:
 def dataset_roots(
     runs: Sequence[RunFolder], *, given: Iterable[str] = (), say: Callable[[str], None]
 ) -> dict[str, Path]:
-    """Return the bundles of runs: the given ones, else those that the runs name; report the missing ones."""
+    """Return the bundle folder of each dataset: the given one, else the one that a run recorded.
+
+    `say` is called with a message for each missing bundle.
+    """
     folders, notes, problems = find_datasets(list(given)) if given else ({}, [], [])
     if problems:
         raise ToolkitError("\n".join(problems))
@@ -148,10 +154,10 @@ def dataset_roots(
 
 
 def _find_root(*addresses: str | None) -> tuple[Path | None, str]:
-    """Return the folder of a bundle on this machine, or the reason why it is missing.
+    """Return the folder of a bundle on this machine, or None and the reason why it is missing.
 
-    A run may come from elsewhere, so its addresses are not trusted: no server is asked, and only a bundle's folder is
-    read.
+    A run may come from another machine, so its addresses are not trusted: no URL is opened, and only a folder
+    with the files of a bundle is accepted.
     """
     here = [Path(address) for address in addresses if address and not is_url(address)]
     root = next((path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir()), None)

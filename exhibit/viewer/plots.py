@@ -36,7 +36,7 @@ class Point:
 
 @dataclass(frozen=True)
 class PlotLine:
-    """Connected points, and their intervals as outlines of bands."""
+    """A line through points, with the outlines of the bands that show its intervals."""
 
     name: str
     points: list[Point]
@@ -44,13 +44,13 @@ class PlotLine:
 
     @property
     def path(self) -> str:
-        """The points as an SVG path."""
+        """The points as `x,y x,y …`, for the `points` attribute of an SVG polyline."""
         return " ".join(f"{point.x:.1f},{point.y:.1f}" for point in self.points)
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar from the left or the bottom, with its whisker where there is an interval."""
+    """A horizontal or vertical bar, with a whisker if its value has a confidence interval."""
 
     x: float
     y: float
@@ -63,7 +63,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Zone:
-    """The range of the axis that a band covers."""
+    """The vertical range of a plot that a quality band, such as `good`, covers."""
 
     name: str
     top: float
@@ -71,7 +71,7 @@ class Zone:
 
 
 def percent() -> list[Point]:
-    """Return the marks of an axis of shares."""
+    """Return the tick marks of a vertical axis for shares: 0, 25, 50, 75 and 100 per cent."""
     return [Point(LEFT, up(share), f"{100 * share:.0f}") for share in _QUARTERS]
 
 
@@ -99,17 +99,17 @@ class Plot:
 
 
 def across(share: float) -> float:
-    """Return the horizontal position of a share."""
+    """Return the x coordinate of a share (0 to 1) inside the plot's frame, in pixels."""
     return LEFT + min(1.0, max(0.0, share)) * (RIGHT - LEFT)
 
 
 def up(share: float) -> float:
-    """Return the vertical position of a share."""
+    """Return the y coordinate of a share (0 to 1) inside the plot's frame, in pixels."""
     return BOTTOM - min(1.0, max(0.0, share)) * (BOTTOM - TOP)
 
 
 def outline(sides: Sequence[tuple[float, float, float]]) -> str:
-    """Return the outline of a band through its upper and lower points."""
+    """Return the outline of a band as SVG points, from triples of x, upper y and lower y."""
     points = [(x, high) for x, high, _ in sides] + [(x, low) for x, _, low in reversed(sides)]
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
@@ -130,7 +130,7 @@ def make_plots(run: RunResults, seconds: Sequence[float]) -> list[Plot]:
 
 
 def over_k(means: Means, families: Sequence[str], title: str, note: str) -> Plot | None:
-    """Return a plot of metrics over k, on a logarithmic axis."""
+    """Return a plot of metrics over k, with evenly spaced cutoffs; None with fewer than two cutoffs."""
     values = {family: _group_depths(means, family) for family in families}
     depths = sorted({k for estimates in values.values() for k in estimates})
     if len(depths) < 2:
@@ -153,7 +153,7 @@ def _draw_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int,
 
 
 def by_dataset(run: RunResults) -> Plot | None:
-    """Return a bar for each dataset, of the first metric that they have."""
+    """Return a plot with a bar for each dataset, of the first suitable metric with a value; None if there is none."""
     names = sorted(filter(_is_plotted, shorten_metrics(run.means)), key=lambda name: not name.startswith("char_recall"))
     each = {name: run.means_of(name) for name in run.datasets}
     for metric in names:
@@ -177,7 +177,7 @@ def by_dataset(run: RunResults) -> Plot | None:
 
 
 def _is_plotted(name: str) -> bool:
-    """Return whether a metric is a share and higher is better: only then a longer bar means a better result."""
+    """Return whether bars can show a metric: a retrieval or answer metric that is a share, where higher is better."""
     described = describe_metric(name)
     return described.unit == "share" and described.better == "more" and described.group in ("Retrieval", "Answers")
 
@@ -211,7 +211,7 @@ def _format_time(seconds: float) -> str:
 
 
 def confidence_plots(run: RunResults) -> list[Plot]:
-    """Return the calibration and the risk at each coverage; nothing where no reply has a confidence."""
+    """Return a calibration plot and a risk-coverage plot; empty if no dataset has an AUROC of the confidence."""
     sure = {name: run.confidence(name) for name in run.datasets}
     # no plot where every question has an answer, or none has
     known = {name: curve for name, curve in sure.items() if curve.auroc is not None}
@@ -247,7 +247,7 @@ def _draw_curve(name: str, rows: Sequence[Mapping[str, float]], x: str, y: str, 
 def shares(
     counted: Mapping[str, Counter[str]], order: Sequence[str] = tuple(reversed(OUTCOMES))
 ) -> list[dict[str, Any]]:
-    """Return the number of questions with each outcome, as parts of one bar for each name."""
+    """Return a stacked bar for each name: the number of questions with each outcome, with positions in per cent."""
     return [
         {"name": name, "total": counts.total(), "parts": _make_parts(counts, order)}
         for name, counts in counted.items()

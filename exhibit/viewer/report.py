@@ -1,4 +1,4 @@
-"""The report of a run: a page that shows its evidence, made from the results folder alone.
+"""The report of a run: an HTML page with its metrics and, for each question, the evidence.
 
 >>> write_report(Path("results/first"))
 """
@@ -33,7 +33,7 @@ _MOST_VALUES = 45  # rows: CUAD has 41 kinds of clauses
 
 
 class Cell(NamedTuple):
-    """A mean as it is printed; unknown parts are empty."""
+    """A mean as a table cell shows it: the value, its details and its change; unknown parts are empty."""
 
     mean: str
     details: str = ""
@@ -49,7 +49,7 @@ class Cell(NamedTuple):
 
 
 class MetricRow(NamedTuple):
-    """A metric in all columns."""
+    """A table row: a metric, with a cell for each dataset or run."""
 
     metric: str
     about: About
@@ -78,7 +78,7 @@ def by_group(rows: Sequence[MetricRow]) -> list[tuple[Group, list[MetricRow]]]:
 
 
 def run_columns(run: RunResults) -> dict[str, Means]:
-    """Return a run's means by column: all datasets together where there are several, then each one."""
+    """Return a run's means by table column: first over all datasets, if there are several, then for each dataset."""
     each = {name: run.means_of(name) for name in run.datasets}
     if len(each) == 1:
         return each
@@ -86,7 +86,7 @@ def run_columns(run: RunResults) -> dict[str, Means]:
 
 
 def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, scale: Scale) -> list[MetricRow]:
-    """Return a row for each measured metric; without `metrics`, for the most informative ones."""
+    """Return a table row for each of `metrics` that was measured; if None, for a short selection of metrics."""
     names = dict.fromkeys(name for means in columns.values() for name in means)
     chosen = shorten_metrics(names, all_families=True) if metrics is None else metrics
     rows = []
@@ -101,7 +101,7 @@ def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, sca
 
 
 def breakdowns(run: RunResults, scale: Scale) -> list[Breakdown]:
-    """Return a table for each label that sorts questions into kinds."""
+    """Return a table of means for each label that divides the questions into groups."""
     tables = [
         _make_breakdown(name, label, values, scale)
         for name in run.datasets
@@ -134,7 +134,7 @@ def _count_rows(means: Means) -> int:
 
 
 def cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> Cell:
-    """Return a mean as a table cell."""
+    """Return a metric's mean as a table cell, with its interval, number of questions and band; `–` if unknown."""
     if one is None or one.mean is None:
         return Cell("–", errors=one.errors if one else 0)
     described = describe_metric(metric)
@@ -149,7 +149,7 @@ def cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> 
 
 
 def with_ceiling(metric: str, own: Cell, means: Means) -> Cell:
-    """Return a cell with the highest value that its metric can reach, where it is known."""
+    """Return a cell with the upper limit of its metric added, if the run measured that limit."""
     ceiling = means.get(ceiling_of(metric, means) or "")
     if ceiling is None or ceiling.mean is None or not own.details:
         return own
@@ -172,14 +172,17 @@ def compare_cell(metric: str, own: Cell, difference: Difference | None) -> Cell:
 
 
 def write_report(folder: Path, *, out: Path | None = None, **how: Any) -> Path:
-    """Write the report of a results folder, into that folder or to `out`; `how` are the fields of `View`."""
+    """Write the report of a results folder and return its path.
+
+    Without `out`, the report is written into that folder; `how` sets the options of `View`.
+    """
     run = RunResults(folder)
     return View(**how).write([run], out or folder / REPORT, f"{run.name} – Exhibit report", _make_body)
 
 
 @guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the evaluation, write its report, and print one table: `python evaluate_rag.py`, `exhibit evaluate`."""
+    """Run the command `exhibit evaluate`: evaluate a system, write the report, and print a table."""
     code: int = evaluate(argv, draw=write_report)
     return code
 
@@ -287,7 +290,7 @@ def format_start(run: RunResults, language: str = "en") -> str:
 
 
 def headline_of(run: RunResults, dataset: str, means: Means) -> str | None:
-    """Return the main metric of a dataset: the one that its converter names, or the first usual one that applies."""
+    """Return a dataset's main metric: its converter's choice, else a default one; None if neither has a value."""
     known = [name for name, one in means.items() if one.mean is not None]
     named = run.config.datasets[dataset].headline
     if named in known:
@@ -331,9 +334,10 @@ def _format_figure(metric: str, one: Estimate, language: str, *, first: bool) ->
 
 
 def tiles(tally: Outcomes) -> list[Tile]:
-    """Return the first figures of a report, each with its population; the first is the share of right answers.
+    """Return the figures at the top of a report, each with the number of questions that it refers to.
 
-    Refusals are counted as in `false_refusal_rate` and `abstention_accuracy`, and found gold as in `recall@10`.
+    The first is the share of right answers. Refusals are counted as in `false_refusal_rate` and
+    `abstention_accuracy`, and found gold as in `recall@10`.
     """
     counts = tally.counts
     not_judged = counts["answerable"] - counts["judged_right"]

@@ -54,7 +54,11 @@ _SINGLE_PAGES = 300
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the results; return 1 on an error, or on a regression if the options ask for that check."""
+    """Run a subcommand of `exhibit results` and return its exit code.
+
+    The code is 1 for an error or, with --fail-on-regression, for a regression, and 4 for a failed check of
+    `index`.
+    """
     options = _make_parser().parse_args(argv)
     commands: dict[str, Callable[[Any], int]] = {"summary": _print_summary, "diff": _print_diff, "gold": _print_gold}
     commands |= {"card": _print_card, "report": _write_pages, "compare": _write_pages, "index": index}
@@ -101,7 +105,7 @@ def _print_diff(options: Any) -> int:
 
 
 def _write_pages(options: Any) -> int:
-    """Write the page of one run or of several, or the list of its questions as a file."""
+    """Write the report of one run or the comparison of several; with --export, write their questions as a table."""
     if options.export:
         return _write_export(options)
     how: dict[str, Any] = {"single_file": options.single_file, "jobs": options.jobs, "say": print_note}
@@ -137,7 +141,7 @@ def _write_export(options: Any) -> int:
 
 
 def _print_card(options: Any) -> int:
-    """Print a run's means as the header of a model's or a Space's card, where the Hub reads results."""
+    """Print a run's means as the YAML header of a model card or Space card, from which the Hub reads results."""
     from huggingface_hub import EvalResult, ModelCardData  # takes half a second to import
 
     run = RunResults(options.runs[0])
@@ -173,7 +177,7 @@ def _print_gold(options: Any) -> int:
 
 
 def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
-    """Return the share of a dataset's gold that is located, by method, and the passages that are not."""
+    """Return lines about a dataset's gold: the share located, counts by method, and the passages not located."""
     worded = [(case, gold) for case in dataset.cases for gold in case.gold if gold.text and gold.text.strip()]
     counts = Counter(gold.how for _, gold in worded)
     located = len(worded) - counts["absent"]
@@ -218,7 +222,7 @@ _FORMULA = tuple("=+-@\t\r")
 
 
 def records(runs: Sequence[RunResults]) -> Iterator[Record]:
-    """Yield the questions of a run, or of several side by side, as the page lists them."""
+    """Yield a record for each question, with its values in each run, in the order of the page's list."""
     matching = Matching(runs)
     for _ in matching.scan():
         pass  # the order is known after all are read
@@ -239,7 +243,7 @@ def filter_records(rows: Iterable[Record], wanted: Mapping[str, str]) -> Iterato
 
 
 def write_table(rows: Iterable[Record], path: Path) -> int:
-    """Write records in the format of the file's extension, and return their number."""
+    """Write records as CSV, JSON Lines or Parquet, chosen by the file's extension; return the number of records."""
     writers: dict[str, Callable[[Iterable[Record], Path], None]] = {".csv": _write_csv, ".jsonl": _write_jsonl}
     writers |= {".parquet": _write_parquet}
     writer = writers.get(path.suffix.lower())
@@ -267,7 +271,7 @@ def _write_csv(rows: Iterable[Record], path: Path) -> None:
 
 
 def _protect_cell(value: Any) -> Any:
-    """Return a cell; an apostrophe protects a value that a spreadsheet would run as a formula."""
+    """Return a CSV cell; a text that a spreadsheet would run as a formula gets a leading apostrophe."""
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
@@ -299,9 +303,9 @@ _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "res
 
 
 def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how: Any) -> Path:
-    """Write the comparison of results folders with the first of them, and return its path.
+    """Write a page that compares the first results folder with each of the others, and return its path.
 
-    It is `compare.html` in the last folder unless `out` is given; `how` are the fields of `View`.
+    Without `out`, the page is `compare.html` in the last folder; `how` sets the options of `View`.
     """
     runs = [RunResults(folder) for folder in folders]
     tables = [list(run.tables.values()) for run in runs]
@@ -323,7 +327,7 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
 
 
 def _make_grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
-    """Return the metrics of all runs over all datasets, then of each dataset."""
+    """Return tables of metrics with one column per run: first over all datasets, then for each dataset."""
     for folder, other in zip(folders[1:], tables[1:], strict=True):
         regression.check_comparable([folders[0], folder], compare(tables[0], other), overlap(tables[0], other))
     names = [table.name for table in tables[0]]

@@ -30,7 +30,7 @@ _SHOWN = 300  # questions of a variant that the report lists
 
 
 class TwinQuestion(NamedTuple):
-    """A question of a variant with the same question in the control."""
+    """A question of a variant, with its result there and the result of the same question in the control."""
 
     key: str
     """The dataset and the id, by which the page finds the question."""
@@ -58,7 +58,7 @@ class VariantEffect(NamedTuple):
 
 
 def variant_warnings(run: RunResults) -> list[str]:
-    """Return a warning for each variant without its control in the run, and for gold in hidden words."""
+    """Return a warning for each variant whose control is not in the run, and for gold with invisible text."""
     labels = {name: table.labels[0] for name, table in run.tables.items() if table.labels}
     lone = [f"{line}." for line in lone_variants(labels)]
     for name, table in run.tables.items():
@@ -127,7 +127,7 @@ def _describe_result(table: Table, row: int) -> str:
 
 
 def _list_changes(control: Table, variant: Table) -> list[tuple[str, str]]:
-    """Return the metrics of a short table that both have, each with its change in words."""
+    """Return the main metrics that differ significantly between control and variant, with each change in words."""
     lines = []
     differences = compare([control], [variant])
     for metric in shorten_metrics(differences):
@@ -144,7 +144,7 @@ def _list_changes(control: Table, variant: Table) -> list[tuple[str, str]]:
 
 
 def growth_plots(run: RunResults) -> list[Plot]:
-    """Return a curve over the number of documents for every metric that is a share, where a run has several sizes."""
+    """Return a plot over the corpus size for each metric that is a share; empty if the run has only one size."""
     grown = {table.pair for table in run.tables.values() if _get_kind(table).startswith("growth")}
     sizes: dict[int, Mapping[str, Any]] = {}
     for name, table in run.tables.items():

@@ -24,14 +24,14 @@ Style = Literal["h1", "h2", "p", "pre", "white", "tiny", "outside"]
 
 
 class Block(NamedTuple):
-    """A part of a printed document: its name, a heading, a text, or preformatted text."""
+    """A block of a printed document: the document's name, a heading, a paragraph, or preformatted text."""
 
     style: Style
     text: str
 
 
 class Item(NamedTuple):
-    """An item of the source that the account must count: a file of a folder, or a row of a table."""
+    """A file or a table row of the source; every item must be counted as kept or as left out."""
 
     kind: Literal["files", "rows"]
     name: str
@@ -142,7 +142,7 @@ class RawDocument:
 
 
 def source_text(raw: RawDocument) -> str:
-    """Return the source's text, from its file if only the file is known."""
+    """Return the text of a raw document: its `text`, else the content of its `text_path`, else an empty string."""
     return decode(raw.text_path) if raw.text is None and raw.text_path is not None else raw.text or ""
 
 
@@ -180,7 +180,10 @@ class Quote:
 
 @dataclass(frozen=True)
 class RawRow:
-    """A question; `filename` is the document that it is about, also if the question is impossible and has no quote."""
+    """A question as a converter read it.
+
+    `filename` is the document that the question is about; an impossible question needs it, as it has no quote.
+    """
 
     id: int
     question: str
@@ -204,7 +207,7 @@ class RawRow:
 
     @property
     def name(self) -> str:
-        """The name of the item in the list of skipped items."""
+        """The question's name in the list of skipped items: its position in the source, else `row 12`."""
         return self.place or f"row {self.id}"
 
 
@@ -227,7 +230,7 @@ class Benchmark:
 
 
 class Tally:
-    """Counts the skipped items by reason, and collects notes for a reader of the bundle."""
+    """Counts the skipped items by reason, and collects notes for the users of the bundle."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
@@ -236,12 +239,12 @@ class Tally:
         self._items: dict[Item, str] = {}
 
     def take(self, items: Iterable[Item]) -> None:
-        """Record items of the source: each must finally be kept, or left out for one reason."""
+        """Record items of the source, so that `account` can check that each of them was kept or left out."""
         for item in items:
             self._items.setdefault(item, "")
 
     def leave_out(self, reason: str, name: str, *, item: Item | None = None) -> None:
-        """Count an item that a rule or an option leaves out; only the first reason of an item counts."""
+        """Count an item that a rule or an option leaves out; a second reason for the same item is ignored."""
         if item is not None:
             if self._items.get(item):
                 return
@@ -252,7 +255,10 @@ class Tally:
     def leave_out_all(
         self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
     ) -> None:
-        """Leave out all items from which a document or a row was made; if there are none, count it by its own name."""
+        """Leave out all items from which a document or a row was made.
+
+        If there are no items, count the document or the row itself under `name`.
+        """
         detail = f": {more}" if more else ""
         for item in items:
             (self.fault if fault else self.leave_out)(reason, f"{item.name}{detail}", item=item)
@@ -260,18 +266,19 @@ class Tally:
             self.leave_out(reason, f"{name}{detail}")
 
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
-        """Count a fault of the source; with --strict, raise."""
+        """Count a faulty item of the source as left out; with --strict, raise SourceError instead."""
         if self.strict:
             raise SourceError(f"{name}: {reason} (--strict)")
         self.leave_out(reason, name, item=item)
 
     def note(self, remark: str, name: str) -> None:
-        """Record a note on a peculiarity that changes nothing that is kept."""
+        """Record a note about something unusual in the source that leaves nothing out."""
         self.noted.setdefault(remark, []).append(printable(name))
 
     def account(self, kept: Iterable[Item]) -> dict[str, Account]:
-        """Return how many files and rows of the source were kept and left out; raise if an item was neither, which
-        is a bug.
+        """Return the numbers of files and rows of the source that were kept and left out.
+
+        Raise BundleError if an item was neither kept nor left out, which is a bug.
         """
         whole = set(kept)
         forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
@@ -302,7 +309,10 @@ IMPOSSIBLE = "no answer in the document (--answerable-only)"
 
 
 def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
-    """Return the first documents and the questions about them; count every row that is left out."""
+    """Return the benchmark with only the first `--limit` documents and the questions that need no other document.
+
+    With --answerable-only, impossible questions are left out, too. Every row that is left out is counted.
+    """
     documents = benchmark.documents[: options.limit]
     names = {document.filename for document in documents}
     for document in benchmark.documents[len(documents) :]:

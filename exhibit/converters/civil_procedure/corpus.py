@@ -52,7 +52,7 @@ LONGEST_WHOLE = 25_000
 
 @dataclass(frozen=True)
 class RowEvidence:
-    """The evidence of a row beside its citation; it is weighed, and never decides alone."""
+    """The texts of a row besides its citation, which are weighed as evidence and never decide alone."""
 
     source_type: str = ""
     fields: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class RowEvidence:
 
 @dataclass(frozen=True)
 class CitedSection:
-    """A section of a document: its heading as it is printed, its start and its end."""
+    """A cited section of a document: its start and end offsets, its heading as printed, its text and its page."""
 
     start: int
     end: int
@@ -73,7 +73,7 @@ class CitedSection:
 
 @dataclass(frozen=True)
 class Resolution:
-    """The document that a citation means, the rule that decided, and the section; or the reason why none was chosen."""
+    """The result of resolving a citation: the document, the section and the method, or the reason for no result."""
 
     source: RulesFile | None
     how: Method
@@ -118,12 +118,12 @@ class Corpus:
 
     @property
     def faults(self) -> list[str]:
-        """The reasons why headings of documents were not found, if a limit ended the search."""
+        """One message for each document in which a limit stopped the search for headings."""
         return [layout.fault for layout in self._layouts.values() if layout.fault]
 
     @cached_property
     def guides(self) -> list[tuple[RulesFile, dict[str, set[str]]]]:
-        """The court guides, each with its courts and their initials."""
+        """The court guides of the corpus, each with the courts that it covers and their initials."""
         guides = [source for source in self.sources if source.kind == GUIDE]
         return [(source, guide_courts((*source.names, self.layout(source).first_page))) for source in guides]
 
@@ -133,14 +133,20 @@ class Corpus:
         return {court: short for _, courts in self.guides for court, short in courts.items()}
 
     def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], RulesFile]]:
-        """Yield the documents of a name, by the most certain of three rules: the name, its number, its court."""
+        """Yield the documents that a name can mean, each with `exact` or `normalised`.
+
+        Three rules are tried: the whole name, the number in it, the court in it. The first that matches decides.
+        """
         exact = {source.raw.filename for source in self._exact.get(name, ())}
         ways = (self._plain.get(plain(name), ()), self._by_number(name), self._by_court(name))
         for source in next(filter(None, ways), ()):
             yield ("exact" if source.raw.filename in exact else "normalised"), source
 
     def _by_number(self, name: str) -> list[RulesFile]:
-        """Yield documents by number, as in `PART 36 - OFFERS`: at least half of the other words must match, too."""
+        """Return the documents that have the number in a name such as `PART 36 - OFFERS`.
+
+        At least half of the words after the number must also occur in the names of the document.
+        """
         words = plain(name)
         number = reference_of(words)
         after = words.removeprefix(number).split()
@@ -153,7 +159,7 @@ class Corpus:
         ]
 
     def _by_court(self, name: str) -> list[RulesFile]:
-        """Yield the guide of a court, as in `Commercial Court Guide`, whatever else its file name contains."""
+        """Return the guides of the court in a name such as `Commercial Court Guide`; empty for other names."""
         if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
             return []
         return [source for source, courts in self.guides if names_court(name, courts)]
@@ -161,7 +167,10 @@ class Corpus:
     # ------------------------------------------------------------ resolving a citation
 
     def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
-        """Return the resolved citations of a bracket: one, or several separated by semicolons."""
+        """Return the citations in a bracket, each with its resolution.
+
+        A bracket is split at its semicolons only if it cannot be resolved as a whole.
+        """
         whole = self.resolve(citation, row)
         pieces = [piece.strip() for piece in citation.text.split(";")]
         if whole.source is not None or len(pieces) < 2 or not all(pieces):
@@ -170,7 +179,10 @@ class Corpus:
         return parts if any(resolution.source for _, resolution in parts) else [(citation, whole)]
 
     def resolve(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
-        """Return the only document and section that a citation can mean; if there are several, none of them."""
+        """Resolve a citation to one document and, if possible, to a section of it.
+
+        The result is unresolved, with a reason, if no document fits, if several fit, or if the evidence is weak.
+        """
         strange = strange_courts(citation.document, self.courts, guides_only=True)
         if strange and not any(self.documents(citation.document)):
             return Resolution(None, "unresolved", f"names no document of the corpus: {strange[0]} is not in it")
@@ -241,7 +253,7 @@ class Corpus:
                 yield from self._headings(source, citation, row)
 
     def _named(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        """Yield the documents that a citation names as a whole."""
+        """Yield a candidate for each document that a citation without a section can name as a whole."""
         if citation.section:
             return
         for how, source in self.documents(citation.document):
@@ -251,7 +263,10 @@ class Corpus:
             yield _Candidate(source, how, 1.0, score, whole=True)
 
     def _inside(self, document: str, section: str, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        """Yield the section of a document that the citation names before it."""
+        """Yield the headings that match `section` in each document that matches `document`.
+
+        If no heading of a document matches, the document itself may be a candidate.
+        """
         for how, source in self.documents(document):
             score = _INSIDE + self._evidence(source, row)
             any_heading = False
@@ -265,7 +280,10 @@ class Corpus:
                 yield _Candidate(source, how, 1.0, score + paged)
 
     def _rules(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        """Yield rules such as `CPR 44.2`, `rule 3.4(2)(a)`, `PD 16 para 4.2`: the number also names the Part."""
+        """Yield candidates for rules and paragraphs such as `CPR 44.2`, `rule 3.4(2)(a)` and `PD 16 para 4.2`.
+
+        The number of a rule also names its Part: rule 44.2 is in Part 44.
+        """
         match = _RULE.fullmatch(citation.document)
         if match:
             number = match.group(1).upper()
@@ -275,7 +293,7 @@ class Corpus:
             yield from self._inside(match.group(1), match.group(2), citation, row)
 
     def _headings(self, source: RulesFile, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        """Yield the headings of a document that a citation without a document's name can mean."""
+        """Yield the headings of a document that match a citation which names no document."""
         matches = list(self.layout(source).meant(citation.document))
         evidence = self._evidence(source, row) if matches else 0.0
         numbered = _NUMBER if read_name(citation.document).number else 0.0
@@ -314,8 +332,9 @@ class Corpus:
         return _FOREIGN if foreign else 0.0
 
     def by_page(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
-        """Return the weight of the cited page: it may be a page of the file or a printed number, and is often
-        slightly wrong.
+        """Return the weight of the cited page as evidence for a heading.
+
+        The cited page may be a page of the file or a printed page number, and it is often slightly wrong.
         """
         pages = citation.pages
         if pages is None or heading is None or not heading.page:
@@ -343,7 +362,7 @@ _PARAGRAPH_OF = re.compile(
 
 
 def _pages_of(layout: Layout, first: int, last: int) -> CitedSection | None:
-    """Return the cited pages of a document that is named as a whole."""
+    """Return the cited pages of a document as one section, at most five pages; None if they have no text."""
     lines = [line for line in layout.lines if first <= line.page <= min(last, first + _MOST_PAGES)]
     if not lines:
         return None
@@ -355,7 +374,10 @@ _MOST_PAGES = 4  # pages of a cited section: a longer section is cited for its s
 
 
 def _kind_said(source_type: str) -> str:
-    """Return the kind of document that a row is about; empty if the row states both kinds or neither."""
+    """Return the kind of document that a `source_type` states.
+
+    Empty if it states both rules and practice directions, or neither.
+    """
     words = plain(source_type)
     directions, rules = (
         re.search(r"\bpds?\b|practice direction", words),
@@ -371,5 +393,5 @@ def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
 
 
 def _order(heading: RuleHeading | None) -> float:
-    """Return a slightly lower value for a paragraph than for a heading of the same number."""
+    """Return a small penalty for a paragraph without a title, so that a titled heading of the same number wins."""
     return -0.01 if heading is not None and not heading.titled else 0.0

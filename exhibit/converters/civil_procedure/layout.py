@@ -65,7 +65,7 @@ _DIGITS = 10  # digits of a page number: Python refuses to parse thousands
 
 
 class LayoutLines(NamedTuple):
-    """A document's lines without page furniture and contents, and the facts that the page edges show."""
+    """The lines of a document without running heads, page numbers and contents, and data from the removed lines."""
 
     kept: Sequence[SourceLine]
     entries: Mapping[str, str]
@@ -77,7 +77,7 @@ class LayoutLines(NamedTuple):
 
 
 def lines_of(document: Document) -> LayoutLines:
-    """Return a file's lines, the entries of its contents, and the number printed on each page."""
+    """Split a document into lines, and separate running heads, page numbers and the table of contents from them."""
     spans = [(page.span, page.number) for page in document.pages] or [(Span(0, len(document.text)), 0)]
     pages = [[line for line in _split(document.text, *span, number) if line.text] for span, number in spans]
     contents, furniture, running = find_contents(document.text), document.furniture, _running(pages)
@@ -105,7 +105,11 @@ _LABEL = 14
 
 
 def _running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
-    """Return the offsets of page numbers and running heads; a chapter has too few pages for the usual count."""
+    """Return the offsets of page numbers and running heads.
+
+    On a page with a printed number, a line at the edge of the page that occurs twice counts as a running head,
+    because a chapter may have only a few pages.
+    """
     # the first page of a chapter has its title below the running head
     tops = [[*_edges(lines), *lines[2:3]] for lines in pages]
     counted = Counter(words for lines in tops for words in {letters(line.text) for line in lines})
@@ -131,7 +135,10 @@ def _split(text: str, start: int, end: int, page: int) -> Iterator[SourceLine]:
 
 
 def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
-    """Return the entries of the contents; an entry may take two lines, and its page number may be missing."""
+    """Return the entries of the table of contents, keyed by their letters and digits alone.
+
+    An entry may take two lines, and its page number may be missing.
+    """
     entries: list[str] = []
     pending = ""
     for line in lines:
@@ -148,7 +155,10 @@ def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
 
 
 def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
-    """Return the headings in order, each with its section; headings without text below are a list of headings."""
+    """Return the headings in document order, each with the end of its section.
+
+    A heading with almost no text below it is left out as an entry of a list, unless it is a short rule itself.
+    """
     starts = [line.start for line in lines]
     sections = (section for section in read_structure(document, outline).walk() if section.heading)
     headings = (
@@ -167,7 +177,7 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
 def _heading(
     text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int], *, apart: bool
 ) -> RuleHeading:
-    """Return a section's heading; `apart` means that a number's letter may be separated from it."""
+    """Return a section's heading; with `apart`, a space may separate the letter from the number, as in `3.5 A`."""
     start, end = section.title
     first = lines[min(bisect_left(starts, start), len(lines) - 1)]
     last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
@@ -200,11 +210,11 @@ class Layout:
 
     @property
     def first_page(self) -> str:
-        """The words of the first page, unless it is a page of contents."""
+        """The text of page 1 without running heads and contents; empty if the page has only those."""
         return " ".join(line.text for line in self.lines if line.page == 1)
 
     def alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
-        """Yield the headings that a name can mean, with their similarity, in the order of the text."""
+        """Yield each heading that a name can mean, with its similarity to the name, in document order."""
         for heading in self.headings:
             other = heading.name
             same = name.number == other.number if name.number else not name.stems.isdisjoint(other.stems)
@@ -213,7 +223,7 @@ class Layout:
                 yield heading, like
 
     def titled(self, title: str) -> Iterator[RuleHeading]:
-        """Yield locations where a title is printed as whole lines but is not a known heading."""
+        """Yield a heading for each position where one or more whole lines consist of the title."""
         text, places = self._letters
         wanted = letters(title)
         at = text.find(wanted)
@@ -230,7 +240,10 @@ class Layout:
             yield self._section_at(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
 
     def meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
-        """Yield headings that a text can mean, their similarity, and whether a heading above also matches."""
+        """Yield each heading that a text can mean, its similarity, and whether a heading above it also matches.
+
+        The heading is None if only the table of contents lists it.
+        """
         any_heading = False
         whole = read_name(text)
         for heading, like in self.alike(whole):
@@ -257,7 +270,10 @@ class Layout:
             yield None, 1.0, False
 
     def _below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
-        """Yield the headings of the right text that are below a heading of the left text."""
+        """Yield the headings that match `right` and are below a heading that matches `left`, with their similarity.
+
+        An exact match may also count without a matching heading above it, if its number fits.
+        """
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
             return
@@ -277,7 +293,10 @@ class Layout:
                         yield heading, 1.0
 
     def _section_at(self, heading: RuleHeading) -> RuleHeading:
-        """Return an unlisted heading with its section: up to the next heading that is not below the one above."""
+        """Return a heading that `headings` does not contain, with the end of its section.
+
+        The section ends at the next heading that is at most one level deeper than the titled heading before it.
+        """
         above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
         level = above.level if above else 1
         after = (h.start for h in self.headings if h.start >= heading.end and h.titled and h.level <= level + 1)
@@ -287,7 +306,9 @@ class Layout:
 
     @cached_property
     def _letters(self) -> tuple[str, dict[int, int]]:
-        """The letters of all lines, and the line that begins at each of their offsets."""
+        """The letters of all lines as one string, and the index of the line that begins at each offset of the
+        string.
+        """
         written = [letters(line.text) for line in self.lines]
         starts = accumulate(map(len, written), initial=0)
         return "".join(written), {start: line for line, start in enumerate(starts)}
@@ -346,7 +367,10 @@ def _lines_in(source: RulesFile) -> Iterator[SourceLine]:
 
 
 def bookmarked_levels(path: Path) -> dict[str, float]:
-    """Return the titles in a PDF's bookmarks with their ranks: titles beside chapters are chapters."""
+    """Return the rank of each title in a PDF's bookmarks.
+
+    Titles at the depth of the numbered chapters, or above it, have the rank of a chapter.
+    """
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]
     highest = min(numbered, default=-1)
@@ -365,7 +389,7 @@ def read_outline(path: Path) -> list[tuple[str, int]]:
 
 
 def splits(text: str) -> list[tuple[str, str]]:
-    """Return the ways to split a text into two names, the first above the second."""
+    """Return every split of a text into a name and the name below it: `Part 3, Costs` gives `Part 3` and `Costs`."""
     return [
         (text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)
     ]

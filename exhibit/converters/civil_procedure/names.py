@@ -56,13 +56,16 @@ class Name:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The first letters of its words: a misspelling rarely affects the first three letters of every word."""
+        """The first three letters of each content word; a misspelling rarely changes them in every word."""
         return frozenset(word[:3] for word in self.words)
 
 
 @cache
 def read_name(text: str, *, loose: bool = True) -> Name:
-    """Return a heading's parts; with `loose`, `9 Hearings` also has a number, as citations write it."""
+    """Return a heading's kind, number and title.
+
+    With `loose`, the text is read as in a citation: `9 Hearings` has the number 9.
+    """
     cut = bool(_CUT.search(text))
     text = _SPACES.sub(" ", _CUT.sub("", text)).strip()
     if loose and (slip := _WORD.match(text)):
@@ -82,7 +85,7 @@ def read_name(text: str, *, loose: bool = True) -> Name:
 
 
 def _heads(match: re.Match[str], text: str) -> bool:
-    """Return whether the words before a number belong to a heading: `Part 20 claims` is the title of something else."""
+    """Return whether a word and number such as `Part 20` label a heading; in `Part 20 claims` they are only words."""
     word, rest = match.group(1).lower(), text[match.end() :]
     if word not in {"part", "chapter", "section", "annex", "annexe", "appendix", "schedule"}:
         return False
@@ -91,7 +94,7 @@ def _heads(match: re.Match[str], text: str) -> bool:
 
 
 def likeness(cited: Name, heading: Name) -> float:
-    """Return the similarity of a heading and a cited name from 0 to 1; 0 if a number or a word contradicts."""
+    """Return the similarity of a cited name and a heading, from 0 to 1; 0 if their numbers or words conflict."""
     if letters(cited.text) == letters(heading.text):
         return 1.0
     agreed = bool(cited.number and heading.number)
@@ -134,12 +137,19 @@ def _unmatched(words: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
 
 
 def _slipped(one: str, other: str) -> bool:
-    """Return whether a short word has one wrong letter; this counts only if a number already matches."""
+    """Return whether two words of four or more letters differ by one letter.
+
+    This is used only for headings whose number already matches.
+    """
     return min(len(one), len(other)) > 3 and not one.isdigit() and edit_distance(one, other) == 1
 
 
 def _same(one: str, other: str) -> bool:
-    """Return whether two words are equal except for one wrong, missing or doubled letter, two in long words."""
+    """Return whether two words are equal apart from a misspelling.
+
+    Words of five or more letters may differ by one edit, and words of eight or more by two. Shorter words must
+    be equal.
+    """
     if one == other:
         return True
     short, long = sorted((len(one), len(other)))
@@ -153,7 +163,7 @@ def _same(one: str, other: str) -> bool:
 
 @cache
 def _edits(one: str, other: str) -> int:
-    """Return the edit distance of two words, cached: few pairs are similar enough, and these recur."""
+    """Return the edit distance of two words; the result is cached, because the same pairs recur."""
     return edit_distance(one, other)
 
 
@@ -200,7 +210,7 @@ class RuleCitation:
 
 
 def citations(truth: str) -> list[RuleCitation]:
-    """Return the distinct citations of an answer, without an editor's brackets."""
+    """Return the distinct citations in the brackets of an answer; brackets that an editor added are skipped."""
     by_name: dict[str, RuleCitation] = {}
     for match in BRACKETED.finditer(truth):
         text = _SPACES.sub(" ", match.group(1)).strip()
@@ -227,7 +237,7 @@ def read_citation(text: str) -> RuleCitation:
 
 
 def _is_editorial(text: str, before: str, after: str) -> bool:
-    """Return whether a bracket changes a quotation or leaves a gap to fill in; a citation is never editorial."""
+    """Return whether a bracket is an editor's change to a quotation or a blank to fill in, and not a citation."""
     if not re.search(r"[A-Za-z]{2}", text):
         return True
     if "#page=" in text or _PAGES.search(text) or read_name(text).number or (_LAW.search(text) and not text.islower()):
@@ -244,7 +254,7 @@ def _is_editorial(text: str, before: str, after: str) -> bool:
 
 
 def _quoted(before: str) -> bool:
-    """Return whether a quotation is open in the same paragraph."""
+    """Return whether the last paragraph of a text has an open quotation mark."""
     paragraph = before.rpartition("\n")[2]
     return paragraph.count("“") > paragraph.count("”") or paragraph.count('"') % 2 == 1
 
@@ -266,9 +276,10 @@ _SYNONYMS = {"queens": "kings", "patent": "patents"}
 
 
 def courts_in(text: str, *, guides_only: bool = False, any_case: bool = False) -> dict[str, str]:
-    """Return the courts that a text names, directly or by their guides, as their distinguishing words.
+    """Return the courts that a text names, by their distinguishing words: `commercial` for the Commercial Court.
 
-    The Circuit Commercial Court is not the Commercial Court. Names have capitals, unless the whole text is in one case.
+    A court may be named directly or by its guide. The Circuit Commercial Court is not the Commercial Court.
+    Names must be capitalised, unless `any_case` is set or the whole text is in one case.
     """
     flat = " ".join(re.sub(r"[-_]+", " ", text).split())
     if any_case or flat.islower() or flat.isupper():
@@ -279,7 +290,7 @@ def courts_in(text: str, *, guides_only: bool = False, any_case: bool = False) -
 
 
 def guide_courts(names: Iterable[str]) -> dict[str, set[str]]:
-    """Return the courts of a guide, each with its initials; a guide may incorporate another guide."""
+    """Return the courts in the names of a guide, each with its initials; a guide may incorporate another guide."""
     courts: dict[str, set[str]] = {}
     for name in names:
         for court, words in courts_in(name, guides_only=True).items():
@@ -295,7 +306,7 @@ def names_court(text: str, courts: Mapping[str, Collection[str]]) -> bool:
 
 
 def strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_only: bool) -> list[str]:
-    """Return the courts and guides that a text names and that are not among these courts."""
+    """Return the courts and guides that a text names and that `known` does not contain."""
     return [words for words in courts_in(text, guides_only=guides_only).values() if not names_court(words, known)]
 
 

@@ -1,4 +1,4 @@
-"""Parses exports and pages of a CPR corpus in a worker, so that a hostile file stops only itself."""
+"""Parses exports and pages of a CPR corpus in a worker, so that a hostile file cannot stop the conversion."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
 
 @dataclass
 class IndexExport:
-    """A document as exported from a search index: in one piece, or in numbered chunks."""
+    """A document that was exported from a search index, as one record or as numbered chunks."""
 
     key: str
     """The key that the chunks of one document share; empty if records have none."""
@@ -42,12 +42,12 @@ class IndexExport:
 
     @property
     def text(self) -> str:
-        """The text of its chunks in order, each once."""
+        """The document's text: its chunks in order, without duplicates."""
         ordered = dict.fromkeys(sorted(self.pieces, key=lambda piece: piece[0]))
         return "\n\n".join(text for _, text in ordered)
 
     def add(self, record: Record) -> None:
-        """Add the content of a record of the document."""
+        """Add the text and the metadata of one record of the document."""
         # JSON can contain a lone surrogate, which no file can store
         self.sourcefile = self.sourcefile or printable(string(record, "sourcefile", "document"))
         self.url = self.url or printable(string(record, "storageUrl", "url"))
@@ -72,8 +72,9 @@ class ParsedPage(NamedTuple):
 
 
 def read_export(path: Path) -> list[IndexExport]:
-    """Return the documents of a JSON file; none if it is not an export of documents. Raise DocumentError if
-    unreadable.
+    """Return the documents of a JSON export; empty if the file is not an export of documents.
+
+    Raise DocumentError if the file cannot be read.
     """
     data = load_json(path)
     exports: dict[str, IndexExport] = {}
@@ -94,7 +95,7 @@ def load_json(path: Path) -> object:
 
 
 def read_page(path: Path) -> ParsedPage:
-    """Return an HTML file cut into paragraphs and headings."""
+    """Return the title of an HTML file, its paragraphs and headings, and its whole markup."""
     data = path.read_bytes()
     with limit_reading(str(path), len(data)):
         markup = decode_page(data)
@@ -105,7 +106,7 @@ def read_page(path: Path) -> ParsedPage:
 
 
 def records(data: object) -> Iterator[Record]:
-    """Yield the records of an export: one record, a list, or the list in a search reply."""
+    """Yield the records of an export, which may be one record, a list of records, or a search reply with a list."""
     if isinstance(data, list):
         for item in data:
             yield from records(item)
@@ -118,14 +119,15 @@ def records(data: object) -> Iterator[Record]:
 
 
 def string(record: Record, *names: str) -> str:
-    """Return the first of these fields that contains text."""
+    """Return the first of the named fields that contains text; an empty string if there is none."""
     values = (record.get(name) for name in names)
     return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
 
 
 def document_key(record: Record) -> str:
-    """Return the key that the chunks of one document share; `sourcefile` comes last, as twelve directions share
-    "51Z".
+    """Return the key that the chunks of one document share, which is made from their ids.
+
+    `sourcefile` is only the fallback, because twelve practice directions share the value `51Z`.
     """
     return _CHUNK_ID.sub("", string(record, "parent_id", "id")) or string(record, "sourcefile", "document")
 
@@ -195,7 +197,7 @@ def blocks_of(title: str, text: str) -> list[Block]:
 
 
 def heading_of(text: str) -> str:
-    """Return the first line of a text if it is short enough to be a title; else empty."""
+    """Return the first paragraph of a text if it is a single line that is short enough for a title; else empty."""
     first = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].strip()
     return first if len(first) <= 2 * _LONGEST_HEADING and "\n" not in first else ""
 

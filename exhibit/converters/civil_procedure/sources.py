@@ -1,4 +1,4 @@
-"""The documents of a CPR corpus: search-index exports that are joined again, PDFs, and HTML to print."""
+"""The documents of a CPR corpus: search-index exports whose chunks are joined, PDFs, and HTML to print."""
 
 import hashlib
 import re
@@ -58,17 +58,20 @@ class RulesFile:
     """The blocks to print if there is no file; `raw.text` is their text, separated by blank lines."""
 
     def __str__(self) -> str:
-        """Return the source's name in error messages."""
+        """Return the document's origin, which is its name in error messages."""
         return self.origin
 
     def document(self) -> Document:
-        """Return its text, with pages if it has a file; raise DocumentError if it cannot be read."""
+        """Return the document's text, with pages if it has a file; raise DocumentError if it cannot be read."""
         file = self.raw.path or self.raw.original
         return Document(self.raw.filename, self.raw.text or "") if file is None else read_document(file)
 
 
 def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[RulesFile], str]:
-    """Return the documents of a folder, a file or a list of URLs, by file name and each once; and their digest."""
+    """Return the documents of a folder, a file or a list of URLs, sorted by file name, and a digest of them.
+
+    Raise SourceError if there is no document, or if two documents would have the same file name.
+    """
     if root.suffix.lower() == ".txt" and root.is_file():
         return _fetched(root, policy, tally)
     files = list(with_attachments([NamedFile(root, root.name)])) if root.is_file() else list_folder(root)
@@ -110,7 +113,7 @@ def _why(error: DocumentError, usual: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of a document of this name, as `source_type` calls it; empty if the name does not say."""
+    """Return the kind of document that a name states: `CPR`, `PD` or `Court Guide`; empty if it states none."""
     first = _REFERENCE.match(name)
     if first:
         return CPR if first.group(1).lower() == "part" else PD
@@ -120,7 +123,7 @@ def kind_of(name: str) -> str:
 
 
 def reference_of(name: str) -> str:
-    """Return the `Part 36` or `Practice Direction 51ZG3` at the start of a name; else empty."""
+    """Return the reference at the start of a name, such as `Part 36` or `Practice Direction 51ZG3`; else empty."""
     match = _REFERENCE.match(name)
     return match.group() if match else ""
 
@@ -259,7 +262,10 @@ _LONGEST_EXCERPT = 600  # characters of an excerpt: a paragraph
 
 
 def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
-    """Yield a line of ground truth for each query in these files; a plain export gives one line per document."""
+    """Yield a candidate row of ground truth for each distinct query in the files.
+
+    An export without queries gives one row per document.
+    """
     seen: set[str] = set()
     for path in exports:
         before = len(seen)
@@ -279,7 +285,7 @@ def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
 
 
 def read_candidates(path: Path) -> list[dict[str, str]]:
-    """Return a line of ground truth for each query of a file; called in a worker."""
+    """Return a candidate row of ground truth for each query in a file; called in a worker."""
     data = load_json(path)
     searches = [(query, records) for query, records in _searches(data) if records]
     return [_candidate(query or f"What does {_document(records[0])} provide?", records) for query, records in searches]
@@ -318,7 +324,7 @@ def _content(record: Record) -> str:
 
 
 def _document(record: Record) -> str:
-    """Return the name for a citation: `Part 36`, or the whole name of a document without a number."""
+    """Return the name by which a citation refers to a document: `Part 36`, or the whole name if it has no number."""
     name = full_name(document_key(record), string(record, "sourcepage"))
     return reference_of(name) or name
 
@@ -331,8 +337,9 @@ def _citation(record: Record) -> str:
 
 
 def _excerpt(text: str) -> str:
-    """Return the start of a text, as many whole sentences as fit; brackets are replaced, as they would look like
-    citations.
+    """Return the first whole sentences of a text, as many as fit into an excerpt.
+
+    Square brackets become round ones, because they would look like citations.
     """
     flat = re.sub(r"\s+", " ", re.sub(r"^-+$", "", text, flags=re.MULTILINE)).strip()
     flat = flat.replace("[", "(").replace("]", ")")

@@ -1,7 +1,7 @@
-"""Downloads one URL over HTTP: robots.txt, pauses, retries, a check of each redirect, limits on time and size.
+"""Downloads URLs over HTTP: obeys robots.txt, pauses, retries, checks each redirect, limits time and size.
 
-All requests, ours and those of a page in the browser, are sent here. A host is resolved once, and the checked address
-is the one that is connected to, even if the name resolves to another address later.
+Requests that a page makes in the browser are sent from here, too. Each host name is resolved once. All
+connections use the address that was checked, even if the name resolves to another address later.
 """
 
 import ipaddress
@@ -75,7 +75,7 @@ class Policy:
 
 
 class FetchError(HttpError):
-    """A URL gave no page: the outcome, a short reason, and the details."""
+    """The error for a URL that gave no page: its outcome, a short reason, and the details."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ _SPECIAL = tuple(
 
 
 def flaw_of(url: str) -> str | None:
-    """Return the reason why a string is not the address of a page; None if it is one."""
+    """Return the reason why a string is not an acceptable web address; None if it is one."""
     try:
         parsed = httpx.URL(url)
         urlsplit(url).port  # noqa: B018  # the names are read with it, and it is stricter about some hosts
@@ -120,7 +120,10 @@ def flaw_of(url: str) -> str | None:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is public; an address that contains another is public only for NAT64."""
+    """Return whether an IP address is public.
+
+    A NAT64 address is judged by the IPv4 address in it. Other IPv6 addresses that contain one are not public.
+    """
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip in _NAT64:  # the address of a public host in a network without IPv4
         ip = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
@@ -163,7 +166,7 @@ class PageReply:
 
     @property
     def suffix(self) -> str:
-        """The suffix that selects the reader: from the declared type, else from the URL."""
+        """The file suffix that selects the document reader: from the declared type, else from the URL."""
         return suffix_of(self.declared) or PurePosixPath(urlsplit(self.url).path).suffix.lower()
 
     @property
@@ -217,16 +220,16 @@ class Downloader:
         self._hosts: dict[str, Host] = {}
 
     def close(self) -> None:
-        """Close the connections, and end every wait for a reply or a turn."""
+        """Close the connections, and wake all threads that wait for their turn or for a retry."""
         self._stopped.set()
         self._http.close()
 
     def get(self, url: str) -> PageReply:
-        """Return a PDF, a page, a text or a file that has a reader; raise FetchError otherwise."""
+        """Return a server's reply with a PDF, a page, a text or another readable file; raise FetchError otherwise."""
         return self._follow(url, limit=self._policy.max_bytes, sift=True)
 
     def resource(self, asked: Resource) -> tuple[int, dict[str, str], bytes]:
-        """Return the reply to a request of a page in the browser: status, headers and body."""
+        """Send a request that a page makes in the browser; return the status, headers and body of the reply."""
         # compare names without case, or our own header would be sent as well
         headers = {name.title(): value for name, value in asked.headers.items() if name not in _OURS}
         # longer than a page waits: a late reply is noted, not lost silently
@@ -240,7 +243,7 @@ class Downloader:
             return response.status, kept, response.read()
 
     def _follow(self, url: str, *, limit: int, sift: bool) -> PageReply:
-        """Follow redirects one by one; check each address before the request."""
+        """Request a URL and follow its redirects one by one; check each address before the request."""
         # cookies set by one redirect are sent to the next, never for another URL
         cookies: dict[str, dict[str, str]] = defaultdict(dict)
         for _ in range(_MOST_HOPS + 1):
@@ -339,7 +342,7 @@ def _read(url: str, response: Response, sift: bool) -> PageReply:
 
 
 def _failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchError:
-    """Return the error with one of the fixed reasons that are counted."""
+    """Convert an HTTP error to a FetchError with one of the fixed reasons by which failures are counted."""
     if isinstance(error, TooLargeError):
         return FetchError("unusable", "too large (--max-bytes)", f"more than {limit} bytes", url=url)
     if isinstance(error, BodyError):
@@ -350,7 +353,7 @@ def _failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchErr
 
 
 def _kind_of(reply: PageReply, head: bytes) -> Kind:
-    """Return the kind of a body, by its first bytes or else by its declared type."""
+    """Return the kind of a body by its first bytes or its declared type; raise FetchError if it is no document."""
     declared = reply.declared
     if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):
         return "pdf"
@@ -369,7 +372,7 @@ def _kind_of(reply: PageReply, head: bytes) -> Kind:
 
 
 def _after_comments(head: bytes) -> bytes:
-    """Return the body after leading white space and comments."""
+    """Return the start of a body without leading white space and HTML comments."""
     head = head.lstrip()
     while head.startswith(b"<!--"):
         head = head[4:].partition(b"-->")[2].lstrip()

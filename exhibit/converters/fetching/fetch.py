@@ -48,14 +48,17 @@ _LONGEST = 255
 
 
 def stem_of(url: str) -> str:
-    """Return the last path segment, plus `#fragment` if there is one; nothing is unquoted or replaced."""
+    """Return a URL's last path segment, plus `#fragment` if there is one; nothing is unquoted or replaced."""
     parts = urlparse(url)
     segment = parts.path.rpartition("/")[2]
     return f"{segment}#{parts.fragment}" if parts.fragment else segment
 
 
 def filename_of(url: str) -> str:
-    """Return the name of a URL's PDF in the corpus; raise a SourceError that names the URL if it has none."""
+    """Return the file name of a URL's PDF in the corpus.
+
+    Raise a SourceError that names the URL if its path and fragment give no valid file name.
+    """
     stem = stem_of(url)
     if not stem:
         raise SourceError(f"{url}: no file name in it, its path ends in '/'; use the address of one page")
@@ -118,12 +121,15 @@ class UrlLine:
 
 @dataclass(frozen=True)
 class FetchedStore:
-    """Fetched PDFs by URL, each with a record; a file without its record, which is written last, is ignored."""
+    """A folder of fetched PDFs, each with a record.
+
+    The record is written after the PDF, so a PDF without a record is incomplete and is ignored.
+    """
 
     folder: Path
 
     def load(self, url: str, filename: str) -> UrlLine | None:
-        """Return the result of an earlier run, if its file is unchanged."""
+        """Return the stored result for a URL; None if there is none or its file has changed."""
         path, record = self._places(url)
         try:
             kept = UrlLine(**json.loads(record.read_bytes()))
@@ -141,7 +147,7 @@ class FetchedStore:
         return replace(fetched, path=path)
 
     def write_manifest(self, fetched: Iterable[UrlLine]) -> Path:
-        """Write one line per URL; each list of URLs has its own manifest."""
+        """Write the manifest of a list of URLs, one line per URL; return its path, which is different for each list."""
         lines = list(fetched)
         key = hashlib.sha256("\n".join(one.url for one in lines).encode()).hexdigest()[:16]
         path = self.folder / f"manifest-{key}.jsonl"
@@ -183,7 +189,10 @@ def fetch_folder() -> Path:
 
 
 def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
-    """Count every URL without a PDF by reason, once for each of its rows; note peculiarities of the other URLs."""
+    """Count every URL without a PDF by reason, once for each table row that has the URL.
+
+    For the other URLs, record the notes on their PDFs.
+    """
     for url, one in fetched.items():
         name = f"{one.url}: {one.detail}" if one.detail else one.url
         if one.path is None:
@@ -196,8 +205,9 @@ def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, 
 
 
 def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool = True) -> dict[str, UrlLine]:
-    """Return the result for each distinct URL, in order; raise only if names collide or the disk is full.
+    """Return the result for each distinct URL, in order; a page that cannot be fetched is a result, too.
 
+    Raise SourceError if a URL gives no file name, if two give the same one, or if the folder cannot be written.
     With `tell`, print the path of the manifest on stderr.
     """
     flaws = {url: flaw_of(url) for url in urls}
@@ -221,7 +231,7 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool =
 
 
 async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: Policy) -> dict[str, UrlLine]:
-    """Fetch the URLs that are not stored yet; URLs that differ only in their fragment are one download."""
+    """Fetch the URLs and store their PDFs; URLs that differ only in their fragment are downloaded once."""
     groups: dict[str, list[str]] = defaultdict(list)
     for url in names:
         groups[urldefrag(url).url].append(url)
@@ -247,7 +257,7 @@ async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: 
 
 
 class _Crew:
-    """The objects that the tasks of one run share."""
+    """The downloader, the printer, the store and the limits that all tasks of one run share."""
 
     def __init__(self, downloader: Downloader, printer: PagePrinter, store: FetchedStore, policy: Policy) -> None:
         self.downloader, self.printer, self.store = downloader, printer, store
@@ -255,7 +265,10 @@ class _Crew:
         self._slots: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(policy.per_host))
 
     async def fetch(self, base: str, names: Mapping[str, str]) -> list[UrlLine]:
-        """Download an address once and store the result under each of its URLs; a failure is also a result."""
+        """Download an address once and return a result for each of its URLs, which differ only in their fragment.
+
+        A failed download also gives a result for each URL.
+        """
         async with self._slots[urlsplit(base).netloc.lower()], self._at_once:
             try:
                 reply = await asyncio.to_thread(self.downloader.get, base)
@@ -284,7 +297,7 @@ class _Crew:
 
 
 def _as_page(reply: PageReply) -> PageReply:
-    """Return a file as the HTML page that its reader makes."""
+    """Return a reply with a file, such as a Word document, as a reply with the HTML page to print."""
     with scratch_folder() as folder:
         path = folder / f"document{reply.suffix}"
         path.write_bytes(reply.data)
@@ -309,5 +322,5 @@ def _failed(url: str, name: str, error: FetchError) -> UrlLine:
 
 
 def _shown(url: str) -> str:
-    """Return an address without a password."""
+    """Return an address without its user name and password."""
     return re.sub(r"//[^/@]*@", "//…@", url)

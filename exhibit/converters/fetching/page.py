@@ -32,7 +32,7 @@ _REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
 
 
 class PagePrinter:
-    """Prints pages that were already downloaded; only their resources are fetched for the browser."""
+    """Prints pages whose HTML is already downloaded; their images, styles and scripts are fetched for the browser."""
 
     def __init__(self, downloader: Downloader, *, timeout: float, pages: int) -> None:
         self._downloader = downloader
@@ -52,7 +52,10 @@ class PagePrinter:
         await self._stack.aclose()
 
     async def print(self, reply: PageReply, url: str) -> tuple[bytes, str, str]:
-        """Return a page's PDF, its final address, and a note; raise FetchError if it cannot be printed."""
+        """Return a page's PDF, its final address, and a note, which is empty if the page had loaded completely.
+
+        Raise FetchError if the page cannot be printed.
+        """
         async with self._places:
             browser = await self.started_browser()
             with suppress(GoneError):
@@ -90,7 +93,10 @@ class PagePrinter:
                     await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
     async def print_page(self, page: Page, reply: PageReply, url: str) -> tuple[bytes, str, str]:
-        """Print the page that a browser makes from a reply; return the PDF, the final address, and a note."""
+        """Load a reply into a browser page and print it; return the PDF, the final address, and a note.
+
+        The note is empty if the page had loaded completely.
+        """
         visit = _Visit(page, self._downloader, reply)
         # one route for all requests: when a route ends, requests may be lost on a busy machine
         await page.context.route("**/*", visit.answer)
@@ -104,7 +110,7 @@ class PagePrinter:
         return in_order(fix_dates(data), await page.content()), page.url, note
 
     async def _settled(self, page: Page) -> bool:
-        """Wait for the load event, for images below the fold, and for an idle network; return False on a timeout."""
+        """Wait until the page and its images have loaded and the network is idle; return False on a timeout."""
         idle = min(_IDLE_SECONDS, self._timeout / 2)
         try:
             async with asyncio.timeout(self._timeout / 2 + idle):
@@ -140,7 +146,7 @@ class _Visit:
         """Set if a script or a refresh leads to a page that cannot be printed."""
 
     async def answer(self, route: Route) -> None:
-        """Answer the first request with the page itself, and fetch the later ones."""
+        """Answer the browser's first request with the downloaded page, and fetch the replies to its later requests."""
         if self._given is not None:
             given, self._given = self._given, None
             await route.fulfill(status=200, headers=_headers(given), body=_body(given))

@@ -1,10 +1,10 @@
-"""Compares the documents of a bundle with their web pages today, and names the questions that changes affect.
+"""Compares the documents of a bundle with their current web pages, and lists the questions that are affected.
 
 python -m converters.web --refresh datasets_out/web
 
-The bundle itself is never changed. `--changes FILE` writes the changes, and `--keep` stores the new pages for the next
-conversion. Exit code 0: no page changed; 4: a page changed or is gone; 1: no page changed, but some could not be
-fetched.
+The bundle itself is never changed. `--changes FILE` writes the changes, and `--keep` stores the new pages
+for the next conversion. Exit code 0: no page changed; 4: a page changed or is gone; 1: no page changed, but
+some could not be fetched.
 """
 
 import json
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 
 def changes_between(old: str, new: str) -> list[Change]:
-    """Return the differences between the words of two texts; line breaks do not count."""
+    """Return the passages in which two texts differ; a difference in white space is no change."""
     before, after = _sentences(old), _sentences(new)
     changes = []
     for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
@@ -61,7 +61,10 @@ def _sentences(text: str) -> list[str]:
 
 
 def _differing(removed: list[str], added: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words that only one of two passages has at its position."""
+    """Return the removed and the added words of a changed passage, by a word-by-word comparison.
+
+    In a very long passage, all words count as removed and added.
+    """
     if max(len(removed), len(added)) > _MOST_WORDS:
         return tuple(removed), tuple(added)
     gone: list[str] = []
@@ -97,7 +100,7 @@ class Touched:
 
 @dataclass(frozen=True)
 class PageState:
-    """A document of the bundle, compared with its web page today."""
+    """The result of comparing a document of the bundle with its current web page."""
 
     filename: str
     url: str
@@ -109,7 +112,10 @@ class PageState:
 
 @guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Compare a bundle with its web pages; return 4 if a page has changed."""
+    """Compare a bundle with its web pages and print the result.
+
+    Return 4 if a page has changed or is gone, else 1 if a page could not be fetched, else 0.
+    """
     parser = build_parser("python -m converters.web", __doc__)
     parser.add_argument("--refresh", type=Path, required=True, metavar="BUNDLE", help="the bundle to compare")
     parser.add_argument("--changes", type=Path, metavar="FILE", help="also write the changes to this file, as JSON")
@@ -187,7 +193,7 @@ def _touched(bundle: BundleFolder, name: str, old: Document, new: Document) -> I
 
 
 def _quote(bundle: BundleFolder, line: Gold) -> str:
-    """Return the quote of a line of gold, from train.json."""
+    """Return the quote that train.json has for a line of gold.jsonl; empty if it has none."""
     contexts = next((question.contexts for question in bundle.questions if question.id == line.id), ())
     return (contexts[line.context].text or "") if line.context is not None and line.context < len(contexts) else ""
 

@@ -61,14 +61,12 @@ def find_browser() -> Path | None:
 
 
 def launch_arguments() -> list[str]:
-    """Return Chromium's flags: without background requests, and without a sandbox only for root, who cannot have
-    one.
-    """
+    """Return Chromium's flags, which stop background requests; for root, they also turn off the sandbox."""
     return [*_QUIET, "--no-sandbox"] if is_root() else list(_QUIET)
 
 
 def launch_options(folder: Path) -> dict[str, Any]:
-    """Return the launch options of a printing browser; the folder belongs to it while it runs.
+    """Return the launch options of a browser for printing; `folder` holds its configuration while it runs.
 
     The browser has no network access: host names do not resolve, and its proxy does not exist.
     """
@@ -82,9 +80,10 @@ def launch_options(folder: Path) -> dict[str, Any]:
 
 @asynccontextmanager
 async def running_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
-    """Yield a running Chromium, in its sandbox except for root and if the system allows none; it ends with the block.
+    """Yield a running Chromium, which is closed at the end of the `async with` block.
 
-    With `tell`, print a note if there is no sandbox.
+    It runs in its sandbox, unless the user is root or the system allows no sandbox. With `tell`, print a note
+    if the system allows none.
     """
     if not HERE:
         raise ServiceError(NEEDED)
@@ -120,7 +119,7 @@ async def _end(browser: Browser) -> None:
 
 
 def browser_error(*, late: bool = False) -> type[Error]:
-    """Return Playwright's error class, or its timeout class; call it only if Playwright is installed."""
+    """Return Playwright's error class, or with `late` its timeout class; call it only if Playwright is installed."""
     from playwright.async_api import Error, TimeoutError
 
     return TimeoutError if late else Error
@@ -168,7 +167,7 @@ def fetch_browser() -> Path:
 
 
 def _fault(commands: list[list[str]]) -> str:
-    """Run commands quietly; return the error line of the first that fails, else empty."""
+    """Run commands in order and hide their output; return the error line of the first that fails, else empty."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in commands:
         done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
@@ -191,7 +190,7 @@ def _playwrights() -> str | None:
 
 @guarded()
 def main() -> int:
-    """Print the browser's path, after installing one if needed, and check that the fonts are the pinned ones."""
+    """Find or install a browser; print its path and the number of pinned fonts."""
     print(f"{fetch_browser()}, {len(font_hashes())} fonts")
     return 0
 

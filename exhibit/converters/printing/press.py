@@ -101,7 +101,7 @@ class Printer:
             self._runner.run(self._running.__aexit__(None, None, None))
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
-        """Print a self-contained page; its CSS may set the paper with `@page { size: … }`."""
+        """Print a self-contained HTML page to a PDF; its CSS may set the paper size with `@page { size: … }`."""
         options = pdf_options(header=header, footer=footer, margins=margins)
         try:
             data = self._runner.run(self._printed(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace"), options))
@@ -124,7 +124,7 @@ class Printer:
 
 
 async def _hand_over(html: bytes, route: Route) -> None:
-    """Answer the browser with the document itself, and abort all other requests."""
+    """Answer the browser's request for the document with its HTML, and abort all other requests."""
     request = route.request
     if request.url == _ADDRESS and request.frame.parent_frame is None and request.is_navigation_request():
         await route.fulfill(status=200, headers=_HEADERS, body=html)
@@ -159,8 +159,8 @@ def fix_dates(data: bytes) -> bytes:
 def in_order(data: bytes, html: str) -> bytes:
     """Return the PDF of a page with its Arabic text in reading order.
 
-    For a joined letter Chromium writes the letter beside the glyph (`ActualText`), and PDFium then reads a word of such
-    letters backwards. Without this information PDFium reads all of them correctly.
+    Chromium stores the plain letter beside each joined glyph (`ActualText`), and PDFium then reads a word of
+    such letters backwards. Without these entries PDFium reads the word correctly.
     """
     if html.isascii() or not _ARABIC.search(html):
         return data
@@ -190,7 +190,7 @@ _USUAL = Limits()
 
 
 def check_printers(documents: Iterable[RawDocument]) -> None:
-    """Raise before the work starts if a document needs the browser and none is installed."""
+    """Raise ServiceError before the work starts if a document needs a browser and Playwright is not installed."""
     if not HERE:
         needing = [raw.original.name for raw in documents if raw.original and _needs_page(raw.original)]
         if needing:
@@ -230,7 +230,7 @@ class PdfPrinter:
 
 @dataclass(frozen=True)
 class _Sheet:
-    """The work of the printing process; without a document, the browser is closed."""
+    """A task for the printing process: a document to print, or None to close the browser."""
 
     document: RawDocument | None
     corpus: Path
@@ -244,7 +244,7 @@ class _Sheet:
 
 
 class Printed(NamedTuple):
-    """The printer of a document, and its notes."""
+    """The name of the program that printed a document, and the notes from reading the document."""
 
     printer: str
     notes: tuple[str, ...] = ()
@@ -285,7 +285,7 @@ class _Text(NamedTuple):
 
 
 def _text(raw: RawDocument) -> _Text | None:
-    """Return a document that is printed without a browser, and its reader's notes; None for any other document."""
+    """Return the blocks of a document that is printed without a browser, and the notes from reading it; else None."""
     if raw.html is not None:
         return None
     if raw.original is None:
@@ -334,7 +334,7 @@ _WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; h
 
 
 def office_page(path: Path) -> Printable:
-    """Return the page from which a file is printed, and its reader's notes."""
+    """Return the HTML page from which a file, such as a Word document, is printed, and the notes from reading it."""
     if path.suffix.lower() in HTML:
         return Printable(decode(path))  # an HTML file has its own style
     page = page_of(path)

@@ -1,7 +1,7 @@
-"""Prints plain text to PDF in this process, with ReportLab: the same bytes on every machine, without a browser.
+"""Prints plain text to PDF in this process, with ReportLab: no browser, and the same bytes on every machine.
 
-Every character is kept, and lines end where the source broke them. The file is not compressed: the output of a
-compressor depends on its version, and the file is not larger than a browser's compressed one.
+Lines end where the source ends them. The file is not compressed: the output of a compressor depends on its
+version, and the file is not larger than a browser's compressed one.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _FORM = re.compile(rb"<(F[BCDE][0-9A-F]{2})>")
 
 
 def printable(text: str) -> str:
-    """Return a text with plain line ends, and with spaces for characters that draw nothing."""
+    """Return a text with plain line feeds, and with a space in place of each control or private-use character."""
     return _CONTROLS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -129,7 +129,7 @@ def _letter(form: bytes) -> str:
 
 
 class _Sheet:
-    """Pages that fill from top to bottom."""
+    """A sequence of pages that are filled with blocks from top to bottom."""
 
     def __init__(self, canvas: Canvas) -> None:
         self._canvas = canvas
@@ -189,7 +189,7 @@ class _Sheet:
 
 
 def _write_run(text: PDFTextObject, run: str) -> None:
-    """Write what `textOut` would, in a quarter of its time where all is ASCII: ReportLab takes it letter by letter."""
+    """Write a run of text as `textOut` does, but in a quarter of the time if the run is plain ASCII."""
     state = vars(text)  # ReportLab has no public way to append a string
     if run and state.get("_curSubset") == 0 and run.isascii() and run.isprintable():  # the first subset has ASCII
         state["_code"].append(f"({run.translate(_ESCAPES)}) Tj")
@@ -205,7 +205,7 @@ _ESCAPES = {ord(sign): f"\\{sign}" for sign in "\\()"}
 
 
 def _drawable(text: str, font: str) -> str:
-    """Return a text that can be drawn: with a box for each character that no font has."""
+    """Return a printable text, with a box in place of each character that no font has."""
     text = printable(text)
     known = _face(font).charWidths.keys() | _face(SIGNS).charWidths.keys() | {ord("\n"), ord("\t")}
     missing = {ord(character) for character in set(text) if ord(character) not in known or ord(character) > 0xFFFF}
@@ -232,7 +232,7 @@ def _lines(text: str, kind: _Type) -> Iterator[str]:
 
 
 def _pieces(word: str, kind: _Type) -> Iterator[str]:
-    """Yield the parts of a word that fit a line, usually one."""
+    """Yield a word as a whole if it fits on one line, else in parts that fit."""
     start, used = 0, 0.0
     for at, character in enumerate(word if _width(word, kind) > _WIDTH else ""):
         wide = _width(character, kind)
@@ -281,14 +281,14 @@ def _runs(line: str, font: str) -> Iterator[tuple[str, str]]:
 
 
 def _as_drawn(line: str) -> tuple[str, bool]:
-    """Return a line in drawing order, and whether it begins at the right."""
+    """Return a line in the order in which it is drawn, left to right, and whether it starts at the right margin."""
     from bidi import get_base_level, get_display
 
     return get_display(join_arabic_letters(line)), get_base_level(line) == 1
 
 
 def join_arabic_letters(line: str) -> str:
-    """Return a line with its Arabic letters in the forms that their neighbours require."""
+    """Return a line with each Arabic letter in its initial, medial, final or isolated form."""
     forms = _forms()
     shaped = []
     for at, letter in enumerate(line):
@@ -302,7 +302,7 @@ def join_arabic_letters(line: str) -> str:
 
 @cache
 def _forms() -> dict[str, dict[str, str]]:
-    """Return the forms of each Arabic letter, from Unicode's table."""
+    """Return the positional forms of each Arabic letter, from Unicode's table."""
     forms: dict[str, dict[str, str]] = {}
     for code in (*range(0xFB50, 0xFBB2), *range(0xFBD3, 0xFC00), *range(0xFE80, 0xFEF5)):
         form, _, letter = unicodedata.decomposition(chr(code)).partition(" ")
@@ -322,7 +322,7 @@ def style(name: str) -> str:
 
 @cache
 def font_hashes() -> dict[str, str]:
-    """Return the sha256 of every font by its file name, in the format of `sha256sum`."""
+    """Return the pinned sha256 of every font by its file name, as listed in SHA256SUMS."""
     lines = (_FOLDER / "SHA256SUMS").read_text(encoding="ascii").splitlines()
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
@@ -346,7 +346,7 @@ def _cjk_folder() -> Path:
 
 
 def sealed_environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a browser that sees only our fonts; the folder is for its configuration."""
+    """Return the environment variables of a browser that uses only our fonts; write its font settings to `folder`."""
     configuration = folder / "fonts.conf"
     folders = dict.fromkeys(font_path(file).parent for file in font_hashes())  # our fonts first, wherever they are
     places = "\n".join(f"<dir>{escape(str(path))}</dir>" for path in folders)

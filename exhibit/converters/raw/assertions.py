@@ -23,9 +23,7 @@ _COLUMNS = {
 
 
 def open_record(record: Record, tally: Tally) -> Record:
-    """Return a row with the fields of its nested objects (`vars`, `inputs`, `expected`) and its assertions as
-    columns.
-    """
+    """Return a row whose nested objects (`vars`, `inputs`, `expected`) and assertions have become columns."""
     cells = flatten_object(record.cells, inside="wrapper")
     name = choose_name(cells, "assertions")
     checks = [check for check in list_cell_values(cells[name]) if isinstance(check, Mapping)] if name else []

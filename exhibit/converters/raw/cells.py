@@ -1,4 +1,4 @@
-"""Reads the cell of a table: words, a list, an object, a number, or whether a question must be refused."""
+"""Reads cells of a table: texts, lists, objects, numbers, and whether a question must be refused."""
 
 import ast
 import json
@@ -18,7 +18,7 @@ _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
 
 
 def list_cell_values(cell: Any) -> list[Any]:
-    """Return a cell's values: of a list, of a list written as text, or a single value; blank values are left out."""
+    """Return the non-blank values of a cell, which may be a list, a list written as text, or a single value."""
     if isinstance(cell, str) and cell.strip()[:1] in "[{" and cell.strip()[-1:] in "]}":
         cell = _parsed(cell.strip())
     if isinstance(cell, dict) and isinstance(cell.get("text"), list):
@@ -39,7 +39,7 @@ def _parsed(text: str) -> Any:
 
 
 def split_values(cell: Any, marks: str = r"[;|\n]") -> list[Any]:
-    """Return the values of a cell; one text that lists several is cut at semicolons, bars and ends of lines."""
+    """Return the values of a cell; a single text is split at semicolons, vertical bars and line ends."""
     found = list_cell_values(cell)
     if len(found) == 1 and isinstance(found[0], str):
         return [part.strip(" \t-•*") for part in re.split(marks, found[0]) if part.strip(" \t-•*")]
@@ -56,7 +56,10 @@ def read_cell_words(cell: Any) -> str:
 
 
 def read_cell_text(cell: Any, field: str) -> str:
-    """Return the text of a cell; of an object its text field, of a chat the user's last message."""
+    """Return the text of a cell; several texts are joined by semicolons.
+
+    An object gives its field `field`, else its text field. A chat gives the user's last message.
+    """
     found = list_cell_values(cell)
     if found and all(isinstance(one, dict) and "role" in one for one in found):
         mine = [one for one in found if one["role"] in ("user", "human")] or found
@@ -69,14 +72,14 @@ def read_cell_text(cell: Any, field: str) -> str:
 
 
 def read_cell_field(value: Mapping[str, Any], role: str) -> str:
-    """Return a field of an object in a cell (`{"filename": …, "text": …}`), under any of its common names."""
+    """Return the value of an object's field for a role, such as `document`, under any of the field's common names."""
     fields = flatten_object(value)
     name = choose_name((name for name, held in fields.items() if read_cell_words(held)), role)
     return read_cell_words(fields[name]) if name is not None else ""
 
 
 def label(cell: Any) -> Label:
-    """Return a cell as a label of gold.jsonl, which allows no lists and no infinities."""
+    """Return a cell as a label of gold.jsonl; a list or an object becomes JSON text, and an infinity becomes None."""
     if isinstance(cell, int) and abs(cell) > _LARGEST:
         return str(cell)
     if cell is None or isinstance(cell, str | bool | int):
@@ -89,23 +92,26 @@ def label(cell: Any) -> Label:
 
 
 def is_number(cell: Any) -> bool:
-    """Return whether a cell is a whole number of at least 0, as a number or in digits."""
+    """Return whether a cell is a non-negative integer, as a number or as a string of digits."""
     return read_cell_words(cell).isdecimal()
 
 
 def number(cell: Any) -> int | None:
-    """Return a cell as a whole number of at least 0; None for anything else."""
+    """Return a cell as a non-negative integer; None for anything else."""
     return int(read_cell_words(cell)) if is_number(cell) else None
 
 
 def refusal(cell: Any) -> bool | None:
-    """Return whether a cell says that a question must be refused; None if it says neither."""
+    """Return whether a cell says that a question must be refused; None if it says neither yes nor no.
+
+    An empty cell says no.
+    """
     said_so = name_key(read_cell_words(cell)) if not isinstance(cell, bool) else str(cell).casefold()
     return True if said_so in _YES else False if said_so in _NO else None
 
 
 def options_in(cell: Any) -> list[str]:
-    """Return the options of a multiple choice: a list, or an object by letters."""
+    """Return the options of a multiple-choice question, from a list or from an object such as `{"A": …, "B": …}`."""
     held = list_cell_values(cell)
     if len(held) == 1 and isinstance(held[0], dict):
         return [read_cell_words(one) for one in held[0].values()]
@@ -113,7 +119,7 @@ def options_in(cell: Any) -> list[str]:
 
 
 def chosen_option(answer: str, options: Sequence[str]) -> str:
-    """Return the option that an answer's letter names, else the answer."""
+    """Return the option that an answer such as `B` or `(b)` names; the answer itself if it names no option."""
     match = _LETTER.fullmatch(answer.strip())
     at = ord(match[1].upper()) - ord("A") if match else -1
     if 0 <= at < len(options):

@@ -55,7 +55,7 @@ def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
 
 
 def nested_columns(records: Sequence[Record]) -> list[str]:
-    """Return the dotted paths of the fields of objects in columns of lists."""
+    """Return the dotted paths, such as `evidence.text`, of all fields of objects in the columns."""
     paths: dict[str, None] = {}
     for record in records:
         for column, cell in record.cells.items():
@@ -99,7 +99,7 @@ def show_columns(
 
 
 def _likely(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]) -> str:
-    """Return the three most likely flags, with columns that fit them."""
+    """Return a hint for an error message: up to three flags to try, such as `--answer reply`."""
     lengths = {name: _mean_length(records, name) for name in free}
     ranked = sorted(lengths, key=lambda name: -lengths[name])[:_FLAGS]
     if not ranked:
@@ -139,11 +139,11 @@ _LONG = 20
 
 
 def columns_by_cells(columns: Columns, named: Iterable[str], records: Sequence[Record], texts: Texts) -> Columns:
-    """Return the columns, corrected and completed by their cells unless the user named them.
+    """Return the column of each role, corrected by the content of the cells unless the user named the column.
 
-    A column whose cells name files of the folder is the document, whatever its name; a column whose cells occur in
-    those files is the passage; a column whose cells name provisions is the provision. A column with the name `page` and
-    other cells than numbers has no role.
+    A column whose cells name files of the folder is the document, whatever its name. A column whose cells occur
+    in those files is the passage. A column whose cells name provisions is the provision. A column called `page`
+    has no role if one of its cells is not a number.
     """
     given = set(named)
     columns = _checked(dict(columns), given, records)
@@ -160,8 +160,10 @@ def columns_by_cells(columns: Columns, named: Iterable[str], records: Sequence[R
 
 
 def _checked(columns: Columns, given: set[str], records: Sequence[Record]) -> Columns:
-    """Return the columns without number roles whose cells are no numbers, and with a column of refusals as the
-    verdict.
+    """Return the columns after two checks of their cells.
+
+    A numeric role, such as `page`, is removed if a cell of its column is not a number. A column of verdicts
+    becomes the column `impossible` if each cell says whether the question must be refused.
     """
     for role in _NUMERIC:
         column = columns.get(role)
@@ -180,8 +182,9 @@ def _all_cells(records: Sequence[Record], column: str, check: Callable[[Any], bo
 
 
 def _by_provisions(columns: Columns, given: set[str], records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Return the columns with the role of provision for a column whose cells name provisions, even if called
-    document.
+    """Return the columns; the one whose cells name provisions gets the role `provision`.
+
+    This may be the column with the role `document`, if its cells name no file.
     """
     free = [name for name in columns_of(records) if name not in columns.values()]
     best = _best(free, lambda name: _naming_provisions(records, name), _MOST)
@@ -193,7 +196,7 @@ def _by_provisions(columns: Columns, given: set[str], records: Sequence[Record],
 
 
 def _by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Columns:
-    """Return the columns with roles for fields in the objects of lists whose own names are unknown."""
+    """Return the columns with missing roles given to fields of nested objects, such as `evidence.text`."""
     columns = dict(columns)
     for role in _NESTED:
         if role not in given and columns.get(role) is None and (role == "text" or not columns.get("text")):
@@ -203,7 +206,7 @@ def _by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Col
 
 
 def _by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Return the columns with the role of document for a column whose cells name files of the folder."""
+    """Return the columns; the one whose cells most often name files of the folder gets the role `document`."""
     guessed = columns["document"]
     others = {name for role, name in columns.items() if role not in ("document", "provision")}
     shares = {name: _naming(records, name, shelf) for name in columns_of(records)}
@@ -237,7 +240,7 @@ def _naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:
 
 
 def _naming_provisions(records: Sequence[Record], column: str) -> float:
-    """Return the share of a column's cells that consist mainly of a provision's name."""
+    """Return the share of a column's cells that are short and name a provision."""
     cells = [cell for _, cell in _cells(records, column)]
     return (
         sum(len(cell) < _SHORT and bool(read_provisions(cell, bare=False)) for cell in cells) / len(cells)

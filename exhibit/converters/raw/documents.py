@@ -63,14 +63,14 @@ class Shelf:
 
     @cached_property
     def _keys(self) -> dict[str, str]:
-        """The files by the common key of a name's spellings, if only one file has it."""
+        """The files by the normalised form of their names; a form that several files share is left out."""
         keys: dict[str, list[str]] = {}
         for file in self.files:
             keys.setdefault(file_key(file.path.name), []).append(file.name)
         return {key: names[0] for key, names in keys.items() if key and len(names) == 1}
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
-        """Return the document of each name that has one; `lost` gets the reasons of the others."""
+        """Return the document of each name that has one; the reasons for the other names are added to `lost`."""
         tally.take(_item(file) for file in self.files)
         for path, why in list_left_out(self.folder) if self.folder else ():
             tally.leave_out(why, path.relative_to(self.folder or path).as_posix())
@@ -100,7 +100,10 @@ class Shelf:
     def find_others(
         self, documents: dict[str, RawDocument], *, take: bool, limited: bool, tally: Tally
     ) -> dict[str, RawDocument]:
-        """Return the documents of the folder without questions, or leave them out."""
+        """Return the documents of the folder that no question is about; count those that are left out.
+
+        All of them are left out with `limited` or without `take`.
+        """
         asked = {item for document in documents.values() for item in document.items}
         taken = {document.filename for document in documents.values()}
         others = {}
@@ -134,7 +137,9 @@ class Shelf:
     # ------------------------------------------------------------ files
 
     def _in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Assign each name to a file of the folder: by its path, by its name, then by similarity among the rest."""
+        """Assign each name to a file of the folder: by its path or exact name, then by similarity to the other
+        files.
+        """
         if not names:
             return {}
         by_name = {file.name: file for file in self.files}
@@ -149,7 +154,7 @@ class Shelf:
         return files | self._alike(rest, files.values(), tally)
 
     def _alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
-        """Assign the names that no file has exactly; two spellings of one name are one file."""
+        """Assign names that no file has exactly to files with similar names; two spellings of a name give one file."""
         files = {file.path: file for file in self.files}
         used = {file_key(file.path.name): file for file in taken}
         pairs_by_name = {name: used[file_key(_last(name))] for name in names if file_key(_last(name)) in used}
@@ -167,7 +172,9 @@ class Shelf:
         return pairs_by_name
 
     def _beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Read names as paths from the table's folder; a table may not name files outside it."""
+        """Return the file at each path relative to the table's folder; a path that leads out of the folder is
+        refused.
+        """
         root = self.table.parent.resolve()
         files: dict[str, NamedFile] = {}
         for name in names:
@@ -185,7 +192,7 @@ class Shelf:
 
 
 def files_of(folder: Path) -> list[NamedFile]:
-    """Return every file of a folder, at any depth; raise if there is none."""
+    """Return every file of a folder, at any depth; raise if the folder has no readable document."""
     if not folder.is_dir():
         raise SourceError(f"{folder}: no such folder; --documents takes the folder that holds the documents")
     files = list_folder(folder)
@@ -203,7 +210,7 @@ def _last(name: str) -> str:
 
 
 def _resolved(root: Path, name: str) -> Path | None:
-    """Return the path of a name; None if it is not a valid path: it has a zero byte, or thousands of characters."""
+    """Return the absolute path of a file name; None if it is invalid, such as a name with a zero byte."""
     try:
         path = (root / name).resolve()
         path.is_file()
@@ -245,7 +252,7 @@ def _stem_words(stem: str) -> list[str]:
 
 
 def _follow(wanted: list[str], words: list[str]) -> bool:
-    """Return whether some words occur consecutively in other words."""
+    """Return whether `wanted` occurs in `words` as consecutive words."""
     return any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1)) and bool(wanted)
 
 
@@ -259,7 +266,7 @@ class Texts:
     _indexes: dict[str, ProvisionIndex] = field(default_factory=dict)
 
     def document(self, file: NamedFile) -> Document | None:
-        """Return a document as read before printing; None if it cannot be read."""
+        """Return a document as read from its original file; None if it cannot be read."""
         if file.name not in self._read:
             try:
                 self._read[file.name] = read_within(file.path) if readable(file.path) else None
@@ -268,15 +275,16 @@ class Texts:
         return self._read[file.name]
 
     def of(self, file: NamedFile) -> str:
-        """Return a document's words in the form for comparison."""
+        """Return a document's text folded for comparison; empty if the document cannot be read."""
         if file.name not in self._folded:
             document = self.document(file)
             self._folded[file.name] = fold(document.text, loose=True) if document else ""
         return self._folded[file.name]
 
     def law_file(self, source: str) -> str | None:
-        """Return the file of a law or contract that is cited by name: by the file's name or by the start of its
-        text.
+        """Return the file of a law or contract that is cited by name; None if no file or several files match.
+
+        The name is searched for in the file names, and then at the start of the texts.
         """
         found = self.shelf.named_in(source)
         if found:
@@ -297,7 +305,10 @@ class Texts:
         return None
 
     def may_be(self, name: str, provision: NamedProvision) -> bool:
-        """Return whether a document may be the law of a provision: § 3 StGB is not in a law with the name BGB."""
+        """Return whether a document may contain a provision such as `§ 3 StGB`: its start must name the code `StGB`.
+
+        A provision that is cited without the code of a law may be in any document.
+        """
         if not _CODE.fullmatch(provision.source) or "." in provision.path[0].number:
             return True  # `the Agreement` fits any document, and so does CPR 36.14, whose number decides
         file = next((file for file in self.shelf.files if file.name == name), None)
@@ -305,7 +316,7 @@ class Texts:
         return document is None or provision.source in document.text[: _OPENINGS[-1]]
 
     def having(self, provision: NamedProvision) -> list[str]:
-        """Return the files that contain a provision whose law is not named."""
+        """Return the files in which a provision occurs, whatever law they contain."""
         having = []
         for file in self.shelf.files:
             document = self.document(file)

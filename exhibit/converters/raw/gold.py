@@ -68,13 +68,13 @@ class GoldReader:
         return [CitedPassage(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
 
     def acceptable(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
-        """Return the passages that a row accepts besides the expected ones."""
+        """Return the passages that a row accepts as alternatives to the expected ones."""
         named = list(self._documents(cells))
         cited = (self._cited(value, named, place) for value in self._items(cells, "acceptable"))
         return [passage for group in cited for passage in group]
 
     def check(self, table: object) -> None:
-        """Raise if a column of passages has only objects without a known name for their text."""
+        """Raise if a column of passages contains only objects in which no field is known to be the text."""
         for column, fields in self._unknown.items():
             if self._yields.get(column):
                 continue
@@ -98,9 +98,7 @@ class GoldReader:
         return list_cell_values(cell) if role == "text" else self._listed(cell)
 
     def _listed(self, cell: Any) -> list[Any]:
-        """Return the values of a cell that may list several names in one text; the name of a known file is not
-        split.
-        """
+        """Return the values of a cell; a text with several names is split, unless it is the name of a known file."""
         found = list_cell_values(cell)
         if len(found) == 1 and isinstance(found[0], str) and not self.texts.shelf.named_in(found[0]):
             pieces = split_values(cell)
@@ -111,7 +109,10 @@ class GoldReader:
         return found
 
     def _documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
-        """Yield the documents that a row names outside the objects of its passages, with the pages beside them."""
+        """Yield the documents that a row names, each with the page that is stated with its name, else None.
+
+        Documents that are named in the objects of the passages are not included.
+        """
         column, inner = self._path("document")
         if inner and column in (self._path("text")[0], self._path("provision")[0]):
             return
@@ -146,8 +147,10 @@ class GoldReader:
     def _quoted(
         self, items: Sequence[Any], named: Sequence[tuple[str, int | None]], cells: Mapping[str, Any]
     ) -> Iterator[CitedPassage]:
-        """Yield the passages of the text column, each with its document: its own, the only one, or the one at its
-        position.
+        """Yield the passages of the text column, each with its document.
+
+        The document is stated in the passage's object, or is the row's only document, or is the one at the same
+        position in the row. Raise ValueError if the number of documents does not fit.
         """
         column, _ = self._path("text")
         beside = {role: self._numbers(cells, role) for role in ("page", "start", "end", "grade")}
@@ -170,7 +173,7 @@ class GoldReader:
             )
 
     def _object(self, value: Mapping[str, Any], column: str) -> CitedPassage | None:
-        """Return the passage of an object; None if the object has no known field."""
+        """Return the passage that an object describes; None if the object has no known field."""
         fields = flatten_object(value)
         held = {role: self._field(fields, role, column) for role in _IN_OBJECTS}
         pages = list_cell_values(held["page"])
@@ -196,7 +199,10 @@ class GoldReader:
     # ------------------------------------------------------------ provisions
 
     def _cited(self, value: Any, named: Sequence[tuple[str, int | None]], place: str) -> list[CitedPassage]:
-        """Return the passages that a citation names: a file, a page of a file, or provisions; note anything else."""
+        """Return the passages that a citation names: a file, a page of a file, or provisions.
+
+        Record a note if the citation names none of these.
+        """
         grade = None
         if isinstance(value, dict):
             column = self._path("provision")[0]
@@ -225,8 +231,9 @@ class GoldReader:
     def _document_of(
         self, provision: NamedProvision, law: str, named: Sequence[tuple[str, int | None]], place: str
     ) -> str | None:
-        """Return the document of a provision: the law of that name, the document of the row, or the only one that
-        has it.
+        """Return the document of a provision; None, with a note, if there is none or several are possible.
+
+        It is the file of the named law, else the row's only document, else the only document with the provision.
         """
         for source in filter(None, (law, provision.source)):
             file = self.texts.law_file(source)
@@ -244,9 +251,10 @@ class GoldReader:
 
 
 def name_unplaced(passages: Sequence[CitedPassage], acceptable: Sequence[CitedPassage]) -> list[str]:
-    """Return the accepted passages that cannot be alternatives, because they are not in a document of the gold.
+    """Return the names of accepted passages that cannot become alternatives of the gold.
 
-    A document that is gold as a whole includes all its provisions.
+    An alternative must be in a document of the gold. An accepted document without a provision must be gold as a
+    whole.
     """
     gold, whole = {one.document for one in passages}, {one.document for one in passages if not _is_part(one)}
     return [
@@ -264,7 +272,7 @@ _IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
 
 
 def _nth(found: Sequence[int], at: int, count: int) -> int | None:
-    """Return the value for a passage: its own if each passage has one, or the only one if there is one passage."""
+    """Return the number for the passage at position `at`; None unless there are as many numbers as passages."""
     return found[at] if len(found) == count else None
 
 

@@ -22,7 +22,7 @@ _WIDTHS = (3, 4)
 
 
 class JudgedFolder(NamedTuple):
-    """The files of a folder with judgments."""
+    """The files of a folder with judged queries: the queries, the judgments and, if present, the corpus."""
 
     queries: Path
     judgments: tuple[Path, ...]
@@ -44,7 +44,7 @@ def judged_folder(source: Path) -> JudgedFolder | None:
 
 
 def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
-    """Return the questions for the judged queries; gold is each document with a grade above 0, with its grade."""
+    """Return the judged queries as questions; their gold is every document with a grade above 0."""
     sha256: dict[str, str] = {}
     judged = _judgments(folder.judgments, sha256, tally)
     documents = dict(_corpus(folder.corpus, sha256, tally)) if folder.corpus and shelf.folder is None else {}
@@ -108,7 +108,7 @@ def _corpus(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[
 
 
 def _queries(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[str, str, Item]]:
-    """Yield the queries by id: from a table, or from lines with an id and words, as in TREC topics."""
+    """Yield the id, the text and the item of each query, from a table or from lines of `id<TAB>text`."""
     if path.suffix.lower() in (".tsv", ".txt"):
         data = path.read_bytes()
         sha256[path.name] = hashlib.sha256(data).hexdigest()
@@ -129,7 +129,7 @@ def _queries(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple
 
 
 def _judgments(paths: tuple[Path, ...], sha256: dict[str, str], tally: Tally) -> dict[str, dict[str, int]]:
-    """Return the grades by query and document."""
+    """Return the grades of all judgments, by query and then by document."""
     judged: dict[str, dict[str, int]] = {}
     for path in paths:
         data = path.read_bytes()

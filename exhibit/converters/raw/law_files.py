@@ -26,7 +26,7 @@ Skip = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class Version:
-    """The text of a law from a day on."""
+    """A version of a law: its text, and the first and last day on which it is in force."""
 
     law: str
     """The law's name: that of its folder or its file."""
@@ -44,9 +44,10 @@ class Version:
 
 
 def read_versions(source: Path, *, skip: Skip, since: date | None = None, as_of: date | None = None) -> list[Version]:
-    """Return all versions by law and day; only those in force from `since` on, or on one day.
+    """Return the versions of all laws, sorted by law and day.
 
-    `skip` is called for each file that cannot be used.
+    With `since`, leave out versions that ended before that day; with `as_of`, return only those in force on
+    that day. `skip` is called for each file that cannot be used.
     """
     if is_git_repository(source):
         with open_repository(source) as repository:
@@ -68,7 +69,10 @@ def _wanted(version: Version, since: date | None, as_of: date | None) -> bool:
 
 
 def _dated(versions: list[Version]) -> list[Version]:
-    """Set the end of each version, the day before the next; of two versions of the same day the later one counts."""
+    """Return the versions of a law, each with its last day: the day before the next version starts.
+
+    If two versions start on the same day, only the later one is returned.
+    """
     last = {version.start: version for version in versions}
     ordered = list(last.values())
     nexts = [version.start for version in ordered[1:]]
@@ -153,7 +157,10 @@ class _Written:
 
 
 def _history(repository: GitRepository, skip: Skip) -> Iterator[Version]:
-    """Yield each law after each commit; a date of effect in the header overrides the commit's date."""
+    """Yield a version for each law that a commit changed, commit by commit.
+
+    A date of effect in the file's header overrides the commit's date.
+    """
     written = list(_writings(repository))
     last = {one.law: PurePosixPath(one.path).with_suffix("") for one in written}
     names = _distinct_names(last)

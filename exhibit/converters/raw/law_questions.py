@@ -1,6 +1,4 @@
-"""Questions on laws whose gold is known by construction: the text of a §, its earlier text, its location, its
-changes.
-"""
+"""Questions about laws, with gold known by construction: a paragraph's text, location and changes."""
 
 import difflib
 import hashlib
@@ -54,7 +52,7 @@ class PrintedEdition:
 
     @cached_property
     def own(self) -> list[Paragraph]:
-        """The law's own paragraphs, without those that amend another law and stand inside an article."""
+        """The law's own paragraphs; a § inside an article is left out, because it belongs to a law that is amended."""
         units = {word for level in self.law.system.units for word in level.words}
         return [p for p in self.law.paragraphs if not any(part.split()[0].lower() in units for part in p.path)]
 
@@ -64,7 +62,7 @@ class PrintedEdition:
         return [paragraph for paragraph in self.own if self.says(paragraph)]
 
     def says(self, paragraph: Paragraph) -> bool:
-        """Return whether a paragraph has words of its own, that is, was not repealed."""
+        """Return whether a paragraph has a text of sufficient length and is not marked as repealed."""
         words = self.law.words(paragraph)
         gone = set(self.law.system.data.get("repealed", "").split())
         return len(words) >= _SHORTEST and not gone & set(
@@ -72,7 +70,7 @@ class PrintedEdition:
         )
 
     def quote(self, paragraph: Paragraph) -> Quote:
-        """Return a paragraph as gold, with the days of its version."""
+        """Return a paragraph as gold, with the first and last day of its version as labels."""
         start, end = self.span(paragraph)
         text = self.law.text[paragraph.start : paragraph.end]
         version = self.version
@@ -101,12 +99,12 @@ class QuestionMaker:
 
     @property
     def last(self) -> PrintedEdition:
-        """The version that is in force today."""
+        """The last of the law's versions."""
         return self.editions[-1]
 
     @property
     def foreign(self) -> bool:
-        """Whether the questions are in another language than the law."""
+        """Whether the questions are in a language other than the law's."""
         return self.system.language != self.last.law.system.language
 
     def rows(self) -> Iterator[RawRow]:
@@ -244,13 +242,13 @@ class QuestionMaker:
         )
 
     def _law(self, at: int) -> str:
-        """Return a law's short name; in an English question its English name or its code, if it has one."""
+        """Return the law's code or title; in an English question about a foreign law, its English name may be used."""
         names = english_names(law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
         codes = (*names[:1], *self.name.codes[:1]) or (self.title,)
         return codes[at // 7 % len(codes)]
 
     def _called(self, unit: str, at: int) -> str:
-        """Return a unit as the law writes it, or in the language of the question: `§ 8`, `section 8`."""
+        """Return a provision's label as the law writes it, or in the language of the question: `§ 8`, `section 8`."""
         level = self.last.law.system.by_word.get(unit.partition(" ")[0].lower())
         words = self.system.data.get("units", {}).get(level.kind, []) if self.foreign and level else []
         word = [None, *words][at // 11 % (1 + len(words))]
@@ -275,7 +273,7 @@ class QuestionMaker:
         return ordered[: self.most]
 
     def _day(self, edition: PrintedEdition, label: str) -> date:
-        """Return a day on which a version is in force; not its first or last day, if it has others."""
+        """Return a day on which a version is in force; if possible, neither its first nor its last day."""
         start = edition.version.start or date.min
         length = (edition.version.end - start).days if edition.version.end else 700
         return (
@@ -283,7 +281,7 @@ class QuestionMaker:
         )
 
     def _references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
-        """Yield the references of a paragraph that lead to a document of the corpus, with their words."""
+        """Yield each reference of a paragraph to a § in the corpus: its words, the version, and the § itself."""
         words = self.last.law.words(paragraph)
         for reference in provisions(words, self.last.law.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
@@ -294,7 +292,7 @@ class QuestionMaker:
                 yield words[slice(*reference.span)], editions[-1], target
 
     def _difference(self, old: str, new: str) -> str:
-        """Return whether a paragraph changed, and the changed words."""
+        """Return the answer to the question whether a paragraph changed, with the added and removed words."""
         texts = self.system.data["questions"]
         if old == new:
             return str(texts["no"])
@@ -307,7 +305,7 @@ class QuestionMaker:
 
 
 def _quoted(pieces: Sequence[Sequence[str]]) -> str:
-    """Return pieces of text in quotation marks, up to the number of words that an answer quotes."""
+    """Return fragments of a text in quotation marks, separated by commas; together they have at most 60 words."""
     room = _MOST_WORDS
     shown = []
     for piece in pieces:

@@ -21,7 +21,7 @@ _PLACEHOLDER = re.compile(r"\(X+\)\s*")  # the mark of bundestag/gesetze before 
 
 
 class LawHeading(NamedTuple):
-    """A heading with the depth of its mark, and the part of the law that it names."""
+    """A heading: the number of its `#` marks, its text, and the level and label of the part that it names."""
 
     depth: int
     text: str
@@ -32,7 +32,7 @@ class LawHeading(NamedTuple):
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A § or an article: its label, and its positions in the law and in the printed text."""
+    """A § or an article: its label and title, the parts above it, and its offsets in the law's text."""
 
     label: str
     title: str
@@ -46,7 +46,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Law:
-    """A version of a law."""
+    """A version of a law as read from Markdown: its header, title, text and paragraphs."""
 
     fields: dict[str, str]
     """The fields of its header."""
@@ -97,7 +97,7 @@ class _Reader:
             self.at += len(line) + 1
 
     def heading(self, heading: LawHeading, *, words_follow: bool) -> None:
-        """Read a heading; below a § without a title it is the title of the §, if text follows."""
+        """Add a heading to the law; below a § without a title, a heading with text after it is the title of the §."""
         if self.unit is not None and self.bare and heading.level is None and words_follow:
             self.write(heading.text)
             self.unit = replace(self.unit, title=heading.text, body=self.at)
@@ -120,10 +120,10 @@ class _Reader:
 
 
 def _open(stack: list[LawHeading], heading: LawHeading) -> None:
-    """Close the parts that a heading ends: those that are not higher by their words, or by the depth of their marks.
+    """Remove the parts that a heading ends from the stack of open parts, and add the heading.
 
-    Czech laws use the same mark for divisions and titles of every level, and German laws use one name at several
-    levels.
+    Parts are compared by their kind and by the depth of their marks: Czech laws use the same mark for divisions
+    and titles of every level, and German laws use one name at several levels.
     """
     rank = _rank(heading)
     if heading.level is None:
@@ -167,7 +167,7 @@ def _heading(depth: int, text: str, system: LegalSystem) -> LawHeading:
 
 
 def _unmarked(text: str, system: LegalSystem) -> int:
-    """Return the depth of a part's label that has no mark, such as `Pododdíl 1`; 0 for other text."""
+    """Return the heading depth of a part's label that has no `#` marks, such as `Pododdíl 1`; 0 for other text."""
     match = system.label.fullmatch(text) if len(text) < _WIDTH else None
     level = system.by_word[match["word"].lower()] if match and (match["number"] or match["before"]) else None
     return _DIVISION if level and not level.unit and not level.text and level.rank > 1 else 0
@@ -187,7 +187,10 @@ def _system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> LegalSyste
 
 
 def _blocks(markdown: str) -> Iterator[tuple[int, str]]:
-    """Yield headings with their depth, and paragraphs, items and rows of tables with depth 0, without their marks."""
+    """Yield the blocks of a Markdown text, each as its heading depth and its text without marks.
+
+    Paragraphs, list items and table rows have the depth 0.
+    """
     pending: list[str] = []
 
     def paragraph() -> Iterator[tuple[int, str]]:
@@ -220,9 +223,9 @@ def _plain(text: str) -> str:
 
 
 def wrap_paragraph(text: str) -> list[str]:
-    """Return a paragraph in lines that fit the page; capitals count as one and a half letters.
+    """Return a paragraph in lines that fit the page; lines are shorter if many letters are capitals.
 
-    No line ends with a hyphen, which a reader of the page would take for a divided word.
+    No line ends with a hyphen, because it would look like a divided word.
     """
     wide = sum(character.isupper() for character in text)
     width = _WIDTH if 4 * wide < len(text) else _WIDTH * 2 // 3

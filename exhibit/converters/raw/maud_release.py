@@ -32,7 +32,7 @@ _MADE_UP = frozenset({"abridged", "rare_answers"})
 
 @dataclass
 class Labels:
-    """The label files: the agreements of definitions, and the experts' answers."""
+    """The content of the label files: the agreements that contain each definition, and the experts' answers."""
 
     owners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Agreements by the key of their MAE definition."""
@@ -44,7 +44,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Release:
-    """The content of the release."""
+    """The content of the release: the rows of its main table, its labels and its agreements."""
 
     rows: list[dict[str, str]]
     """The rows of main.csv by column."""
@@ -152,12 +152,12 @@ class Excerpt:
 
     @property
     def span(self) -> Span | None:
-        """The range from the first character to the last, if there is only one location."""
+        """The span of the excerpt in the agreement; None if it has no location or several."""
         return self.match.span if self.match and not self.others else None
 
 
 def read_cell(cell: str) -> DealPointCell:
-    """Return a cell's excerpts without page marks; none if the cell only says that there is nothing."""
+    """Return a cell's excerpts and page marks; there are no excerpts if the cell is empty or says `N/A`."""
     parts, pages = [], []
     for part in quote_parts(cell):
         mark = _PAGES.search(part)
@@ -176,7 +176,10 @@ def definition_key(cell: str) -> str:
 
 
 def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
-    """Return the excerpts with their locations; of several locations, the one that fits the order of the excerpts."""
+    """Return the excerpts of a cell with their locations in the agreement.
+
+    If an excerpt occurs several times, the location that fits the order of the excerpts is chosen.
+    """
     places = [
         sorted(prefer_whole_words(locate(text, document)), key=lambda match: match.span) for text in cell.excerpts
     ]
@@ -196,9 +199,7 @@ def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
 
 
 def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return for each excerpt the locations that leave room for the excerpts before and after it; [] if no order
-    fits.
-    """
+    """Return, for each excerpt, the locations that allow all excerpts to be in order; [] if no order is possible."""
     earliest = [0]
     for choices in places:
         ends = [match.span.end for match in choices if match.span.start >= earliest[-1]]
@@ -216,7 +217,7 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    """Leave out an excerpt whose location is inside another's: some cells repeat a text in fewer words."""
+    """Return the excerpts without those inside the location of another: some cells repeat a part of a text."""
     taken = [(index, excerpt.span) for index, excerpt in enumerate(excerpts) if excerpt.span]
     return [
         excerpt
@@ -236,7 +237,7 @@ def _inside(excerpt: Excerpt, index: int, span: Span, other: int) -> bool:
 
 
 def _joined(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
-    """Join two excerpts that have only white space between their locations: nothing was omitted."""
+    """Return the excerpts; those with only white space between their locations are joined, as nothing was omitted."""
     joined: list[Excerpt] = []
     for excerpt in excerpts:
         last = joined[-1] if joined else Excerpt("")
@@ -258,7 +259,10 @@ def _meet(first: Span, second: Span, text: str) -> bool:
 
 
 def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
-    """Yield candidate titles, from short to precise; `deal` is used if the first page does not name the parties."""
+    """Yield candidate titles of an agreement, from the shortest to the most precise.
+
+    The parties are taken from `deal` if the first page does not name them.
+    """
     page = "".join(c for c in text[:_FIRST_PAGE] if c != "\ufeff" and c != "\u200b")
     name = _NAME.search(page)
     kind = title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
@@ -294,7 +298,7 @@ def _parties(page: str) -> list[str]:
 
 
 def _as_usual(name: str, text: str) -> str:
-    """Return a name in capitals as the agreement writes it elsewhere: `BioTelemetry, Inc.`, `LVMH Moët`."""
+    """Return a name; one in capitals gets the spelling that the agreement uses elsewhere: `BioTelemetry, Inc.`."""
     if name.isupper():
         words = r"\s+".join(re.escape(word) for word in name.split())
         written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))
@@ -303,6 +307,6 @@ def _as_usual(name: str, text: str) -> str:
 
 
 def _between(deal: str) -> str:
-    """Return the parties in a deal's name: `Target_Buyer.pdf`, or with `_` for every space."""
+    """Return the parties from a deal's file name: `Target_Buyer.pdf` gives `between Target and Buyer`."""
     names = re.sub(r"\.pdf$", "", deal.split(" | ")[0], flags=re.IGNORECASE).split("_")
     return f"between {names[0]} and {names[1]}" if len(names) == 2 else f"of {' '.join(names)}"

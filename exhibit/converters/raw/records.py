@@ -37,7 +37,7 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the fast loa
 
 @dataclass(frozen=True)
 class Record:
-    """A row of a table: its index among all rows, its number in a spreadsheet, its cells by column."""
+    """A row of a table: its index among all rows, its position for messages, such as `row 7`, and its cells."""
 
     index: int
     place: str
@@ -45,7 +45,7 @@ class Record:
 
     @property
     def item(self) -> Item:
-        """The record's name in the account."""
+        """The item under which the record is counted as kept or left out."""
         return Item("rows", self.place)
 
 
@@ -140,7 +140,7 @@ Numbered = tuple[int, list[Any]]
 
 
 def _filled_rows(rows: Iterable[Sequence[Any]]) -> list[Numbered]:
-    """Return the rows that are not empty, without the empty cells at their ends."""
+    """Return the rows that are not empty, each with its number and without empty cells at its end."""
     filled = []
     for number, row in enumerate(rows, 1):
         cells = list(row)
@@ -156,7 +156,7 @@ def _is_blank(cell: Any) -> bool:
 
 
 def _header_at(rows: Sequence[Numbered]) -> int:
-    """Return the index of the header: the first row that is about as wide as the others, after a title."""
+    """Return the index of the header: the first row that is more than half as wide as the typical row."""
     widths = [len({str(cell) for cell in cells if not _is_blank(cell)}) for _, cells in rows]
     usual = sorted(widths)[len(widths) // 2] if widths else 0
     wide = (at for at, width in enumerate(widths[:_DEEPEST_HEADER]) if width >= min(2, usual) and 2 * width > usual)
@@ -164,7 +164,7 @@ def _header_at(rows: Sequence[Numbered]) -> int:
 
 
 def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", first: int = 0) -> Iterator[Record]:
-    """Yield the rows below a header by the names of their columns; `first` is the index of the first row."""
+    """Yield the rows below the header as records by column name; `first` is the index of the first record."""
     at = _header_at(rows)
     for number, cells in rows[:at]:
         words = " ".join(str(cell) for cell in cells if not _is_blank(cell))
@@ -190,7 +190,7 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", fir
 
 
 def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
-    """Return a compressed table, read in a worker: a small file may decompress to a very large table."""
+    """Read a compressed table in a worker, because a small file may decompress to a very large table."""
     try:
         return run_in_worker(read, path)
     except DocumentError as error:
@@ -198,7 +198,10 @@ def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
 
 
 def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
-    """Yield the rows of a workbook: of the named sheet, else of the first table and of all sheets with its header."""
+    """Yield the rows of the named sheet of a workbook.
+
+    Without a name, yield the rows of the first sheet with a table and of all sheets with the same header.
+    """
     tables, others = _unpacked(partial(_read_sheets, name=name), path)
     if name is not None and name not in tables:
         raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(others)}")
@@ -219,7 +222,7 @@ def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
 
 
 def _read_sheets(path: Path, name: str | None) -> tuple[dict[str, list[Numbered]], list[str]]:
-    """Return the rows of the named sheet, or of all sheets, and the names of the others; called in a worker."""
+    """Return the rows of the named sheet, or of all sheets, and the names of unread sheets; called in a worker."""
     with limit_reading(str(path), path.stat().st_size), workbook(path, merged=True) as book:
         wanted = [title for title in book.sheetnames if name in (None, title)]
         tables = {title: _filled_rows(_unmerged(book[title])) for title in wanted}
@@ -227,7 +230,7 @@ def _read_sheets(path: Path, name: str | None) -> tuple[dict[str, list[Numbered]
 
 
 def _unmerged(sheet: Any) -> list[list[Any]]:
-    """Return the rows of a sheet; cells merged downwards all have the value of the first."""
+    """Return the rows of a sheet; vertically merged cells all have the value of the first cell."""
     rows = [list(row) for row in sheet.iter_rows(values_only=True)] if hasattr(sheet, "merged_cells") else []
     for area in sheet.merged_cells.ranges if rows else ():
         for row in range(area.min_row, min(area.max_row, len(rows))):
@@ -263,7 +266,7 @@ def _lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
 
 
 def _json(path: Path, text: str, *, as_yaml: bool) -> list[Any]:
-    """Return the list of objects in a JSON or YAML file: the file itself, or a list under a known name."""
+    """Return the rows of a JSON or YAML file; raise SourceError if it contains no list of objects."""
     data = read_yaml(text, path) if as_yaml else _parse_json(text, path)
     rows = _find_rows(data)
     if rows is None and isinstance(data, dict):
@@ -308,7 +311,11 @@ _DatelessLoader.yaml_implicit_resolvers = {
 
 
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
-    """Return the rows of a file: its list of objects, the one under a known name, the only one, or its columns."""
+    """Return the rows in parsed JSON or YAML; None if there are none.
+
+    They may be a list of objects at the top, under a known name or under the only name; columns of equal
+    length; or objects by id.
+    """
     if isinstance(data, list):
         return data if all(isinstance(item, dict) for item in data) else None
     if not isinstance(data, dict) or not depth:
@@ -367,13 +374,13 @@ def read_parquet(path: Path) -> list[Any]:
 
 
 def _most_bytes(values: Any) -> int:
-    """Return the most bytes that the values of a column may take as Python objects, including nested values."""
+    """Return an upper limit for the bytes that the values of a column take as Python objects."""
     inner = _within(values)
     return len(values) * _MOST_VALUE + (sum(map(_most_bytes, inner)) if inner else values.nbytes * _WIDEST)
 
 
 def _within(values: Any) -> list[Any]:
-    """Return the values nested in those of a column; none in numbers and texts."""
+    """Return the arrays that are nested in a column's array; empty for numbers and texts."""
     from pyarrow import ExtensionArray, types
 
     if isinstance(values, ExtensionArray):

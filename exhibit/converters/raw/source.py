@@ -35,7 +35,7 @@ _LONGEST_NAME = 255
 
 @contextmanager
 def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
-    """Yield a folder with the raw files; unpacked files are removed afterwards."""
+    """Yield the folder or file with the raw data; files unpacked from an archive are removed afterwards."""
     if source is None:
         source = fetch(info)
     if source.is_dir() or (source.is_file() and source.suffix.lower() in info.accepts):
@@ -55,8 +55,10 @@ def _from(info: DatasetInfo) -> str:
 
 
 def find_one(source: Path, info: DatasetInfo, *patterns: str) -> Path:
-    """Return the only file of the first matching name in a source, at any depth; a source that is a file is
-    returned itself.
+    """Return the file in a source that matches a pattern; the patterns are tried in order.
+
+    Files at the top of the source are preferred to deeper ones. Raise SourceError if a pattern matches several
+    files, or if no pattern matches. A source that is a file is returned itself.
     """
     if source.is_file():
         return source
@@ -79,7 +81,10 @@ def refuse_pointer(path: Path, data: bytes, info: DatasetInfo) -> None:
 def read_csv(
     path: Path, data: bytes, wanted: Collection[str], info: DatasetInfo, *, header: Callable[[str], str] = str.strip
 ) -> list[dict[str, str]]:
-    """Return the rows of a release's table by column; raise if a column or a cell is missing."""
+    """Return the rows of a release's CSV table, each as a dictionary by column name.
+
+    Raise SourceError if a column of `wanted` is missing or a row has the wrong number of cells.
+    """
     usual = csv.field_size_limit(_LONGEST_CELL)
     try:
         records = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
@@ -100,7 +105,7 @@ def read_csv(
 
 
 def read_json(path: Path, data: bytes, info: DatasetInfo, *, lists: str) -> dict[str, Any]:
-    """Return the object in a release's JSON file; raise if it has no list of this name."""
+    """Return the object in a release's JSON file; raise if it has no list under the key `lists`."""
     try:
         content = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -123,7 +128,7 @@ def by_name(paths: Iterable[Path]) -> dict[str, Path]:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip archive into a folder; no path leaves the folder, no link is created, and sizes are limited."""
+    """Unpack a zip archive; raise if an entry is a link, would leave the folder, or exceeds a size limit."""
     try:
         with zipfile.ZipFile(archive) as file:
             entries = file.infolist()
@@ -160,7 +165,7 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _check_twins(archive: Path, names: list[str]) -> None:
-    """Raise if two names are the same file on a system that ignores case or the encoding of accents, such as macOS."""
+    """Raise if two names mean the same file on a system that ignores case or Unicode form, such as macOS."""
     firsts: dict[str, str] = {}
     for name in names:
         key = unicodedata.normalize("NFC", name).casefold()

@@ -25,7 +25,7 @@ _LETTERS_A_SLIP = 10  # letters per allowed misspelling: two in a name of twenty
 
 @dataclass
 class Pairs:
-    """The assignment of rows to files, and how certain it is."""
+    """The result of pairing rows with files: the pairs, the uncertain pairs, and the rows without a file."""
 
     files: dict[int, Path] = field(default_factory=dict)
     similar: list[tuple[str, str]] = field(default_factory=list)
@@ -36,7 +36,10 @@ class Pairs:
 
 
 def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
-    """Assign each name to one file: equal names first, then the rest by the most certain rule that still fits."""
+    """Assign each name to one file by four rules, from the most to the least certain.
+
+    A rule is tried on all names before the next rule, and a file is assigned only once.
+    """
     left = {path.name: path for path in paths}
     pairs = Pairs()
     for rule in _RULES:
@@ -59,13 +62,16 @@ def _equal(name: str, left: Mapping[str, Path]) -> Path | None:
 
 
 def _alike(name: str, left: Mapping[str, Path]) -> Path | None:
-    """Return whether two names are equal without spaces and punctuation, such as `A&B .PDF` and `A_B.pdf`."""
+    """Return the only file whose name differs at most in case, spaces and punctuation; else None.
+
+    Example: `A_B.pdf` for `A&B .PDF`.
+    """
     key = file_key(name)
     return _only(path for path in left.values() if file_key(path.name) == key)
 
 
 def _longer(name: str, left: Mapping[str, Path]) -> Path | None:
-    """Return whether one name is the beginning of the other."""
+    """Return the only file for which one of the two names is the beginning of the other; else None."""
     key = file_key(name)
     keys = {path: file_key(path.name) for path in left.values()}
     return _only(
@@ -76,7 +82,10 @@ def _longer(name: str, left: Mapping[str, Path]) -> Path | None:
 
 
 def _similar(name: str, left: Mapping[str, Path]) -> Path | None:
-    """Return whether two names differ only by a few lost letters (`É` as `_`)."""
+    """Return the file with the most similar name if only a few letters differ, such as `_` for `É`.
+
+    None if no name is similar enough, or if several are equally similar.
+    """
     key = file_key(name)
     if len(key) < _MIN_LENGTH:
         return None

@@ -177,7 +177,7 @@ def _answerable_from(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 
 
 def _writable(raw: RawDocument, tally: Tally) -> bool:
-    """Return whether a document's name is valid in train.json and as a file name; count it if not."""
+    """Return whether a document's name is valid in train.json and as a file name; if not, count the document."""
     if len(raw.filename.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
         tally.fault(f"document's name has more than {LONGEST_NAME} bytes; rename it", raw.filename, item=_file_of(raw))
         return False
@@ -228,7 +228,7 @@ def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 
 
 def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Path) -> list[RawRow]:
-    """Write the rows that a person must review first to drafts.jsonl; return the other rows."""
+    """Write the rows with uncertain gold to drafts.jsonl, where a person must review them; return the other rows."""
     unsure = [row for row in rows if row.labels.get("draft") == "unsure"]
     lines = [
         {**_row(row, done).model_dump(), "gold": [line.model_dump() for line in _gold([row], done)]} for row in unsure
@@ -301,7 +301,7 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
 
 
 def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
-    """Note for each provision that a row names whether it is absent or ambiguous."""
+    """Record a note for each provision, expected or accepted, that is absent or ambiguous in its document."""
     for row in rows:
         for quote in row.quotes:
             for accepted in done[quote.filename].places[quote].not_accepted:
@@ -348,7 +348,7 @@ def _describe(
 
 
 def counts_of(rows: Sequence[Row], gold: Sequence[Gold], *, documents: int, hows: Collection[str]) -> Counts:
-    """Return the counts for bundle.json; ways of locating outside `hows` are included only if they occur."""
+    """Return the counts for bundle.json; a locating method that is not in `hows` is listed only if it occurs."""
     impossible = sum(row.is_impossible for row in rows)
     words = {row.id: row.contexts for row in rows}
     # a file without a quote counts as a context, but not as a quote that was missed
@@ -383,7 +383,7 @@ def _content_options(options: Namespace) -> dict[str, Label]:
 
 
 def card_text(info: DatasetInfo, converter: str) -> CardText:
-    """Return the texts of the card that the bundle's files do not provide."""
+    """Return the texts for the dataset card that are not in the bundle's files, such as tags and limits."""
     texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived", "command")}
     return CardText(converter=converter, **texts)
 

@@ -28,7 +28,7 @@ from exhibit.storage.locations import Location, check_out, parse_location
 
 
 def main(converter: Converter, argv: list[str] | None = None) -> int:
-    """Convert a benchmark: argv -> source -> read -> materialise -> locate -> write -> validate -> rename -> table."""
+    """Run a converter's command line: parse the flags, read the source, build the bundle, print a summary table."""
     options = make_parser(converter).parse_args(argv)
     away = "run the same command again: files that already arrived are not sent again"
     stopped = f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}"
@@ -111,7 +111,7 @@ def table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
 
 
 def summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str]]:
-    """Return labels and values for the kept and left out items of a conversion."""
+    """Return the labels and values of the summary table: what was kept, located and left out, and the time."""
     counts = bundle.counts
     rows: list[tuple[str, str]] = [
         ("documents", f"{counts.documents:,}"),

@@ -52,7 +52,7 @@ class Task:
 
 @dataclass(frozen=True)
 class QuotePlace:
-    """The location of a quote: only offsets, small enough for a worker to return thousands."""
+    """The location of a quote as pages and offsets; it is small, because a worker may return thousands of them."""
 
     pages: list[int]
     spans: list[tuple[int, int]]
@@ -71,7 +71,7 @@ class QuotePlace:
 
 @dataclass(frozen=True)
 class Done:
-    """A document that was added to the corpus."""
+    """A document that was added to the corpus, with the locations of its quotes."""
 
     entry: DocumentEntry
     places: dict[Quote, QuotePlace]
@@ -106,7 +106,10 @@ def tasks(
     ocr: Ocr | None = None,
     texts: Path | None = None,
 ) -> Iterator[Task]:
-    """Yield a task per document, and print documents without a file; workers locate gold at the same time."""
+    """Yield a task for each document; a document without a file is printed before its task is yielded.
+
+    Workers locate the gold of earlier documents at the same time.
+    """
     for raw in documents:
         target = corpus / raw.filename
         fault: DocumentError | None = None
@@ -184,7 +187,7 @@ _LETTERS = 3
 def _with_hidden(
     places: dict[Quote, QuotePlace], document: Document, hidden: Sequence[HiddenSpan]
 ) -> dict[Quote, QuotePlace]:
-    """Return the locations, each with the reasons why words of it are invisible on the page."""
+    """Return the locations; one that includes words invisible on the page also states the reasons."""
 
     def reasons(place: QuotePlace) -> str:
         letters: Counter[str] = Counter()
@@ -198,7 +201,7 @@ def _with_hidden(
 
 
 def _wordless(task: Task) -> str:
-    """Return the error for a document without text: it is empty, or it is a scan."""
+    """Return the error message for a document without text, which is either empty or a scan."""
     file = task.document.original or task.path
     if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
         return f"{file}: no words in it"
@@ -208,15 +211,16 @@ def _wordless(task: Task) -> str:
 
 @dataclass(frozen=True)
 class _Finder:
-    """Locates quotes in a document; if the source has a quote's offsets in its own text, converts them."""
+    """Locates quotes in a document; offsets in the source's text are converted to offsets in the document."""
 
     source: str | None
     document: Document
 
     @cached_property
     def _paired(self) -> tuple[Fold, Fold] | None:
-        """The source's text and the document folded to the same text, so that folded offsets agree; None if they
-        differ.
+        """The folds of the source's text and of the document, if both fold to the same text; else None.
+
+        The same offset in both folds then means the same character.
         """
         source, document = Fold.of(self.source or "", loose=True), self.document.loose
         if source.text == document.text:
@@ -248,7 +252,9 @@ class _Finder:
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _with_acceptable(self, where: QuotePlace, quote: Quote) -> QuotePlace:
-        """Return a location with the accepted provisions as alternatives; those that are not found are listed."""
+        """Return a location with the accepted provisions as alternatives; `not_accepted` lists those that are
+        missing.
+        """
         named = {text: [self._provisions.find(one) for one in read_provisions(text)] for text in quote.acceptable}
         found = [place[0].spans for places in named.values() for place in places if len(place) == 1]
         lost = [text for text, places in named.items() if not any(len(place) == 1 for place in places)]
@@ -261,7 +267,7 @@ class _Finder:
         return self._with_acceptable(where, quote) if quote.acceptable else where
 
     def _place_alone(self, quote: Quote) -> QuotePlace:
-        """Return the location of a quote; a section has the method `section`, however its words were found."""
+        """Return the location of a quote, without accepted passages; a cited section has the method `section`."""
         if quote.provision and not quote.text:
             return self._provision(quote)
         where = self._place(quote)
@@ -297,7 +303,7 @@ class _Finder:
         return there or matches
 
     def _carried(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
-        """Return a location from offsets in the source's text; None if the texts differ."""
+        """Return the spans in the document that correspond to spans in the source's text; empty if the texts differ."""
         if self.source == self.document.text:
             return [Span(*span) for span in spans]
         if self._paired is None:
@@ -339,27 +345,30 @@ def _place(spans: Spans, document: Document, how: How, score: float, alternative
 
 
 class SharedDocuments:
-    """The documents of the bundle that is built first, for the next one: a variant and its control share many."""
+    """The documents of a first bundle that the next bundle reuses: a variant and its control share many documents."""
 
     def __init__(self, texts: Path, corpus: Path, later: Sequence[RawRow]) -> None:
-        """Take a folder for texts, the corpus of the first bundle when it is in place, and the rows of the next."""
+        """Store the folder for texts, the final corpus folder of the first bundle, and the rows of the next bundle."""
         self.texts = texts
         self._corpus, self._later = corpus, _quotes_of(later)
         self._done: dict[str, tuple[RawDocument, Done]] = {}
 
     def quotes_of(self, benchmark: Benchmark) -> dict[str, list[Quote]]:
-        """Return the quotes to be located by document: those of the benchmark, and those of the next bundle."""
+        """Return the quotes to locate in each document: those of the benchmark and those of the next bundle."""
         quotes = _quotes_of(benchmark.rows)
         for name, more in self._later.items():
             quotes[name] += more
         return quotes
 
     def keep(self, raw: RawDocument, done: Done) -> None:
-        """Keep a document that is in the first bundle."""
+        """Store a document of the first bundle, so that `place` can reuse it."""
         self._done.setdefault(raw.filename, (raw, done))
 
     def place(self, raw: RawDocument, quotes: Sequence[Quote], corpus: Path) -> Done | None:
-        """Copy a document of the first bundle into the next one's corpus; None where the first has not the same."""
+        """Copy a document of the first bundle into the next bundle's corpus and return its result.
+
+        Return None if the first bundle has no identical document, or has not located all the quotes in it.
+        """
         known, done = self._done.get(raw.filename, (None, None))
         if known != raw or done is None or not done.places.keys() >= set(quotes):
             return None

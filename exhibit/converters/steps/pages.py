@@ -12,7 +12,10 @@ ELSEWHERE = "quote that does not stand on the page that the source states (its w
 
 
 def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally) -> None:
-    """Choose, among the locations of each quote, those on the page that the source states."""
+    """Choose, among the locations of each quote, those on the page that the source states.
+
+    The quotes themselves decide whether the source counts pages from 0 or from 1.
+    """
     stated = [quote for quote in dict.fromkeys(quotes) if quote.stated is not None and quote.filename in done]
     # a quote that fits both ways of counting does not decide
     votes: Counter[int] = Counter()

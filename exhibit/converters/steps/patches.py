@@ -84,7 +84,7 @@ def _apply(benchmark: Benchmark, patch: Patch, path: Path, tally: Tally) -> Benc
 
 
 def _fixed_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
-    """Return the row with the corrected gold; unchanged if the reviewers saw other gold."""
+    """Return the row with the corrected gold; unchanged if its gold is no longer the gold that was reviewed."""
     if fix is None:
         return row
     name = row.name
@@ -107,7 +107,7 @@ def _fixed_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
 def _note_strangers(
     benchmark: Benchmark, aside: dict[str, str], questions: Sequence[int], path: Path, tally: Tally
 ) -> None:
-    """Note the questions and documents that a patch names and the source does not have."""
+    """Record a note for each question or document that a patch names but the source does not have."""
     known = {raw.filename for raw in benchmark.documents}
     ids = {row.id for row in benchmark.rows}
     for name in [*(name for name in aside if name not in known), *(f"row {id}" for id in questions if id not in ids)]:
@@ -119,7 +119,7 @@ def _note_strangers(
 
 @dataclass
 class ChangedBundle:
-    """The changed questions and gold of a bundle, and notes for its reader."""
+    """The questions and gold of a bundle after a change, with the items that were left out and the notes."""
 
     rows: list[Row] = field(default_factory=list)
     gold: list[Gold] = field(default_factory=list)
@@ -196,7 +196,10 @@ def replace_gold(
     labels: dict[str, Label],
     bundle: BundleFolder,
 ) -> tuple[Row, list[Gold]]:
-    """Return a row with corrected gold, and its lines; without passages, no document answers the question."""
+    """Return a row with corrected gold, and its lines of gold.jsonl.
+
+    Without passages, the question becomes impossible: no document answers it.
+    """
     if not passages:
         name = next((line.filename for line in lines if line.filename), None)
         impossible = {"answer": IMPOSSIBLE_ANSWER, "is_impossible": True, "contexts": []}
@@ -218,7 +221,10 @@ def replace_gold(
 def write_changed(
     bundle: BundleFolder, info: BundleInfo, changed: ChangedBundle, out: Path, extra: Mapping[str, str], *, force: bool
 ) -> None:
-    """Write a bundle with other rows and gold, and further text files; it appears complete or not at all."""
+    """Write a copy of a bundle with changed rows and gold, and with extra text files.
+
+    The new bundle appears complete or not at all.
+    """
     check_out(out, force=force)
     left_out = {reason: list(names) for reason, names in info.left_out.items()}
     for reason, names in changed.left_out.items():
@@ -244,7 +250,7 @@ def write_changed(
 
 
 def _card_text(info: BundleInfo) -> CardText:
-    """Return the converter's texts for the card; a table's bundle has the name that its user gave it."""
+    """Return the converter's texts for the card; a bundle that has no converter's name was made from a table."""
     if info.name not in plugin_names("exhibit.converters"):
         return CardText(converter="table")
     about: DatasetInfo = load_plugin("exhibit.converters", info.name)[0].INFO

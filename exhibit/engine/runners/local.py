@@ -50,7 +50,7 @@ class _Crew:
         self._jobs: SimpleQueue[tuple[Future[Outcome[Any]], bytes, str] | None] = SimpleQueue()
 
     def submit(self, item: object) -> Future[Outcome[Any]]:
-        """Return the future of an item's outcome."""
+        """Queue an item, and return the future of its outcome."""
         future: Future[Outcome[Any]] = Future()
         self._jobs.put((future, dump(item), name_item(item)))
         if len(self._looked_after) < self._size:
@@ -82,8 +82,9 @@ class _Crew:
 
 
 class OneWorker(Generic[In, Out]):
-    """Runs one item at a time in one process; its open programs, such as a browser, stay open until an item kills
-    it.
+    """Runs one item at a time in one process, which stays open until an item kills it.
+
+    Programs that the process has started, such as a browser, stay open with it.
     """
 
     def __init__(self, function: Callable[[In], Out], *, limits: Limits) -> None:

@@ -1,12 +1,15 @@
 """Metrics, one file each. On the command line a metric is named by its file, or by a figure that it returns.
 
-A metric is a module with `NAMES`, the figures that it returns with the default options; `ABOUT`, an `About` for each
-figure without its `@k` (ours are in the TOML file beside the module); and `measure(cases, options)`. `measure` gets
-only cases that have what the `About` needs, with the gold that it may use (`limit_gold`); its keyword-only arguments
-are the metric's parameters: `--metrics 'ndcg(cutoff=20)'`.
-`HEADLINE` names the figure that represents the metric; without it, the first of `NAMES`. A metric that needs a judge or
-the corpus lists it in its needs, and one that asks a judge has `PROMPT_VERSION`. No other file has to be edited:
-tables, report and `diff` call `describe_metric`. Metrics of other distributions import from here.
+A metric is a module with `NAMES`, the figures that it returns with the default options; `ABOUT`, an `About`
+for each figure without its `@k` (ours are in the TOML file beside the module); and
+`measure(cases, options)`. `measure` is called only with cases that meet the needs in the `About`, and with
+only the gold that the metric may use (`limit_gold`). Its keyword-only arguments are the metric's
+parameters: `--metrics 'ndcg(cutoff=20)'`.
+
+`HEADLINE` names the figure that represents the metric; without it, the first of `NAMES` does. A metric that
+needs a judge or the corpus lists it in its needs. A metric that asks a judge has `PROMPT_VERSION`. No other
+file has to be edited: tables, report and `diff` call `describe_metric`. Metrics of other distributions
+import from here.
 """
 
 import math
@@ -72,7 +75,7 @@ class About:
 
     @property
     def sign(self) -> str:
-        """The unit after a figure; empty for a share, a count and a metric without a description."""
+        """The unit sign that is shown after a value; empty for shares, counts and metrics without a description."""
         return _UNITS.get(self.unit, "")
 
     def improves(self, change: float) -> bool | None:
@@ -95,11 +98,11 @@ class About:
 
     @property
     def unit_behind(self) -> str:
-        """The unit after a value of `in_words`."""
+        """The unit that the report shows after a value: `%` for a share."""
         return "%" if self.unit == "share" else f" {self.sign}" if self.sign else ""
 
     def change_in_words(self, change: float) -> str:
-        """Return a change as the report shows it, with its sign; that of a share in percentage points."""
+        """Return a change as the report shows it, with plus or minus; for a share, in percentage points."""
         return f"{'+' if change > 0 else '−' if change < 0 else '±'}{self.in_words(abs(change))}"
 
     def _format_places(self, value: float) -> str:
@@ -136,7 +139,7 @@ class Registers(Protocol):
     """A source that knows which references exist, such as `evaluation.registers.Register`."""
 
     def outcome(self, reference: Reference) -> str:
-        """Return `found` or `absent`; any other result is no decision."""
+        """Return `found` or `absent`; any other text means that the register cannot decide."""
 
 
 @dataclass(frozen=True)
@@ -198,12 +201,12 @@ def with_options(**scores: Callable[[Case, Options], float | None]) -> tuple[tup
 
 
 def gold_texts(case: Case) -> list[str]:
-    """Return the texts of the gold passages; none for an impossible question."""
+    """Return the texts of the gold passages; an empty list for an impossible question."""
     return [] if case.is_impossible else [gold.text for gold in case.gold if gold.text and gold.text.strip()]
 
 
 def gold_files(case: Case) -> frozenset[str]:
-    """Return the files with gold; none for an impossible question."""
+    """Return the names of the files with gold; an empty set for an impossible question."""
     return frozenset() if case.is_impossible else frozenset(gold.filename for gold in case.gold if gold.filename)
 
 
@@ -231,7 +234,10 @@ _KEPT: dict[Need, Callable[[GoldPassage], bool]] = {
 
 
 def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | None:
-    """Return a case with only the gold that a metric may use; None where the case lacks something the metric needs."""
+    """Return a case with only the gold that a metric may use.
+
+    None if the reply failed, or if the case or the options lack something that the metric needs.
+    """
     # SQuAD 2.0 also scores the answers to impossible questions
     open_needs = set(needs) - ({"expected"} if options.parity == "squad" else set())
     if case.reply.error or not all(_KNOWN[need](case) for need in open_needs & _KNOWN.keys()):
@@ -244,10 +250,10 @@ def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | 
 
 
 def is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
-    """Return whether a passage is from another file than these; None where its file is unknown.
+    """Return whether a passage is from a file other than `files`; None if its file is unknown.
 
-    A file name that the bundle lacks, with words that no document has, is a file from elsewhere. A passage whose words
-    occur in several files belongs to none of them for certain, and is never from a wrong file.
+    If the bundle has neither the passage's file name nor its text, the passage is from a wrong file. If its
+    text occurs in several files, the result is None.
     """
     if passage.filename is not None:
         return passage.filename not in files
@@ -265,7 +271,9 @@ class MetricModule(Protocol):
     """The figures that the metric returns with the default options."""
 
     def measure(self, cases: Sequence[Case], options: Options, **parameters: Any) -> dict[str, Values]:
-        """Return one value for each case under each name, in order; None where the metric does not apply."""
+        """Return, for each figure, one value per case in the order of the cases; None where the metric does not
+        apply.
+        """
 
 
 @cache
@@ -282,7 +290,7 @@ def metric_names() -> list[str]:
 
 
 def describe_metric(name: str) -> About:
-    """Return the description of a metric; a default one, without a better direction, for an unknown name."""
+    """Return the description of a metric; for an unknown name, a default one in which no direction is better."""
     family = _find_family(name)
     return _describe_all().get(family) or About(family.replace("_", " "), name, unit="number", better="neither")
 
@@ -306,14 +314,15 @@ def abouts_of(module: MetricModule) -> Mapping[str, About]:
 
 
 def find_needing(names: Iterable[str], need: str) -> list[str]:
-    """Return those metrics that apply only where something is given, such as a judge."""
+    """Return those of the named metrics that need something special, such as `judge`."""
     return [name for name in names if need in describe_metric(name).needs]
 
 
 def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:
-    """Return the metrics of a short table, by group; of each family the cutoffs it names, or the nearest ones.
+    """Return the metrics that a short table shows, sorted by group.
 
-    With `all_families`, metrics that are normally not in a short table are included.
+    A metric with several cutoffs appears with those that its description names, or with the nearest ones. With
+    `all_families`, metrics that a short table normally omits are included.
     """
     families: dict[str, list[str]] = {}
     for name in names:
@@ -363,7 +372,7 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
 def _measure_module(
     module: MetricModule, cases: Sequence[Case], options: Options, **parameters: Any
 ) -> dict[str, Values]:
-    """Return the figures of a metric's file, each computed on the cases that have what it needs."""
+    """Return the figures of a metric module, each computed only on the cases that meet its needs."""
     columns: dict[str, Values] = {}
     for needs in dict.fromkeys(describe_metric(name).needs for name in module.NAMES):
         rows = [(row, kept) for row, case in enumerate(cases) if (kept := limit_gold(case, needs, options)) is not None]

@@ -33,7 +33,10 @@ def _list_families(file: str, module: Any) -> set[str]:
 def values_of(
     module: Any, cases: Sequence[Any], options: Any, parameters: Mapping[str, Any], *, own: Path
 ) -> dict[str, Any]:
-    """Return the values of a metric; those of a metric outside the folder `own` are checked."""
+    """Return the values of a metric.
+
+    For a metric outside the folder `own`, check the values and turn any exception into a `ToolkitError`.
+    """
     if Path(module.__file__).is_relative_to(own):
         measured: dict[str, Any] = module.measure(cases, options, **parameters)
         return measured

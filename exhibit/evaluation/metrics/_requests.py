@@ -18,7 +18,7 @@ _COMMA = re.compile(r",(?![^()]*\))")
 
 
 class Request(NamedTuple):
-    """A metric with its parameters; `ndcg@20` has the parameter cutoff = 20."""
+    """A requested metric and the parameters in its brackets, such as `ndcg(cutoff=20)`."""
 
     name: str
     parameters: Mapping[str, Any]

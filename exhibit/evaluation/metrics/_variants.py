@@ -17,12 +17,12 @@ class StatedValues(NamedTuple):
 
 
 def is_varied(case: Case, *kinds: str) -> bool:
-    """Return whether a question belongs to a bundle that was varied in one of these ways."""
+    """Return whether a question's bundle was varied in one of the given ways (`kinds`)."""
     done = str(case.labels.get("varied") or "").split("+")
     return any(one.partition(":")[0] in kinds for one in done)
 
 
 def stated_values(case: Case) -> StatedValues:
-    """Return the values of the labels `new` and `old`, and those in the reply."""
+    """Return the typed values in the labels `new` and `old`, and those in the reply; `old` omits values of `new`."""
     new, old = (keys_of(str(case.labels.get(name) or "")) for name in ("new", "old"))
     return StatedValues(new, old - new, keys_of(case.reply.answer or ""))

@@ -1,8 +1,9 @@
-"""Answer F1, like with like: the part of a reply that is of the expected answer's kind is compared with it.
+"""Answer F1, like with like: compare the expected answer with the part of the reply that is of the same kind.
 
-A short answer is compared with the words of the reply before its first quotation, or with its first sentence where it
-quotes nothing; a yes or no with the reply's first word; a longer text with what the reply quotes, or with the whole
-reply. `answer_f1` compares the whole reply with every kind, so that a clause is compared with a `Yes`.
+A short answer is compared with the words of the reply before its first quotation or, if the reply quotes
+nothing, with its first sentence. A yes or no is compared with the reply's first word. A longer text is
+compared with the quotations in the reply or, if it has none, with the whole reply. `answer_f1` always
+compares the whole reply, even with a `Yes`.
 """
 
 import re
@@ -17,7 +18,7 @@ _QUOTED = re.compile(r"“([^“”]{1,20000})”|\"([^\"]{1,20000})\"")
 
 
 def _score(case: Case) -> float | None:
-    """Return the F1 of the words; None where nothing is expected."""
+    """Return the F1 of the expected answer and the matching part of the reply; None if no answer is expected."""
     expected, reply = without_citations(case.truth), without_citations(case.reply.answer or "")
     golds = gold_texts(case)
     kind = expected_kind(case.truth, ["\n".join(golds), *golds], impossible=case.is_impossible)
@@ -34,7 +35,10 @@ def _score(case: Case) -> float | None:
 
 
 def _before_quotes(reply: str) -> str:
-    """Return the words before the first quotation, or the first sentence of a reply without one."""
+    """Return the text before the first quotation; without a quotation, the first sentence.
+
+    A reply that begins with a quotation returns that quotation.
+    """
     quotation = _QUOTED.search(reply)
     if quotation is not None:
         return reply[: quotation.start()] if words(reply[: quotation.start()]) else quotation.group()

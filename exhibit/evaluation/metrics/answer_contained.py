@@ -10,7 +10,7 @@ from exhibit.evaluation.ranking import holding_answer, says_expected
 
 
 def _is_contained(case: Case) -> float | None:
-    """Return 1 or 0; None where the rule cannot decide, as for a bare yes or no."""
+    """Return 1 if the reply contains the expected answer, else 0; None if rules cannot decide, as for a bare yes."""
     contained = says_expected(case, case.reply.answer or "")
     return None if contained is None else float(contained)
 

@@ -23,7 +23,10 @@ NAMES = (_NAME, f"{_NAME}_agreement", f"{_NAME}_variance", f"{_NAME}_unjudged")
 
 
 def measure(cases: Sequence[Case], options: Options, *, votes: Votes | None = None) -> dict[str, Values]:
-    """Return the mean mark, the agreement and the variance of the votes; None where there is nothing to judge."""
+    """Return the judge's mean mark, the agreement and variance of its votes, and the share of unreadable votes.
+
+    None where there is nothing to judge.
+    """
     options = replace(options, votes=votes) if votes else options
     prompts = [_make_prompts(case, options) for case in cases]
     temperature = _TEMPERATURE if options.votes > 1 else 0.0

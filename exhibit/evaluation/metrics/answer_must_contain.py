@@ -1,8 +1,8 @@
-"""Required content: the share of the items that a test set requires of an answer and that the answer has.
+"""Required content: the share of a question's required items that the answer states.
 
-An item is found word for word, or by all its numbers, dates, amounts and terms (`law.figures`), so that "thirty (30)
-days" equals "30 days". An item may be a list of alternatives, of which one is enough. The metric needs no expected
-answer, no gold and no judge.
+An item is stated word for word, or by all its numbers, dates, amounts and terms (`law.figures`), so that
+"thirty (30) days" equals "30 days". An item may be a list of alternatives, of which one is enough. The
+metric needs no expected answer, no gold and no judge.
 """
 
 from exhibit.evaluation.answer_words import listed_items, says_item

@@ -1,7 +1,7 @@
-"""Forbidden content: the share of the items that a test set forbids and that the answer nevertheless has.
+"""Forbidden content: the share of a question's forbidden items that the answer states; 0 is best.
 
-An item is found where its words occur in sequence, in upper or lower case; figures and dates in any spelling. 0 is
-best.
+An item is stated if its words occur in sequence, in upper or lower case. Figures and dates match in any
+spelling.
 """
 
 from exhibit.evaluation.answer_words import listed_items, says_item

@@ -1,8 +1,9 @@
 """Any citation: whether an answer cites anything, in any form.
 
-`[1]` and malformed variants of it count, as do `[Part 36#page=Offers to Settle]`, `[contract.pdf]` and the bare name of
-a file that was retrieved or has gold. A placeholder of a contract (`[amount]`) and the year of a judgment do not count.
-The metric does not apply to a refusal, which has nothing to cite.
+`[1]` and malformed variants of it count. So do document names in square brackets:
+`[Part 36#page=Offers to Settle]`, `[contract.pdf]`, and the name of a file that was retrieved or has gold,
+with or without its extension. A placeholder of a contract (`[amount]`) and the year of a judgment do not
+count. The metric does not apply to a refusal, which has nothing to cite.
 """
 
 import re
@@ -16,7 +17,7 @@ _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.
 
 
 def _score(case: Case) -> float | None:
-    """Return 1 or 0; None where there is no answer or it is a refusal."""
+    """Return 1 if the answer has a citation, else 0; None if there is no answer or it is a refusal."""
     answer = case.reply.answer
     if answer is None or is_refusal(answer):
         return None

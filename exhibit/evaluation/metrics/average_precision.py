@@ -1,6 +1,7 @@
-"""Mean average precision: the precision at the rank of each gold, averaged over all golds, found or not.
+"""Mean average precision: the mean, over all golds, of the precision at the rank of each gold.
 
-The whole ranking counts, at full depth. `evaluation.ranking` defines the ranked items.
+A gold that is not retrieved counts as 0. The whole ranking is used. `evaluation.ranking` defines the ranked
+items.
 """
 
 from exhibit.evaluation.metrics import Case, per_case

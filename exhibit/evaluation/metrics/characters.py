@@ -1,21 +1,21 @@
-"""Character precision and recall: the share of the retrieved characters that are gold, and of the gold retrieved.
+"""Character precision and recall: how much of the retrieved text is gold, and how much gold is retrieved.
 
-The union of the first k passages is used, so that a character counts once. A gold passage that occurs at several places
-is credited where the largest share of it was retrieved; the first of equal places counts:
+The first k passages are united, so that a character counts once. If a gold passage occurs at several
+places, the place of which the largest share was retrieved counts; of equal places, the first:
 
-    recall@k    = sum over golds of length x best share / sum of lengths       (length: of the longest place)
+    recall@k    = sum over golds of length x best share / sum of lengths     (length: of the longest place)
     precision@k = retrieved characters inside those best places / retrieved characters
 
-For gold with one place each, recall is overlap / gold characters. Neither can exceed 1, and recall never falls as k
-grows. Only located gold counts, and a gold passage that a row lists several times counts once.
+For gold with one place each, recall is overlap / gold characters. Neither can exceed 1, and recall never
+falls as k grows. Only located gold counts, and a gold passage that a row lists several times counts once.
 
-The pieces of a passage that occur in its document count; its other text counts only with the option `count_added`. A
-passage of a file that the corpus lacks counts with its text and overlaps nothing. A passage without a known place is
-ignored, and where the first k passages are all of this kind, both figures are None. Where nothing was retrieved, both
-are 0.
+The fragments of a passage that occur in its document count; its other text counts only with the option
+`count_added`. A passage from a file that is not in the corpus counts with its whole text and overlaps
+nothing. A passage whose position is unknown is ignored; if all of the first k passages are unknown, both
+figures are None. If nothing was retrieved, both are 0.
 
-Parity "legalbenchrag" is the published definition: no union, the overlaps of each retrieved snippet with each gold
-snippet are added up, and only the first place of a gold counts.
+Parity "legalbenchrag" is the published definition: passages are not united, the overlaps of each retrieved
+snippet with each gold snippet are added up, and only the first place of a gold counts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -71,14 +71,14 @@ def _collect_pieces(case: Case, depth: int, count_added: bool) -> Pieces:
 
 
 def _hide_unknown(case: Case, ks: Sequence[int], scores: Sequence[tuple[float, float]]) -> Scores:
-    """Return the scores; None at a cutoff where the content of no passage is known."""
+    """Return the scores, with None at each cutoff k where the content of all of the first k passages is unknown."""
     first = next((rank for rank, passage in enumerate(case.reply.passages) if passage.tells), len(case.reply.passages))
     unknown = bool(case.reply.passages)
     return [(None, None) if unknown and first >= k else row for k, row in zip(ks, scores, strict=True)]
 
 
 def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
-    """Return the characters that each passage adds to the passages before it."""
+    """Return the spans without the characters that an earlier span already covers."""
     united: list[_Piece] = []
     for span, rank in pieces:
         left = [span]
@@ -90,7 +90,7 @@ def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
 
 
 def _list_golds(case: Case) -> Iterator[tuple[str, list[list[Span]]]]:
-    """Yield the file and the places of each located gold."""
+    """Yield each located gold as its file and its places (lists of spans)."""
     for gold in golds_of(case):
         places = [spans for place in gold.places if (spans := [one for one in place if one.start < one.end])]
         if places and gold.filename is not None:
@@ -98,7 +98,7 @@ def _list_golds(case: Case) -> Iterator[tuple[str, list[list[Span]]]]:
 
 
 def _count_held(spans: Iterable[Span], pieces: Iterable[_Piece], ks: Sequence[int]) -> list[int]:
-    """Return, at each k, how many characters of the spans are in the pieces of the first k ranks."""
+    """Return, for each k, how many characters of the spans the first k passages contain."""
     brought = [0] * (ks[-1] + 1)
     for span in spans:
         for (start, end), rank in pieces:

@@ -1,8 +1,9 @@
 """Chunk economy: how useful the first K passages are, and those that the answer was made from (`context_…`).
 
-Essential: the passage shares a character with gold, at any of its places. Complementary: it does not, but ends or
-begins within 500 characters of gold in the same file, so it may contain text that the gold refers to. Neither: all
-others. The three shares add up to 1. Passages of unknown content are not counted.
+A passage is essential if it shares a character with gold, at any of the gold's places. It is complementary
+if it does not, but ends or begins within 500 characters of gold in the same file, so that it may contain
+text that the gold refers to. All other passages are neither. The three shares add up to 1. Passages of
+unknown content are not counted.
 """
 
 import math
@@ -20,7 +21,10 @@ NAMES = (*(f"{kind}@{K}" for kind in KINDS), *_CONTEXT.values())
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return the three shares for both lists; None where nothing was retrieved, or the context is unknown."""
+    """Return the three shares for the first k passages, and for the context of the answer.
+
+    None where nothing was retrieved, or where the context is unknown.
+    """
     depth = cutoff or options.k
     shares: dict[str, Values] = {}
     for kind in KINDS:
@@ -40,7 +44,7 @@ def _compute_share(kind: str, case: Case, passages: Sequence[Passage]) -> float 
 
 
 def kind_of(passage: Passage, case: Case) -> str:
-    """Return which of `KINDS` a retrieved passage is; `neither` for one without a place."""
+    """Return which of `KINDS` a retrieved passage is; `chunk_neither` if its position is unknown."""
     golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]
     gaps = [_measure_gap(own, one) for own in passage.spans for gold in golds for place in gold.places for one in place]
     nearest = min(gaps, default=math.inf)

@@ -18,7 +18,7 @@ def _score(case: Case) -> float | None:
 
 
 def _list_expected(case: Case) -> list[set[str]]:
-    """Return the expected sources, each as the set of its names."""
+    """Return the expected sources, each as the set of normalised names by which it can be cited."""
     named = [{plain_source(name), plain_source(name.partition("#page=")[0])} for name in cited_names(case.truth)]
     files = [{*map(plain_source, file_names(file))} for file in sorted(gold_files(case))]
     if len(files) == len(named) == 1:

@@ -1,6 +1,7 @@
-"""Contradictions: whether a reply states both of two contradictory values, or only one as if there were no other.
+"""Contradictions: whether a reply states both of two contradictory values, or only one of them.
 
-Typed values are compared exactly. A reply that states neither value, or refuses, counts as 0 in both figures.
+Typed values are compared exactly. A reply that states neither value, or refuses, counts as 0 in both
+figures.
 """
 
 from exhibit.evaluation.metrics import Case, per_case

@@ -1,6 +1,6 @@
 """Document hit: whether any of the first k passages is from a file with gold.
 
-None where no passage is known to be, and the file of one of them is unknown.
+None if no passage is known to be from such a file, but the file of at least one passage is unknown.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ NAMES = tuple(f"document_hit@{k}" for k in KS)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return 1 or 0 at each k."""
+    """Return, for each k, 1 if one of the first k passages is from a file with gold, else 0."""
     depths = (cutoff,) if cutoff else options.ks
     return {f"document_hit@{k}": score_each(cases, partial(_is_hit, k=k)) for k in depths}
 

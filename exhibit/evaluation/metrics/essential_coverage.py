@@ -1,7 +1,7 @@
-"""Essential coverage: the share of the gold passages of a question whose words the answer has.
+"""Essential coverage: the share of a question's gold passages whose words are in the answer.
 
-A passage is covered when the answer has four fifths of its words; half would not do, because clauses of one kind share
-many words. The metric does not apply to a question with a single gold passage.
+A passage is covered if the answer has four fifths of its words. A lower limit would be too lenient, because
+clauses of one kind share many words. The metric does not apply to a question with a single gold passage.
 """
 
 from collections import Counter

@@ -8,7 +8,7 @@ NAMES = ("flagged",)
 
 
 def measure(cases: Sequence[Case], options: Options, *, below: Share | None = None) -> dict[str, Values]:
-    """Return 1 for a reply with a lower confidence and 0 for any other; None for a reply without a confidence."""
+    """Return 1 for a reply with a confidence below the limit, else 0; None for a reply without a confidence."""
     limit = options.flag_below if below is None else below
 
     def score(case: Case) -> float | None:

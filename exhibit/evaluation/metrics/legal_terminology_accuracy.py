@@ -50,7 +50,7 @@ _SEED_TERMS = _US_TERMS | _compile_terms(_TERMS["us_in_the_seed"])
 
 
 def _score(case: Case, options: Options) -> float | None:
-    """Return the share times the penalties; None where the expected answer has no UK term."""
+    """Return the share of UK terms, halved for each US term; None if the expected answer has no UK term."""
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
     expected, answer = uk_terms(case.truth), case.reply.answer or ""
     if not expected:
@@ -66,7 +66,7 @@ def uk_terms(text: str) -> set[str]:
 
 
 def us_terms(text: str, terms: Terms = _US_TERMS) -> set[str]:
-    """Return the US terms that a text uses in its own words."""
+    """Return the US terms that a text uses, except in quotations and names."""
     own = _CASE_NAME.sub(" ", _TOO.sub(" ", _QUOTED.sub(" ", text)))
     return {term for term, pattern in terms.items() if any(not _is_name(own, match) for match in pattern.finditer(own))}
 

@@ -4,8 +4,8 @@
     gold_page_accuracy = passages from a gold document on a page with gold / such passages with a page
     box_accuracy      = mean intersection over union of the reported box and the boxes of the words
 
-Only the passages that the answer cites count, or all where it cites none by number. A system that reports no pages or
-no boxes has no such score.
+Only the passages that the answer cites by number count; if it cites none, all passages count. The figures
+are None for a system that reports no pages or no boxes.
 """
 
 from exhibit.evaluation.metrics import Case, Passage, gold_files, per_case

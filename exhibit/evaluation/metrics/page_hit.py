@@ -1,8 +1,9 @@
 """Page hit: whether any of the first k passages is on a page with gold.
 
-It is the metric for gold that consists of pages, and complements the passage metrics where both are known. A passage is
-on the pages of its words; the page that the system reports counts only where the words have no place. None where the
-pages of the gold are unknown, or where no passage is on them and the page of some passage is unknown.
+It is the metric for gold that consists of pages, and complements the passage metrics where both are known.
+The pages of a passage are those of its words; the page that the system reports is used only if the words
+were not located. None if the pages of the gold are unknown, or if no passage is on them and the page of
+some passage is unknown.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ HEADLINE = "page_hit@8"
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return 1 or 0 at each k."""
+    """Return, for each k, 1 if one of the first k passages is on a page with gold, else 0."""
     depths = (cutoff,) if cutoff else options.ks
     return {f"page_hit@{k}": score_each(cases, partial(_is_hit, k=k)) for k in depths}
 

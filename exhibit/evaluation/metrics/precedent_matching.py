@@ -1,9 +1,10 @@
-"""Precedent matching: how similar the sources that an answer cites are to those in the expected answer's brackets.
+"""Precedent matching: how similar the cited sources are to those in the expected answer's brackets.
 
-Each expected source is compared with the most similar cited one: 1 for equal names after normalisation, 0.95 when one
-contains the other, else up to 0.9 by the share of common words. Names of one topic without a common word get 0. A
-citation by number means the file of that passage. `precedent_matching_strict` counts only equal names. Parity "seed"
-gives 0.75 to names of one topic, and 0.75 to 0.9 to names with common words.
+Each expected source is compared with the most similar cited one. Names that are equal after normalisation
+score 1, and names of which one contains the other 0.95. Other names score up to 0.9, by the share of common
+words; names without a common word score 0, even if their topic is the same. A citation by number counts as
+the name of that passage's file. `precedent_matching_strict` counts only equal names. Parity "seed" gives
+0.75 to names of the same topic, and 0.75 to 0.9 to names with common words.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
 
 
 def _score_sources(case: Case, *, seed: bool) -> list[float]:
-    """Return one score for each expected source."""
+    """Return the score of each expected source: its similarity to the most similar cited source."""
     given = [*cited_names(case.reply.answer or ""), *(name for file in cited_files(case) for name in file_names(file))]
     return [
         max((likeness(name, other, seed=seed) for name in names for other in given), default=0.0)
@@ -35,7 +36,8 @@ def _score_sources(case: Case, *, seed: bool) -> list[float]:
 def expected_sources(case: Case) -> list[list[str]]:
     """Return the sources that the expected answer names, each with the names by which it may be cited.
 
-    The gold file is a further name of a source where it is clear to which source it belongs.
+    If there are as many gold files as named sources, each file is a further name of the source at the same
+    position.
     """
     named = cited_names(case.truth)
     files = list(dict.fromkeys(gold.filename for gold in case.gold if gold.filename))

@@ -18,7 +18,7 @@ NAMES = ("citation_precision", "citation_recall")
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return precision and recall; None where no cited provision has a known place."""
+    """Return precision and recall; None where no cited provision or no gold was located."""
     scores = [_score_provisions(case) for case in cases]
     return {name: [score[column] for score in scores] for column, name in enumerate(NAMES)}
 

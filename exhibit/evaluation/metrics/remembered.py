@@ -1,9 +1,14 @@
 """Variants: whether a reply states the value of the altered document, or the value from before the alteration.
 
-Typed values are compared exactly (`law.values`), so that "thirty (30) days" equals "30 days". `read_value`: the reply
-has every new value and no old one. `remembered`: it has an old value and no new one; for a removed clause, any of its
-values or its words. `another_value`: neither holds, but the reply states a value of that kind. For a negated clause,
-the reply's yes or no is compared; where it begins with neither, the negated words.
+Typed values are compared exactly (`law.values`), so that "thirty (30) days" equals "30 days".
+
+- `read_value`: the reply has every new value and no old one.
+- `remembered`: the reply has an old value and no new one; for a removed clause, any of its values, or its
+  words.
+- `another_value`: neither holds, but the reply states a value of the same type as the new one.
+
+For a negated clause, the yes or no at the beginning of the reply is compared; without one, the negated
+words.
 """
 
 import re
@@ -47,7 +52,7 @@ def _has_another(case: Case) -> float | None:
 
 
 def _compare_polarity(case: Case, wanted: str, other: str) -> float | None:
-    """Return whether a reply says the wanted yes or no; None where its words do not decide."""
+    """Return 1 if a reply says the wanted yes or no, 0 if it says the other; None if its words do not decide."""
     reply = case.reply.answer or ""
     said = _POLAR.match(reply)
     if said:

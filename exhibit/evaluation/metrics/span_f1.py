@@ -1,4 +1,4 @@
-"""Span F1: the words that the top passage and a gold passage share, as sets; the best over the golds.
+"""Span F1: the F1 of the sets of words in the top passage and in a gold passage; the best gold counts.
 
 Parity "seed" splits words as NLTK does, and keeps only words of letters and digits.
 """

@@ -1,8 +1,8 @@
-"""Amended contracts: whether a reply has the value in force on the question's date, or that of another date.
+"""Amended contracts: whether a reply states the value in force on the question's date, or another one.
 
-Typed values are compared exactly. `in_force`: the reply has every value of the clause on that date, and none of another
-date. `superseded`: it has a value that an amendment replaced before that date or introduced after it, and not the one
-in force.
+Typed values are compared exactly. `in_force`: the reply has every value of the clause on that date, and
+none of another date. `superseded`: the reply has a value of another date (replaced before the question's
+date, or introduced after it) and not the value in force.
 """
 
 from exhibit.evaluation.metrics import Case, per_case

@@ -1,7 +1,7 @@
-"""Versions of laws: whether the first passage is the right provision, and its version in force on the date asked for.
+"""Versions of laws: whether the first passage is the right provision, in the version of the question's date.
 
-`provision_first`: the first passage is of the right law and provision, in any version. `version_accuracy`: where it is,
-whether its version is the one of the question's date.
+`provision_first`: the first passage is from the right provision of the right law, in any version.
+`version_accuracy`: if it is, whether its version is the one in force on the question's date.
 """
 
 import re
@@ -15,9 +15,9 @@ NAMES = ("provision_first", "version_accuracy")
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return 1 or 0 for each question about a law.
+    """Return 1 or 0 for each question about a provision; None for all other questions.
 
-    None where the question names no provision or, for `version_accuracy`, where the first passage has another.
+    `version_accuracy` is also None if the first passage is from another provision.
     """
     first = score_each(cases, _compare_first)
     return {
@@ -27,7 +27,10 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
 
 
 def _compare_first(case: Case) -> float | None:
-    """Return 1 for the right version, 0 for another one, -1 for another provision; None where none is asked for."""
+    """Return 1 if the first passage has the right version, 0 for another version, -1 for another provision.
+
+    None if the question asks for no provision.
+    """
     if case.is_impossible or "paragraph" not in case.labels or not any(gold.places for gold in case.gold):
         return None
     right = right_version(case.reply.passages[0], case) if case.reply.passages else None
@@ -38,7 +41,7 @@ _PLACE = re.compile(r"#(\d+)-(\d+)(?: |$)")
 
 
 def near_misses(case: Case) -> Iterator[tuple[str, Span]]:
-    """Yield the places of the same provision in other versions, from the label `other_versions`."""
+    """Yield the file and the span of the same provision in each other version, from the label `other_versions`."""
     parts = _PLACE.split(str(case.labels.get("other_versions") or ""))
     for name, start, end in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
         yield name.lstrip(), Span(int(start), int(end))

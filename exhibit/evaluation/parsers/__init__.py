@@ -18,7 +18,7 @@ class TimedReader:
     read: Callable[[Path], list[str]]
 
     def __call__(self, path: Path) -> tuple[list[str], float]:
-        """Return the pages and the seconds; any exception of the library becomes an error about that file."""
+        """Return the texts of the pages and the seconds taken; raise a `DocumentError` if the library fails."""
         started = time.perf_counter()
         try:
             pages = self.read(path)

@@ -41,7 +41,7 @@ def case_path(reference: Reference) -> str | None:
 
 
 def instrument_path(source: str) -> str | None:
-    """Return the path of an instrument with a number, `uksi/2002/618`; None for one that is known by its name."""
+    """Return the path of an instrument that has a number, `uksi/2002/618`; None for one cited by its title."""
     if source == "uk gdpr":
         return "eur/2016/679"
     match = _NUMBERED.fullmatch(source)
@@ -59,7 +59,7 @@ def is_covered(source: str) -> bool:
 
 
 def provision_paths(reference: Reference) -> list[str]:
-    """Return the possible paths of a provision in its instrument, `section/33/1`; none where it has no address."""
+    """Return the possible paths of a provision in its instrument, such as `section/33/1`; may be empty."""
     if not reference.path:
         return []
     first, *rest = reference.path
@@ -73,7 +73,7 @@ def provision_paths(reference: Reference) -> list[str]:
 
 
 def _make_large_path(word: str, number: str, rest: list[str]) -> list[str]:
-    """Return the path of a Schedule, a Part, a Chapter or an Annex; none for a recital."""
+    """Return a list with the path of a Schedule, Part, Chapter or Annex; empty for others, such as a recital."""
     if word not in _KNOWN["inside"]:
         return []
     path = f"{_KNOWN['inside'][word]}/{number}"
@@ -87,7 +87,7 @@ def _make_large_path(word: str, number: str, rest: list[str]) -> list[str]:
 
 
 def _find_unit(source: str) -> str:
-    """Return the unit of an instrument's provisions, such as `section`, judged by its name; empty if unknown."""
+    """Return what an instrument's provisions are called (`section`, `article` …), by its name; empty if unknown."""
     if source.startswith("eu ") or source == "uk gdpr":
         return "article"
     if source.startswith(("asp ", "anaw ", "asc ", "nia ")):
@@ -109,7 +109,7 @@ _PATH = re.compile(r"/(?:id/)?(?P<path>[a-z]{2,5}/(?:\d{4}|[A-Za-z0-9]{2,12}/[\d
 
 
 class Lookup(NamedTuple):
-    """The result of the check of a reference."""
+    """The result of checking one reference: the outcome, and the address that was checked."""
 
     outcome: Outcome
     url: str = ""
@@ -118,7 +118,7 @@ class Lookup(NamedTuple):
 
 
 class Register:
-    """Checks references in the registers, and remembers the results."""
+    """The official registers, in which references are checked; the results are stored in memory."""
 
     def __init__(self, client: Client, *, legislation: str = LEGISLATION, case_law: str = CASE_LAW) -> None:
         self._client = client
@@ -132,7 +132,7 @@ class Register:
         return self.check(reference).outcome
 
     def check(self, reference: Reference) -> Lookup:
-        """Return whether a reference exists, and its address."""
+        """Check a reference in the registers, once, and return the outcome and the address."""
         if reference not in self.checked:
             self.checked[reference] = self._look_up(reference)
         return self.checked[reference]
@@ -163,7 +163,7 @@ class Register:
         return Lookup("absent", url)
 
     def _is_in_feed(self, reference: Reference) -> bool:
-        """Return whether a search by citation finds the judgment under another path."""
+        """Return whether Find Case Law's search by citation finds a judgment that is not at the expected path."""
         feed = self._client.page(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
         identifiers = [element.text or "" for element in page_elements(feed, "identifier")]
         return any(reference in references(citation) for citation in identifiers)
@@ -188,7 +188,7 @@ class Register:
         return Lookup("absent", f"{whole}/{paths[0]}", "no such provision")
 
     def path_of_instrument(self, source: str) -> str | None:
-        """Return the path of an instrument, from its number, its title, or a search for the words of its title."""
+        """Return the path of an instrument, by its number, its title or a title search; None if it is not found."""
         path = instrument_path(source)
         if path is not None:
             page = self._client.page(f"{self._legislation}/id/{path}")
@@ -205,7 +205,7 @@ class Register:
 
 
 def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
-    """Return the path of the entry with this title; punctuation is ignored, as in references."""
+    """Return the path of the first entry with this title, ignoring punctuation; None if there is none."""
     for address, title in listed:
         named = [one for one in references(title) if one.kind == "statute" and not one.path]
         if len(named) == 1 and same_source("statute", source, named[0].source):
@@ -225,7 +225,7 @@ def _list_entries(page: RegisterPage) -> Iterator[tuple[str, str]]:
 
 
 def page_elements(page: RegisterPage, name: str) -> Iterator[Any]:
-    """Yield the elements of an XML page with a name, in any namespace; none if the page is not XML."""
+    """Yield the XML elements of a page that have a given name, in any namespace; nothing if the page is not XML."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)

@@ -34,16 +34,16 @@ _ABSENT_FOR = 30 * 24 * 3600.0
 
 
 class RegisterUnreachableError(ServiceError):
-    """A register that cannot be reached now; the rest of the run does not query it again."""
+    """An error: a register cannot be reached, and is not queried again in this run."""
 
 
 class DisallowedError(ServiceError):
-    """An address that robots.txt excludes."""
+    """An error: robots.txt forbids an address."""
 
 
 @dataclass(frozen=True)
 class RegisterPage:
-    """The final response of an address."""
+    """The final response for an address, after redirects."""
 
     url: str
     status: int
@@ -53,7 +53,7 @@ class RegisterPage:
 
 
 class Client:
-    """Fetches pages, one at a time, and caches them."""
+    """An HTTP client that fetches the pages of registers, one at a time, and caches them."""
 
     def __init__(
         self,
@@ -80,9 +80,12 @@ class Client:
         self._http.close()
 
     def page(self, url: str, *, body: bool = False) -> RegisterPage:
-        """Return the page at an address after redirects on its own host; with its text only if `body` is set.
+        """Return the page at an address, from the cache or after redirects on its own host.
 
-        Raises RegisterUnreachableError where the register does not answer, DisallowedError where robots.txt forbids it.
+        The page has its text only if `body` is set.
+
+        Raises RegisterUnreachableError if the register does not answer, DisallowedError if robots.txt forbids the
+        address.
         """
         key = key_of(url, str(body))
         for kept in self._cache.get([key]).values():
@@ -122,7 +125,7 @@ class Client:
             raise DisallowedError(f"{url}: robots.txt excludes this address")
 
     def _ask(self, url: str, *, most: int) -> tuple[int, str, str]:
-        """Return status, Location and text; a register that failed once is not asked again."""
+        """Return the status, the Location header and the text; raise at once if the register has failed before."""
         host = urlsplit(url).netloc
         if host in self._gone:
             raise self._gone[host]

@@ -1,4 +1,7 @@
-"""Upload a corpus to a system as its TOML file describes, wait until it is ready, and check the system's own list."""
+"""Upload a corpus to a system as the system's TOML file describes.
+
+The upload waits until the system is ready, and compares the files with the list that the system reports.
+"""
 
 import json
 import time
@@ -32,7 +35,7 @@ _PAGE = 100
 
 
 class ListedFile(NamedTuple):
-    """A file in the list of a system."""
+    """A file in the list of documents that a system reports."""
 
     ready: bool = True
     error: str = ""
@@ -43,7 +46,7 @@ Listed = Mapping[str, ListedFile]
 
 
 class Collection:
-    """The documents that a system holds under one name, and how those of a dataset are added and removed."""
+    """A named collection of documents in a system; a dataset's files are uploaded, listed and deleted in it."""
 
     def __init__(
         self,
@@ -79,7 +82,7 @@ class Collection:
         return self._fetch(where, deadline=deadline, content=content, headers={"Content-Type": kind}, **given)
 
     def _do_with_retries(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
-        """Do a step with a deadline, and retry it where a retry may help."""
+        """Run a step with a deadline; retry it if the error may be temporary."""
         deadline = Deadline(seconds or self._options.timeout, flag="" if seconds else "--timeout")
         return Retries(self._options.retries, self._options.backoff)(lambda: step(deadline), deadline=deadline)
 
@@ -106,7 +109,7 @@ class Collection:
         return self._id or None
 
     def listed(self, deadline: Deadline) -> Listed | None:
-        """Return the files of the collection by name; None where there is no such collection, or no list."""
+        """Return the files of the collection by name; None if it does not exist, or if the system cannot list files."""
         ingest, step = self._ingest, self._ingest.list
         self._call(ingest.check, deadline)
         if step is None or (ingest.find is not None and self.find(deadline) is None):
@@ -126,7 +129,7 @@ class Collection:
         return held | waiting | failed
 
     def _look_at_tasks(self, deadline: Deadline) -> None:
-        """Ask which tasks have ended, and keep their errors."""
+        """Ask which upload tasks have ended, and store the errors of those that failed."""
         task = self._ingest.task
         for name, id in list(self._sent.items()) if task else ():
             reply = self._call(task, deadline, id=id)
@@ -164,7 +167,7 @@ class Collection:
     # ---------------------------------------------------------------- a dataset's documents
 
     def bring_in(self, dataset: Dataset, *, timeout: float) -> Ingestion:
-        """Upload the missing files, wait until the system lists them, and return the result."""
+        """Upload the missing files, wait until the system lists them as ready, and return the ingestion record."""
         names = {PurePosixPath(name).name: name for name in dataset.files}
         began = time.monotonic()
         with _name_dataset(dataset):
@@ -183,7 +186,7 @@ class Collection:
         return self._make_outcome(dataset, held, refused, seconds)
 
     def compare(self, dataset: Dataset) -> Ingestion:
-        """Return which of the files a system has, without an upload."""
+        """Return a record of which of a dataset's files the system has, without uploading any."""
         with _name_dataset(dataset):
             held = self._do_with_retries(self.listed)
         return self._make_outcome(dataset, held or {}, {}, None)
@@ -195,7 +198,10 @@ class Collection:
             self._do_with_retries(lambda deadline: self._delete(names, deadline))
 
     def _send(self, dataset: Dataset, names: Mapping[str, str]) -> dict[str, str]:
-        """Upload files and return the reasons for refused ones; raise an error that concerns all files."""
+        """Upload files, and return the refused ones with the reason.
+
+        Raise an error if the server is unreachable or refuses the key, because then every upload would fail.
+        """
         refused: dict[str, str] = {}
         for name in track(list(names), total=len(names), label=f"{dataset.name}: upload", unit="file"):
             with fetch_file(dataset.files[names[name]]) as path:
@@ -208,7 +214,7 @@ class Collection:
         return refused
 
     def _wait(self, names: list[str], timeout: float) -> Listed:
-        """Return the list when every file is ready or has an error, or when the time is up."""
+        """Poll the system's file list until every file is ready or has an error, or the time is up; return the list."""
         deadline, pause = Deadline(timeout), 0.1
         while True:
             held: Listed | None = self._do_with_retries(self.listed)
@@ -240,7 +246,7 @@ class Collection:
 
 @contextmanager
 def _name_dataset(dataset: Dataset) -> Iterator[None]:
-    """Add the name of the dataset to an error."""
+    """Turn an HTTP error inside the block into an error that names the dataset."""
     try:
         yield
     except HttpError as error:

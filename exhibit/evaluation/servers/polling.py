@@ -1,4 +1,7 @@
-"""Poll for replies that are not ready at once: the server returns a task, which is requested until it is done."""
+"""Poll for a reply that is not ready at once.
+
+The server first returns a task, which is then requested until it is done.
+"""
 
 import json
 import time
@@ -17,7 +20,7 @@ _SECONDS = 0.5
 
 
 class Polled(Protocol):
-    """The part of a server that polling needs."""
+    """The attributes and methods of a server that polling uses."""
 
     url: str
     reader: ReplyReader
@@ -26,7 +29,7 @@ class Polled(Protocol):
 
 
 def poll_reply(response: Response, poll: PollRequest, server: Polled, deadline: Deadline) -> Read:
-    """Return the reply of a task, polled until it is done or the deadline passes."""
+    """Poll a task until it is done and return its reply; raise an error if the deadline passes first."""
     first = _parse_response(response)
     path, base = _find_address(first, poll, server)
     while True:
@@ -61,7 +64,7 @@ def _find_address(first: Any, poll: PollRequest, server: Polled) -> tuple[str, s
 
 
 def _is_ready(reply: Any, reader: ReplyReader) -> bool:
-    """Return whether a reply has an answer yet."""
+    """Return whether the reply to a poll contains an answer."""
     try:
         return reader.whole(reply).answer is not None
     except NoAnswerError:
@@ -69,7 +72,10 @@ def _is_ready(reply: Any, reader: ReplyReader) -> bool:
 
 
 def polls_to_try(reply: Any) -> Iterator[PollRequest]:
-    """Yield the ways to poll for a reply with a task and no answer: at the address it gives, or at usual paths."""
+    """Yield the poll requests to try for a reply that has a task and no answer.
+
+    They use the address in the reply, or else the task's id at the usual paths.
+    """
     if not isinstance(reply, Mapping):
         return
     for name in NAMES["task_url"]:

@@ -1,4 +1,8 @@
-"""Probe a server with a few questions before a run: is it there, is the key accepted, where are answer and passages?"""
+"""Probe a server with a few questions before a run.
+
+The probe checks that the server runs, that it accepts the key, and where a reply has its answer and
+passages.
+"""
 
 import json
 import re
@@ -24,7 +28,7 @@ _UNFIT = (400, 415, 422)  # HTTP: the request has the wrong form
 
 
 class Probe:
-    """Probes a server with a few questions of a dataset."""
+    """A probe of a server with a few questions of a dataset."""
 
     def __init__(self, server: Probed, dataset: Dataset, collection: str, options: TargetOptions) -> None:
         self._server, self._collection, self._options = server, collection, options
@@ -34,9 +38,9 @@ class Probe:
         self._questions: frozenset[str] = frozenset()
 
     def run(self, cases: Sequence[Case]) -> list[str]:
-        """Return notes on the form of the replies.
+        """Ask a few questions, and return notes on the form of the replies.
 
-        Raise one error that explains the problem where no question is answered.
+        If no question is answered, raise one error that explains the problem.
         """
         self._questions = frozenset(case.question.strip() for case in cases)
         notes = self._note_conversations(cases)
@@ -66,9 +70,10 @@ class Probe:
         return notes
 
     def _ask(self, case: Case, notes: list[str], *, first: bool) -> Read:
-        """Return a reply.
+        """Return the reply to one question of the probe.
 
-        Where the request has the wrong form, try others that the server's own description suggests.
+        If the server rejects the form of the request, try the forms that its own description suggests, or the usual
+        ones.
         """
         try:
             return self._ask_with_retries(case, first=first)
@@ -94,7 +99,7 @@ class Probe:
             raise
 
     def _ask_polled(self, case: Case, odd: NoAnswerError, notes: list[str]) -> Read:
-        """Return the reply of a server that first returns a task; raise `odd` where there is no task."""
+        """Return the reply of a server that first returns a task; raise `odd` if polling brings no answer."""
         for poll in polls_to_try(odd.reply):
             self._server.poll = poll
             try:
@@ -110,7 +115,10 @@ class Probe:
         raise odd
 
     def _ask_with_retries(self, case: Case, *, first: bool) -> Read:
-        """Return a reply, with retries for the first question; an unreachable server is not retried."""
+        """Return the reply to a question of the probe.
+
+        Only the first question is retried, and not if the server is unreachable.
+        """
         deadline = Deadline(self._options.timeout, flag="--timeout")
 
         def once() -> Read:
@@ -127,7 +135,7 @@ class Probe:
     # ---------------------------------------------------------------- what went wrong
 
     def _explain_errors(self, errors: list[HttpError], asked: int) -> str:
-        """Return what is wrong with a server that answered none of the questions."""
+        """Return a message that explains why a server answered none of the questions."""
         name, error = self._server.name, errors[0]
         if error.status in _REFUSED:
             flags = "--set target_key=VARIABLE, or --set target_header=Authorization=VARIABLE"
@@ -144,7 +152,7 @@ class Probe:
         return f"{name}: none of {asked} questions from all parts of the dataset was answered. The first error: {error}"
 
     def _supply(self, missing: list[str]) -> str:
-        """Return the flag that supplies the missing fields of a request."""
+        """Return a message with the flag that adds the missing fields to the request."""
         wanted = ", ".join(missing)
         if "request" in self._server.values or "input" in self._server.values:
             flag = "request" if "request" in self._server.values else "input"
@@ -154,7 +162,7 @@ class Probe:
         return f"The server requires {wanted}: add --set target_parameters='{json.dumps(body, ensure_ascii=False)}'"
 
     def _fitting(self, reply: Any) -> str:
-        """Return the flags with paths that fit this reply, or a hint where none fits."""
+        """Return a hint with flags whose paths match this reply, or a hint that no path matches."""
         if not self._paths:
             return ". Is this the right kind of server?"
         advice = advise(reply, self._names, self._questions)
@@ -163,7 +171,7 @@ class Probe:
     # ---------------------------------------------------------------- what is odd about a reply
 
     def _check_passages(self, read: Read) -> list[str]:
-        """Return notes on a reply's passages; raise an error where they have no text that could be scored."""
+        """Return notes on a reply's passages; raise an error if passages are missing or have no text to be scored."""
         name, given = self._server.name, self._server.system.reply.passages
         if given == ("",):
             return []
@@ -216,7 +224,7 @@ _SENTENCE = 3
 
 
 class Advice(NamedTuple):
-    """Paths that fit a reply; empty where none was found."""
+    """The paths of the answer and of the passages in a reply; empty if none was found."""
 
     answer: str = ""
     passages: str = ""
@@ -230,9 +238,9 @@ class Advice(NamedTuple):
 
 
 def advise(reply: Any, names: Names, questions: Collection[str] = ()) -> Advice:
-    """Return the paths of the answer and the passages in a reply, each tested on it.
+    """Return the likely paths of the answer and of the passages in a reply, each tested on the reply.
 
-    The question's own text is skipped.
+    The text of a question is never taken for an answer.
     """
     lists = [(path, value) for path, value in _walk(reply) if isinstance(value, list) and value and path]
     passages = next((fit for path, value in lists if (fit := _fitting(reply, path, value, names))), "")
@@ -245,7 +253,10 @@ def advise(reply: Any, names: Names, questions: Collection[str] = ()) -> Advice:
 
 
 def _fitting(reply: Any, path: str, items: list[Any], names: Names) -> str:
-    """Return the path of passages with text and, if possible, file names; empty where the items are not passages."""
+    """Return the path at which a list's items can be read as passages; empty if they are not passages.
+
+    The path selects the text of each item and, if possible, its file name.
+    """
     first = items[0]
     if isinstance(first, str):
         return path if len(first.split()) >= _SENTENCE or names(first) else ""

@@ -1,4 +1,7 @@
-"""Read a server's reply, whole or streamed, by the paths of its TOML file or else by the names of its fields."""
+"""Read a server's reply, whole or streamed.
+
+Values are read at the paths in the system's TOML file; without a path, by the usual names of the fields.
+"""
 
 import codecs
 import json
@@ -22,7 +25,7 @@ _KEPT = 3
 
 
 class NoAnswerError(HttpError):
-    """A reply without an answer where one was expected."""
+    """An error: a reply has no answer although one is expected."""
 
     def __init__(self, message: str, reply: Any, *, blank: bool) -> None:
         super().__init__(message)
@@ -54,10 +57,13 @@ class Read:
 
 
 class ReplyReader:
-    """Reads the replies of one server."""
+    """A reader for the replies of one server."""
 
     def __init__(self, system: System, secrets: Secrets, *, stream: bool = False) -> None:
-        """Read replies by the paths of a system's file; with `stream`, lines of JSON are always read as a stream."""
+        """Read replies at the paths in a system's TOML file.
+
+        With `stream`, a body that is not one JSON value is read as a stream of JSON lines.
+        """
         self._reply, self._stream, self._secrets, self._asked_stream = system.reply, system.stream, secrets, stream
         self.answers: bool | None = None
         """Whether the server answers, or only retrieves; None until a reply has shown it."""
@@ -65,7 +71,7 @@ class ReplyReader:
         """Whether the server marks the end of a stream; then a stream without the mark is incomplete."""
 
     def read(self, response: Response) -> Read:
-        """Return the content of a response; raise HttpError where it is not a reply."""
+        """Return the parts of a response, whole or streamed; raise HttpError if it is not a valid reply."""
         began = time.monotonic()
         form, streamed = self._stream.format, response.kind in STREAMED
         if streamed and form != "text":
@@ -89,7 +95,7 @@ class ReplyReader:
     # ---------------------------------------------------------------- a whole reply
 
     def whole(self, reply: Any) -> Read:
-        """Return the content of a whole reply."""
+        """Return the parts of a reply that is not streamed."""
         self.check(reply)
         paths = self._reply
         shape = shapes.recognise(reply) if paths.answer is None or paths.passages is None else None
@@ -107,11 +113,14 @@ class ReplyReader:
         return self._finish(read)
 
     def passages(self, paths: Iterable[str], reply: Any) -> Any:
-        """Return the passages at the first matching path of a reply, with their fields renamed as the file says."""
+        """Return the passages at the first path that has any, with fields renamed as the system's TOML file says."""
         return self._rename_fields(shapes.first_list([path for path in paths if path], reply))
 
     def _read_stage_lists(self, paths: Iterable[str], reply: Any) -> dict[str, list[Any]]:
-        """Return the lists for the stages of a reply; `paths` are those of its passages."""
+        """Return the passage lists of a reply by stage: `retrieved`, `reranked` and `context`.
+
+        `paths` are the paths of the reply's passages, which are not repeated as a stage.
+        """
         taken = shapes.first_list([path for path in paths if path], reply)
         named = {name: getattr(self._reply, name) for name in shapes.STAGE_LISTS}
         return {name: self._rename_fields(held) for name, held in shapes.stage_lists(reply, taken, named).items()}
@@ -134,7 +143,7 @@ class ReplyReader:
         return {name: number for name, number in spent.items() if number}
 
     def check(self, reply: Any) -> None:
-        """Raise the error that a reply reports."""
+        """Raise an error if the reply itself reports one."""
         error = shapes.search(self._reply.error, reply) if self._reply.error else None
         if not error and isinstance(reply, Mapping):
             error = reply.get("error")
@@ -193,7 +202,7 @@ class ReplyReader:
         return [path for path in (own if own is not None else whole if whole is not None else usual) if path]
 
     def _read_parts(self, response: Response) -> Iterator[Event]:
-        """Yield lines that consist of a letter and JSON as objects."""
+        """Yield an event for each line of the form LETTER:JSON; raise HttpError for any other line."""
         for line in response.lines():
             letter, sign, text = line.partition(":")
             if not line.strip():
@@ -209,7 +218,7 @@ class ReplyReader:
     # ---------------------------------------------------------------- the finished reply
 
     def _finish(self, read: Read, *, ended: bool | None = None) -> Read:
-        """Return a complete reply; raise an error where the answer is missing or the stream is incomplete."""
+        """Return a reply after final checks; raise an error if its answer is missing or its stream is incomplete."""
         if ended:
             self._ends = True
         elif ended is False and self._ends:
@@ -242,20 +251,20 @@ def _find_words(paths: Iterable[str], reply: Any) -> str | None:
 
 
 def _find_kind(name: str, event: Any) -> str:
-    """Return the kind of an event: the text after `event:`, else its field `type`."""
+    """Return the kind of an event: its SSE name (`event:`) or, without one, its field `type`."""
     own = shapes.first_of(event, "kind", str) if isinstance(event, Mapping) else None
     return (name if name and name != "message" else own or name).casefold()
 
 
 def _carries(kind: str, events: tuple[str, ...]) -> bool:
-    """Return whether an event carries a piece of the answer, by the file's list of events or else by its name."""
+    """Return whether an event contains a part of the answer, by the list in the TOML file or else by its name."""
     if events:
         return kind in {event.casefold() for event in events}
     return kind not in {*shapes.NAMES["other"], *shapes.NAMES["citing"]}
 
 
 def _join_pieces(pieces: list[tuple[str, str]]) -> str:
-    """Return the answer of a stream: the text of the events that are named as answers, else of all events."""
+    """Return the answer of a stream: the joined texts of the events named as answers, else of all events."""
     named = [text for kind, text in pieces if kind in shapes.NAMES["answering"]]
     texts = named or [text for _, text in pieces]
     before = "".join(texts[:-1])

@@ -1,6 +1,6 @@
-"""Find the request form that a server needs, from its OpenAPI description, a schema or an error.
+"""Find the form of request that a server needs.
 
-Else the usual forms.
+The form comes from the server's OpenAPI description or schema; without one, the usual forms are tried.
 """
 
 import json
@@ -16,7 +16,7 @@ from exhibit.storage.http_policy import Deadline, HttpError
 
 
 class Probed(Protocol):
-    """The part of a server that the probe needs."""
+    """The attributes and methods of a server that the probe uses."""
 
     name: str
     url: str
@@ -56,14 +56,14 @@ def missing_fields(error: HttpError) -> list[str]:
 
 
 def served_paths(server: Probed) -> list[str]:
-    """Return the paths in a server's OpenAPI description; none without a description."""
+    """Return the first ten POST paths in a server's OpenAPI description; an empty list without a description."""
     paths = _fetch_description(server, "/openapi.json", origin=True).get("paths")
     paths = paths if isinstance(paths, Mapping) else {}
     return [str(path) for path, methods in paths.items() if isinstance(methods, Mapping) and "post" in methods][:10]
 
 
 def requests_to_try(server: Probed) -> Iterator[MadeRequest]:
-    """Yield the requests to try: the one that the server describes, then the usual ones with only the question."""
+    """Yield the requests to try: the one that the server's description defines, or else the usual simple ones."""
     made = made_request(server)
     if made is not None:
         yield made._replace(where=f"as its {made.where} says")
@@ -77,7 +77,10 @@ _USUAL = 6
 
 
 def made_request(server: Probed) -> MadeRequest | None:
-    """Return the request that the server's description defines; None without one, or if the user has set a request."""
+    """Return the request that the server's own description defines.
+
+    None if there is no description, or if the user has set a request.
+    """
     paths = server.system.ask.described
     if paths:
         schema = _fetch_description(server, paths["path"])
@@ -99,7 +102,7 @@ def made_request(server: Probed) -> MadeRequest | None:
 
 
 def _fetch_description(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
-    """Return a description; empty where the server has none."""
+    """Return the JSON description at a path of the server; empty if the server has none."""
     parts = urlsplit(server.url)
     base = f"{parts.scheme}://{parts.netloc}" if origin else server.url.removesuffix("/invoke")
     try:
@@ -110,7 +113,7 @@ def _fetch_description(server: Probed, path: str, *, origin: bool = False) -> Ma
 
 
 def _find_schema(openapi: Mapping[str, Any], path: str) -> Any:
-    """Return the schema of the JSON body of a path."""
+    """Return the schema of the JSON body that a path accepts by POST; None if it is not described."""
     paths = openapi.get("paths")
     held: Any = paths.get(path) or paths.get(path.rstrip("/")) if isinstance(paths, Mapping) else None
     for key in ("post", "requestBody", "content", "application/json", "schema"):
@@ -119,9 +122,9 @@ def _find_schema(openapi: Mapping[str, Any], path: str) -> Any:
 
 
 def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) -> Any:
-    """Return a request that a schema allows, with a placeholder for the question.
+    """Return a request template that a schema allows, with `{question}` in the field for the question.
 
-    None where it has no place for one.
+    None if the schema has no field for a question.
     """
     schema = _resolve(schema, root, depth)
     fields = schema.get("properties")
@@ -144,7 +147,7 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) 
 
 
 def _find_usual(schema: Mapping[str, Any]) -> Any:
-    """Return the default, example or first value of a schema; None where it has none."""
+    """Return a default, example or listed value of a schema, or an empty value of its type; None if there is none."""
     listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
     choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]
     empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}

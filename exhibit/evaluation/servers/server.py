@@ -1,4 +1,7 @@
-"""A system under test that is asked over HTTP, as its TOML file describes: address, key, retries, probe, documents."""
+"""A system under test that is asked over HTTP, as its TOML file describes.
+
+It has an address, a key, retries, a probe and an interface for documents.
+"""
 
 import json
 import logging
@@ -120,9 +123,9 @@ class Server:
         return poll_reply(response, poll, self, deadline)
 
     def _retrieve(self, values: dict[str, Any], deadline: Deadline) -> Any:
-        """Request passages before the answer, where the system needs it.
+        """Request passages before the answer, if the system needs this step, and return them.
 
-        Their ids go into the request for the answer.
+        The passages and their ids are added to `values`, for the request for the answer.
         """
         retrieve = self.system.retrieve
         if retrieve is None:
@@ -163,7 +166,7 @@ class Server:
         return self._ids[collection]
 
     def _add_ranking(self, cited: Any, values: Mapping[str, Any], deadline: Deadline) -> list[Any]:
-        """Return the passages of an answer, followed by those of a search."""
+        """Return the passages of an answer, followed by those of a separate search, without duplicates."""
         ranking = self.system.ranking
         assert ranking is not None
         shared = {name: value for name, value in self.values["parameters"].items() if name in ranking.parameters}
@@ -195,12 +198,15 @@ class Server:
         return Collection(self.fetch, ingest, collection, self._options, self.values, address)
 
     def collection(self, dataset: Dataset) -> str:
-        """Return the name of a dataset's documents in the system."""
+        """Return the name of the collection that holds a dataset's documents in the system."""
         own = str(self.values.get("collection") or "")
         return own or (re.sub(r"\W", "_", dataset.name) if self.system.plain_collection else dataset.name)
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask a few questions, once per run; where documents are still to be uploaded, only check the document list."""
+        """Ask a few questions, once per run, and return notes on the replies.
+
+        If documents are still to be uploaded, only check that the server can list its documents.
+        """
         if self._probed:
             return []
         self._probed = True
@@ -221,7 +227,10 @@ class Server:
         return []
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Upload the documents if requested; else return the size of the corpus."""
+        """Upload the documents if requested, and return the ingestion record.
+
+        If nothing is to be uploaded, the record has only the size of the corpus, or which files the server has.
+        """
         collection = self.collection(dataset)
         documents = self.documents(collection) if self._options.ingest else None
         if documents is None:
@@ -233,7 +242,7 @@ class Server:
         return done.model_copy(update={"notes": notes})
 
     def forget(self, dataset: Dataset) -> None:
-        """Delete the documents that `ingest` uploaded."""
+        """Delete the dataset's documents from the server."""
         documents = self.documents(self.collection(dataset))
         if documents is not None:
             documents.remove(dataset)
@@ -251,7 +260,7 @@ class Server:
             self.client.close()
 
     def reply(self, case: Case, deadline: Deadline, collection: str, names: Names) -> Reply:
-        """Ask once; an exception while the reply is read fails only this question."""
+        """Ask a question once; if the reply cannot be read, raise an HttpError, so that only this question fails."""
         began = time.monotonic()
         try:
             read = self.exchange(case, deadline, collection)
@@ -281,7 +290,7 @@ class Server:
     def send(
         self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str = "", **given: Any
     ) -> Iterator[Response]:
-        """Send a request and yield a successful response; an error names the interface that failed."""
+        """Send a request and yield a successful response; an HTTP error is raised with the path that failed."""
         base = (url or self.url).rstrip("/") if path else url or self.url
         version = re.match(r"/v\d+(?=/)", path)  # not repeated: …/v1 and /v1/x
         rest = path[version.end() :] if version and base.endswith(version[0]) else path
@@ -297,7 +306,7 @@ class Server:
             raise
 
     def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any:
-        """Return the JSON of a reply; None where a successful reply is empty."""
+        """Return the JSON of a reply; None if the reply to a request other than POST is empty."""
         with self.send(path, body, deadline=deadline, method=method, **given) as response:
             data = response.read()
         if not data.strip() and method != "POST":
@@ -330,7 +339,11 @@ def parse_url(address: str, example: str) -> httpx.URL:
 
 
 def secrets_in(url: str, settings: Any = None) -> list[str]:
-    """Return the secrets of an address (password, query) and of settings whose names mark them as secret."""
+    """Return the secret values in an address and in settings.
+
+    They are the user name, password and query of the address, and the values of settings whose names mark a
+    secret.
+    """
     parts = urlsplit(url)
     values = [value for _, value in parse_qsl(parts.query)]
     return [part for part in (parts.username, parts.password) if part] + values + _find_hidden_values(settings)

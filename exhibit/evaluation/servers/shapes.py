@@ -69,7 +69,7 @@ def unwrap(reply: Any) -> Any:
 
 
 def search(path: str, fields: Any) -> Any:
-    """Return the value at a path; None where there is none, or a JMESPath function does not accept its argument."""
+    """Return the value at a JMESPath; None if there is none, or if the path cannot be applied to the value."""
     try:
         return _compile_path(path).search(fields)
     except (JMESPathError, RecursionError):
@@ -120,7 +120,7 @@ def describe(value: Any, *, depth: int = 4) -> str:
 
 
 def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...] = object) -> Any:
-    """Return the first field with one of the known names and the right type; None without one."""
+    """Return the value of the first field that has one of the known names and the right type; None without one."""
     held = (fields[key] for key in NAMES[name] if fields.get(key) is not None)
     return next((value for value in held if isinstance(value, kind)), None)
 
@@ -155,7 +155,7 @@ def read_usage(reply: Any) -> dict[str, float]:
 
 
 def _list_places(reply: Any, depth: int = 3) -> list[Mapping[str, Any]]:
-    """Return the objects that may contain the usage, the outermost first."""
+    """Return the nested objects of a reply that may contain token counts and costs, the outermost first."""
     if not isinstance(reply, Mapping) or not depth:
         return []
     inside = [reply[key] for key in NAMES["usage"] if isinstance(reply.get(key), Mapping)]
@@ -194,7 +194,7 @@ Names = Callable[[str], str | None]
 
 
 class PassagesError(ValueError):
-    """The given value is not a list of passages."""
+    """An error: a value is not a list of passages."""
 
 
 def read_passages(given: Any, *, names: Names, pages_from: int = 1) -> tuple[Passage, ...]:
@@ -217,9 +217,10 @@ def read_passages(given: Any, *, names: Names, pages_from: int = 1) -> tuple[Pas
 
 
 def numbers_of(given: Any, passages: Sequence[Passage], *, names: Names) -> tuple[int, ...] | None:
-    """Return the numbers, from 1, of the passages that a later list contains, matched by number or by text.
+    """Return the numbers, from 1, of those passages that the list `given` contains.
 
-    An unknown passage in the list is left out; None where there is no list, or all its passages are unknown.
+    The list has passage numbers or texts; unknown items are left out. None if `given` is not a list, or if all
+    its items are unknown.
     """
     if not isinstance(given, list):
         return None
@@ -239,7 +240,10 @@ STAGE_LISTS = ("retrieved", "reranked", "context")
 
 
 def stage_lists(fields: Any, passages: Any, paths: Mapping[str, Iterable[str]] | None = None) -> dict[str, list[Any]]:
-    """Return the lists of a reply's stages, at their paths or under their usual names, except its `passages`."""
+    """Return the lists of a reply's stages, at their paths or under their usual names.
+
+    Empty lists, and the list that is already read as `passages`, are left out.
+    """
     lists = {}
     for name in STAGE_LISTS:
         held = first_list((paths or {}).get(name) or (name,), fields)
@@ -252,7 +256,7 @@ def stage_lists(fields: Any, passages: Any, paths: Mapping[str, Iterable[str]] |
 def read_stages(
     lists: Mapping[str, list[Any]], passages: Sequence[Passage], *, names: Names, pages_from: int = 1
 ) -> dict[str, Any]:
-    """Return the fields of a `Reply` that follow from the lists of its stages."""
+    """Return the fields `retrieved`, `reranked` and `context` of a `Reply`, from the lists of its stages."""
     before = lists.get("retrieved")
     return {
         "retrieved": None if before is None else read_passages(before, names=names, pages_from=pages_from),
@@ -285,7 +289,7 @@ def _make_passage(given: Any, names: Names, pages_from: int) -> Passage:
 
 
 def _flatten(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
-    """Return a passage's fields with those of its nested objects; its own fields win."""
+    """Return a passage's fields with those of its nested objects; the passage's own fields take precedence."""
     inside: dict[str, Any] = {}
     for key in NAMES["inside"]:
         if depth and isinstance(given.get(key), Mapping):
@@ -294,7 +298,7 @@ def _flatten(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
 
 
 def _parse_string(given: str, names: Names) -> Passage:
-    """Read a passage of the form `Part 36#page=Offers: words` or a bare file name; any other string is its text."""
+    """Return a passage from a string: `Part 36#page=Offers: words`, a file name, or else the text of the passage."""
     for match in re.finditer(r":\s", given[:_LONGEST_NAME]):
         name = given[: match.start()].strip()
         if filename := names(name):
@@ -332,7 +336,7 @@ def _read_span(fields: Mapping[str, Any]) -> Span | None:
 
 
 def _read_numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, ...] | None:
-    """Return the first of the known fields that has this count of numbers."""
+    """Return the numbers in the first known field that has exactly `count` numbers; None without one."""
     for key in NAMES[name]:
         value = _parse_list(fields.get(key))
         numbers = [read_number(one) for one in value] if isinstance(value, list) else []
@@ -343,7 +347,7 @@ def _read_numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[flo
 
 
 def _parse_list(value: Any) -> Any:
-    """Return a box as a list where it is given as a JSON string."""
+    """Return a value, parsed if it is a JSON list in a string; None if it cannot be parsed."""
     if isinstance(value, str) and value.strip().startswith("["):
         try:
             return json.loads(value)

@@ -1,4 +1,7 @@
-"""The TOML description of a system under test: its requests, the paths in its replies, its interface for documents."""
+"""The TOML description of a system under test.
+
+It has the system's requests, the paths in its replies, and its interface for documents.
+"""
 
 import json
 import os
@@ -29,7 +32,7 @@ _SETTING = re.compile(r"\{\w+\}")
 
 
 def check_path(path: str) -> str:
-    """Return a JMESPath; raise ValueError for an invalid one, or one with too many steps."""
+    """Return a JMESPath unchanged; raise ValueError if it is invalid, too long or nested too deeply."""
     try:
         if len(path) > _LONGEST_PATH:
             raise ValueError(f"a JMESPath of {len(path)} characters, more than {_LONGEST_PATH}")
@@ -103,7 +106,7 @@ class Ask(_Part):
 
 
 class ReplyPart(_Part):
-    """Paths in a whole reply; without a path, a value is recognised by the reply's fields."""
+    """The paths in a whole reply; a value without a path is recognised by the names of the reply's fields."""
 
     unwrap: bool = False
     """Whether the values are inside `output`, `data`, `result`, or the components of a pipeline."""
@@ -143,7 +146,7 @@ class StreamPart(_Part):
 
 
 class RankingRequest(_Part):
-    """A second request, for further passages after those of the answer."""
+    """A second request, sent after the answer, for further passages."""
 
     path: UrlPath
     body: Any
@@ -152,7 +155,7 @@ class RankingRequest(_Part):
 
 
 class PollRequest(_Part):
-    """Requests for a reply that is not ready at once: first for a task's id, then for its result."""
+    """The requests for a reply that is not ready at once: the first returns a task, the next ones its result."""
 
     task: JmesPath = "task_id"
     """The path of the task's id in the first reply; it replaces `{task}` in the path."""
@@ -168,7 +171,10 @@ class PollRequest(_Part):
 
 
 class RetrievalRequest(_Part):
-    """A request for passages before the one for the answer, whose body may have `{ids}` and `{passages}`."""
+    """A request for passages that is sent before the request for the answer.
+
+    The body of the request for the answer may use `{ids}` and `{passages}`.
+    """
 
     path: UrlPath
     body: Any
@@ -217,7 +223,7 @@ class DocumentInterface(_Part):
 
 
 class System(_Part):
-    """A system under test."""
+    """The content of a system's TOML file."""
 
     url: str = ""
     example: str = ""
@@ -290,7 +296,7 @@ def _fill_value(given: Any, values: Mapping[str, Any]) -> Any:
 
 
 def holds(condition: str, values: Mapping[str, Any]) -> bool:
-    """Return whether settings satisfy a condition such as `a, !b, c=d | e`: `,` binds more than `|`."""
+    """Return whether settings satisfy a condition such as `a, !b, c=d | e`: `,` means and, `|` means or."""
 
     def one(part: str) -> bool:
         name, equals, wanted = part.strip().removeprefix("!").partition("=")
@@ -301,7 +307,7 @@ def holds(condition: str, values: Mapping[str, Any]) -> bool:
 
 
 def _merge(base: Any, more: Any) -> Any:
-    """Return a table merged with another, whose values win; `false` removes a field."""
+    """Return the table `base` merged with `more`, whose values take precedence; `false` removes a field."""
     if not isinstance(base, Mapping) or not isinstance(more, Mapping):
         return more
     laid = {**base, **{key: _merge(base.get(key), value) for key, value in more.items()}}
@@ -352,7 +358,10 @@ def settings_of(wanted: str) -> type[ServerSettings]:
 
 
 def headers_of(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return headers with values from the environment; raise an error that names missing variables, never a value."""
+    """Return HTTP headers with values from environment variables.
+
+    An error names missing or invalid variables, but never their values.
+    """
     missing = [variable for variable in variables.values() if variable not in os.environ]
     if missing:
         raise ToolkitError(

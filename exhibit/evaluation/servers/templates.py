@@ -11,9 +11,11 @@ _SPREAD = re.compile(r"\.{3,}")
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a request; a text that is only a placeholder becomes the value itself, and is left out without a value.
+    """Return a template with its placeholders replaced by values.
 
-    A placeholder for a list inside a list becomes its items. A value that is a function is called only when needed.
+    A text that is only a placeholder becomes the value itself, of any type; a field whose value is None is left
+    out. If a placeholder in a list stands for a list, its items are inserted. A value that is a function is
+    called only if it is used.
     """
     if isinstance(template, str):
         whole = _PLACE.fullmatch(template)
@@ -39,7 +41,7 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
 
 
 def fill_path(template: str, values: Mapping[str, Any]) -> str:
-    """Return the path of a request with quoted values."""
+    """Return a request path with its placeholders replaced by percent-encoded values."""
     return _PLACE.sub(lambda place: quote(_format_value(values, place), safe=""), template)
 
 

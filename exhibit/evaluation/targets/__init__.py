@@ -43,13 +43,13 @@ def target_names() -> list[str]:
 
 
 def is_system(wanted: str) -> str | None:
-    """Return the system that `NAME[:ADDRESS]` or `FILE.toml` names; None where it is a Python file."""
+    """Return the name or the TOML file of the system that `--target` means; None if it means a Python file."""
     name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0].replace("-", "_")
     return name if wanted.endswith(".toml") or name in system_names() else None
 
 
 def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | None = None) -> Target:
-    """Return the target that `NAME[:ARGUMENT]` or a TOML file names, with its own settings."""
+    """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` are the target's own settings."""
     settings = read_target_settings(wanted, given or {})
     system = is_system(wanted)
     if system is not None:
@@ -74,7 +74,10 @@ def _find_settings_model(wanted: str) -> type[BaseModel] | None:
 
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
-    """Return a target's own settings; None where it has none; raise one error that lists every invalid one."""
+    """Return a target's own settings, validated; None if it has none.
+
+    Raise one error that lists every unknown or every invalid setting.
+    """
     model = _find_settings_model(wanted)
     name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0]
     known = {} if model is None else model.model_fields

@@ -1,4 +1,4 @@
-"""This project's own pipeline: one index per dataset, kept between runs while settings and documents stay the same."""
+"""Exhibit's own pipeline as a target; an index is reused while settings and documents stay the same."""
 
 import hashlib
 import logging
@@ -35,7 +35,7 @@ On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 wit
 
 
 def open(argument: str | None, options: TargetOptions) -> "Builtin":
-    """Return the built-in pipeline of the config."""
+    """Return the built-in pipeline with the config in the options."""
     if argument:
         raise ToolkitError(
             f"--target builtin takes no argument, but got {argument!r}; use --preset and the other settings"
@@ -61,7 +61,7 @@ def _check(options: TargetOptions) -> None:
 
 
 class Builtin:
-    """The pipeline that a config describes."""
+    """The built-in pipeline as a target, configured by `options.config`."""
 
     name = "builtin"
     exact = True
@@ -89,7 +89,7 @@ class Builtin:
     # ---------------------------------------------------------------- the index
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Open the index of these documents and settings; build it if it does not exist."""
+        """Open the index for these documents and settings, building it if it does not exist; return the record."""
         folder = self.index_folder(dataset)
         # the lock is beside the folder, which is replaced as a whole; of two runs with the same index, the second one
         # reuses it
@@ -137,7 +137,7 @@ class Builtin:
         )
 
     def _add(self, dataset: Dataset, folder: Path) -> Ingestion:
-        """Add the missing documents to an index, if it can be used."""
+        """Add the missing documents to an existing index, and return the ingestion record."""
         index = open_index(folder, self._options.config)
         report = self._pipeline.add(*(path for name, path in sorted(dataset.files.items()) if name not in index))
         set_aside = tuple(_strip_folders(reason, dataset) for reason in report.set_aside)
@@ -148,7 +148,7 @@ class Builtin:
         return self._pipeline.text(filename)
 
     def chunks(self, filename: str) -> list[Span]:
-        """Return the spans of a document's chunks in that text."""
+        """Return the spans of a document's chunks, as offsets in the text that `text` returns."""
         return self._pipeline.chunk_spans(filename)
 
     # ---------------------------------------------------------------- questions
@@ -176,7 +176,7 @@ class Builtin:
         return replace(reply, answer=f"{label}. {reply.answer}")
 
     def _make_replies(self, questions: Sequence[str], depth: int | None) -> list[Reply]:
-        """Return the replies to some questions, each with its share of the time."""
+        """Return the replies to a batch of questions; the search time is divided equally among them."""
         began = time.monotonic()
         results = self._pipeline.search(questions, depth=depth)
         searched = (time.monotonic() - began) / len(results)
@@ -227,7 +227,7 @@ def _make_answered_reply(one: Answered, seconds: float) -> Reply:
 
 
 def _rank(source: Source, ranked: Sequence[Hit]) -> int:
-    """Return the rank, from 1, of the passage that a source is, or was cut from."""
+    """Return the rank, from 1, of the passage that contains a source of the answer."""
     span = source.hit.chunk.span
     for rank, hit in enumerate(ranked, 1):
         own = hit.chunk.span
@@ -237,7 +237,7 @@ def _rank(source: Source, ranked: Sequence[Hit]) -> int:
 
 
 def renumber(text: str, ranks: dict[int, int]) -> str:
-    """Return an answer with ranks as citations: the numbers of sources skip duplicate passages."""
+    """Return an answer whose citations are ranks instead of source numbers, which skip duplicate passages."""
     if all(number == rank for number, rank in ranks.items()):
         return text
 
@@ -248,7 +248,7 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
 
 
 def _read_ingestion(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
-    """Return the ingestion record of an index that was built before."""
+    """Return the ingestion record of an existing index; documents that are not in it are listed as set aside."""
     index = open_index(folder, config)
     missing = [f"{name}: not in the index" for name in sorted(dataset.files) if name not in index]
     pages = sum(entry.pages or 0 for entry in index.documents)

@@ -1,7 +1,8 @@
 """A Python function under test: `exhibit.evaluate(bundle, target=function)`, plain or async, in this process.
 
-It is called with a question, and with `history`, `session` and `as_of` if it has parameters of these names. It returns
-the answer as a text, an object or a mapping with `answer` and `passages`, or any shape of `shapes.toml`.
+The function is called with a question, and with `history`, `session` and `as_of` if it has parameters of
+these names. It returns the answer as a text, as an object or mapping with `answer` and `passages`, or in
+any form that `shapes.toml` describes.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ def open(_argument: str | None, options: TargetOptions) -> "Function":
 
 
 class Function:
-    """Calls a function; an exception fails only the question that caused it."""
+    """A target that calls a Python function; an exception fails only the question that caused it."""
 
     exact = False
 
@@ -48,7 +49,7 @@ class Function:
             self._takes = set()
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask one question, and others if it fails."""
+        """Ask one question, or up to three if it fails; return notes on the reply, or raise an error."""
         errors = []
         for case in cases[:: max(1, len(cases) // _TRIED)][:_TRIED]:
             try:
@@ -106,7 +107,7 @@ class Function:
 
 
 def read_result(result: Any, names: Names) -> Reply:
-    """Return the result of a function as a reply; raise HttpError where it has no answer."""
+    """Return the result of a function as a reply; raise HttpError if its form is not recognised."""
     if isinstance(result, Reply):
         return result
     if isinstance(result, str | tuple):

@@ -32,14 +32,14 @@ _FEW = 3
 
 
 def open(argument: str | None, options: TargetOptions) -> "Predictions":
-    """Return the replies of a file."""
+    """Return a target that reads its replies from the file `argument`."""
     if not argument:
         raise ToolkitError("--target predictions needs a file: --target predictions:FILE")
     return Predictions(Path(argument), options)
 
 
 class Predictions:
-    """Replies by question; a question without a reply is a failure, not a wrong answer."""
+    """A target whose replies are the rows of a file; a question without a row fails, and is not scored as wrong."""
 
     exact = False
 
@@ -63,9 +63,9 @@ class Predictions:
                 self._alike |= {question} if first != place else set()
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Report the recognised shape and how many questions have a row.
+        """Return notes on the recognised form of the file, and on the number of questions without a row.
 
-        Raise an error for a file of expected answers.
+        Raise an error if no row fits the dataset, or if the file has the expected answers.
         """
         predicted = [case for case in cases if self._place(dataset.name, case) is not None]
         where = f"{self._path.name}: "
@@ -88,7 +88,7 @@ class Predictions:
         return notes
 
     def _refuse_alike(self, dataset: Dataset, cases: Sequence[Case], where: str) -> None:
-        """Raise an error where rows are matched by question only, and a question occurs twice."""
+        """Raise an error if a question occurs twice and its rows can be matched only by the question's text."""
         asked = Counter(plain_question(case.question) for case in dataset.cases)
         for case in cases:
             question = plain_question(case.question)
@@ -104,7 +104,7 @@ class Predictions:
         return count_only(dataset, self._options)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        """Yield the replies in order."""
+        """Yield the replies in the order of the cases; a case without a row gets a reply with an error."""
         for position, case in enumerate(cases):
             if self._place(dataset.name, case) is None:
                 yield NumberedReply(position, Reply(error=f"no prediction in {self._path.name}"))
@@ -122,12 +122,12 @@ class Predictions:
         return None
 
     def _row(self, dataset: str, case: Case) -> dict[str, Any]:
-        """Return the row of a question that has one."""
+        """Return the row of a question; an empty mapping if it has none."""
         place = self._place(dataset, case)
         return {} if place is None else self._rows[place]
 
     def _describe_fields(self, row: Mapping[str, Any]) -> str:
-        """Return a note on how the fields of a row are used."""
+        """Return a note that says which fields of a row are read as the answer and as the passages."""
         fields = shapes.unwrap(row)
         answer = next((path for path in self._shape.answers if shapes.first_words([path], fields)), None)
         passages = next((path for path in self._shape.passages if shapes.first_list([path], fields)), None)
@@ -137,7 +137,7 @@ class Predictions:
 
 
 def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -> Reply:
-    """Return the reply in a row of this shape; a row that cannot be read becomes a reply with an error."""
+    """Return the reply in a row that has the form `shape`; if it cannot be read, a reply with an error."""
     fields = shapes.unwrap(row)
     reply = fields["reply"] if isinstance(fields.get("reply"), dict) else fields
     if reply.get("error"):
@@ -168,7 +168,7 @@ def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -
 
 
 def _shape(path: Path, rows: "Rows") -> shapes.Shape:
-    """Return the shape of most rows; raise an error that shows a row where no shape is known."""
+    """Return the form (shape) that most rows have; raise an error that shows a row if no form is recognised."""
     if all(map(shapes.is_truth, rows)):
         raise ToolkitError(
             f"{path}: contains questions with expected answers (a train.json); give a file with the system's replies"
@@ -185,7 +185,7 @@ def _shape(path: Path, rows: "Rows") -> shapes.Shape:
 
 
 def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
-    """Return whether a row has the expected answer as its answer and the gold as its passages."""
+    """Return whether a row is copied from the bundle, with the expected answer and the gold as its contexts."""
     contexts = row.get("contexts")
     if row.get("answer") != case.truth or not isinstance(contexts, list) or "passages" in row:
         return False
@@ -254,7 +254,7 @@ def _lacks_question(row: Mapping[str, Any]) -> bool:
 
 
 def _parse_json(path: Path, text: str) -> Any:
-    """Return the values of a JSON file, or of JSON lines: a broken line is named by its number."""
+    """Return the values in a JSON or JSONL file; an error names the number of a broken line."""
     where, rows = "", list[Any]()
     try:
         if text.lstrip().startswith("["):
@@ -282,7 +282,7 @@ def _parse_csv(text: str) -> list[dict[str, Any]]:
 
 
 def _parse_cell(text: str) -> Any:
-    """Return the value of a cell: a list of passages where it is written as JSON or Python, else the text."""
+    """Return the value of a CSV cell: passages, if it is JSON or a Python literal, else its text."""
     if text.lstrip().startswith(("[", "{")):
         for parse in (json.loads, ast.literal_eval):
             try:
@@ -303,7 +303,7 @@ def _find_rows(content: Mapping[str, Any]) -> Any:
 
 
 def _join_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of NVIDIA's results with each passage's text joined to its name (`contract.pdf_3`: page 3)."""
+    """Return a row of NVIDIA's results with each passage's text and name in one object (`contract.pdf_3`: page 3)."""
     texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
     if "generated_answer" not in row or not isinstance(texts, list) or not isinstance(names, list):
         return row

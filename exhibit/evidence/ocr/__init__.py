@@ -4,10 +4,11 @@ An engine describes itself:
 
     LANGUAGES = frozenset({"en", "cs"})          # two-letter codes of the languages that it can read
     CODES = {"cs": "ces"}                        # its own codes of languages, where they differ; optional
-    def missing(language) -> str: ...            # the missing package and how to install it; several as `cs+en`
+    def missing(language) -> str: ...            # what is missing and how to install it; empty if nothing
     def open(language) -> Callable[[Image], list[TextLine]]: ...
 
-Images are already straightened, so that lines run from left to right; boxes are in pixels from the top left.
+`language` is one code, or several joined as `cs+en`. Images are already straightened, so that lines run
+from left to right. Boxes are in pixels from the top left.
 """
 
 from typing import NamedTuple

@@ -23,7 +23,10 @@ _LONGEST_SIDE = 4000
 
 
 def missing(_language: str) -> str:
-    """Return a message if the package is not installed, else an empty text; one model reads all languages."""
+    """Return a message if RapidOCR is not installed, else an empty text.
+
+    The language makes no difference: one model reads all languages.
+    """
     try:
         here = find_spec("rapidocr") is not None and find_spec("onnxruntime") is not None
     except ValueError:  # the import is blocked
@@ -33,7 +36,7 @@ def missing(_language: str) -> str:
 
 @cache
 def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
-    """Return a function that reads an image; the models are loaded once for all languages."""
+    """Return a function that reads the lines of an image; the models are loaded once for each language code."""
     try:
         rapidocr = import_module("rapidocr")
         import_module("onnxruntime")

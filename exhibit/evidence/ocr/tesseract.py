@@ -34,8 +34,10 @@ _WORD = "5"
 
 
 def missing(language: str) -> str:
-    """Return a message if the command or a language's package is not installed, else an empty text; several as
-    `cs+en`.
+    """Return a message if the command or a language package is not installed, else an empty text.
+
+    Args:
+        language: a two-letter code, or several joined as `cs+en`.
     """
     absent = [code for code in _codes(language) if code not in _installed()]
     return _MISSING.format(codes=" ".join(f"tesseract-ocr-{one.replace('_', '-')}" for one in absent)) if absent else ""
@@ -59,7 +61,7 @@ def _installed() -> frozenset[str]:
 
 @cache
 def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
-    """Return a function that runs the command on an image."""
+    """Return a function that reads the lines of an image with the command `tesseract`."""
     if missing(language):
         raise ToolkitError(missing(language))
     program, code = find_program("tesseract") or "tesseract", "+".join(_codes(language))
@@ -86,7 +88,7 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
 
 
 def parse_table(table: str) -> list[TextLine]:
-    """Return the lines of Tesseract's table of words."""
+    """Return the text lines in Tesseract's TSV output, which has one row for each word."""
     lines: dict[tuple[str, ...], list[TextLine]] = {}
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         if row["level"] == _WORD and (row["text"] or "").strip():

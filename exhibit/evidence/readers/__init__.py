@@ -9,6 +9,7 @@ A reader describes itself:
     def read(path) -> Document: ...        # its text, if it differs from the text of `page`
     def attachments(path) -> list: ...     # files inside it, which are documents of their own
 
-A reader raises only DocumentError, which says what is wrong, where, and what to do next. Its time is proportional to
-the file, and it imports inside its functions the libraries that only it needs.
+A reader raises only DocumentError, which says what is wrong, where, and what to do next. Reading takes time
+proportional to the size of the file. Libraries that only one reader needs are imported inside its
+functions.
 """

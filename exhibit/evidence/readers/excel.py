@@ -61,7 +61,7 @@ def _texts(path: Path, sheet: Any) -> Iterator[list[str]]:
 
 
 def cell_text(value: Any) -> str:
-    """Return a cell's text as the sheet shows it: whole numbers without a decimal point, dates without midnight."""
+    """Return a cell's text as the sheet shows it: `4` for the number 4.0, and no time of day if it is midnight."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Outlook mails (.msg), which are OLE files with properties: the part of the format [MS-OXMSG] that a reader needs."""
+"""Outlook mails (.msg), which are OLE files with properties; only the properties that a mail shows are read."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -89,7 +89,7 @@ class _Storage:
         return ""
 
     def time(self, *tags: int) -> str:
-        """Return the first of these times that exists, to the minute, in UTC."""
+        """Return the first of these times that is set, such as `2024-03-01 09:30 UTC`; empty if none is."""
         name = [*self.folder, _FIXED]
         data = self.mail.openstream(name).read() if self.mail.exists(name) else b""
         # the header is 32 bytes at the top, 24 in a mail inside a mail, 8 elsewhere; an entry is 16 bytes

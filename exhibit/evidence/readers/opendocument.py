@@ -52,7 +52,7 @@ class _Writer:
                 yield from self.blocks(element, style, depth)
 
     def inline(self, element: Any) -> str:
-        """Return the words of a paragraph; its footnotes and comments are collected for the end."""
+        """Return a paragraph's content as HTML; its footnotes and comments are added to `footnotes` and `comments`."""
         pieces = [html.escape(element.text or "", quote=False)]
         for child in element:
             pieces += [self._piece(child), html.escape(child.tail or "", quote=False)]
@@ -114,7 +114,7 @@ def _rows(table: Any) -> Iterator[Any]:
 
 
 def _outermost(parent: Any) -> Iterator[Any]:
-    """Yield the outermost paragraphs below an element; their words include those of paragraphs inside them."""
+    """Yield the paragraphs below an element, without paragraphs that are nested in other paragraphs."""
     for child in parent:
         if child.tag == f"{_TEXT}p":
             yield child
@@ -137,7 +137,7 @@ def page(path: Path) -> Printable:
 
 
 def _lists(*roots: Any) -> Numbering:
-    """Return the list styles by name; the name of the numbering of headings is empty."""
+    """Return the numbering of each list style by its name; the numbering of headings has an empty name."""
     lists: dict[str, tuple[str, dict[int, ListLevel]]] = {}
     for style in (s for root in roots if root is not None for s in root.iter(*_STYLES)):
         name = style.get(f"{_STYLE}name", "") if style.tag == _STYLES[0] else ""
@@ -154,7 +154,7 @@ def _form(level: Any) -> str:
 
 
 def _level(level: Any, depth: int, forms: dict[int, str]) -> ListLevel:
-    """Return a level of a list; its number may include the numbers of higher levels: "4.2" includes one."""
+    """Return the numbering of one list level; a number such as "4.2" includes the number of the level above."""
     shown = range(max(depth + 1 - whole_number(level.get(f"{_TEXT}display-levels"), 1), 0), depth + 1)
     numbers = ".".join(f"%{chr(ord('1') + at)}" for at in shown if forms.get(at, "none") != "none")
     text = level.get(f"{_STYLE}num-prefix", "") + numbers + level.get(f"{_STYLE}num-suffix", "")
@@ -162,7 +162,7 @@ def _level(level: Any, depth: int, forms: dict[int, str]) -> ListLevel:
 
 
 def _edge(styles: Any, name: str) -> Iterator[str]:
-    """Yield the lines of all headers, or of all footers."""
+    """Yield the lines of all headers or of all footers, as `name` says."""
     for edge in () if styles is None else styles.iter(f"{_STYLE}{name}"):
         yield from ("".join(p.itertext()) for p in _outermost(edge))
 

@@ -1,8 +1,9 @@
 """PDF, read with PDFium.
 
-PDFium ends a line with CR LF; here a line ends with LF. Pages are joined by one LF. PDFium reports a hyphen at a line's
-end as U+FFFE and joins the next line; here it is "-". Every kind of space (NBSP, thin, em) is a plain
-space: in a PDF they are layout. Each replacement keeps one character for one, so that boxes stay correct.
+PDFium ends a line with CR LF; here a line ends with LF. Pages are joined by one LF. PDFium reports a hyphen
+at the end of a line as U+FFFE and joins the next line; here the hyphen is "-". Every kind of space (NBSP,
+thin, em) becomes a plain space, because in a PDF spaces are only layout. Except for line ends, each
+character is replaced by exactly one character, so that boxes stay correct.
 """
 
 import ctypes
@@ -90,7 +91,7 @@ def _bookmark_title(mark: Any) -> str:
 class LineType(NamedTuple):
     """The font of a line: the height in points, and whether it is bold.
 
-    The line's last letter decides, because the numbers of paragraphs are often bold.
+    The font is that of the line's last letter, because the number at the start of a paragraph is often bold.
     """
 
     height: float
@@ -98,7 +99,7 @@ class LineType(NamedTuple):
 
 
 def line_types(document: Document) -> dict[int, LineType]:
-    """Return the font of each line by the offset of its first word; empty if the file is not a PDF."""
+    """Return the font of each line by the offset of its first word; empty if the document has no pages."""
     types: dict[int, LineType] = {}
     if document.path is None or not document.pages:
         return types
@@ -223,7 +224,7 @@ def _read_page(pdf: Any, index: int) -> tuple[str, float, float]:
 
 
 def _raw_text(textpage: Any) -> str:
-    """Return PDFium's text of a page, with one character for each text index."""
+    """Return the text of a page as PDFium reports it, before it is cleaned."""
     if not textpage.count_chars():
         return ""
     text: str = textpage.get_text_range(errors="replace")
@@ -231,7 +232,7 @@ def _raw_text(textpage: Any) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return a text with plain spaces, hyphens and line feeds."""
+    """Return PDFium's text with plain spaces, `-` for hyphens at line ends, and LF as the line end."""
     return _ODD.sub(lambda match: _plain(match.group()), text.replace("\r\n", "\n")).replace("\r", "\n")
 
 
@@ -255,7 +256,7 @@ def _page(pdf: Any, path: Location, number: int) -> Any:
 
 
 def boxes_on_page(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
-    """Return the boxes of parts of a page's text; empty if the page's text cannot be opened."""
+    """Return the boxes of each part, a range of the page's text; no boxes if PDFium cannot open the text."""
     try:
         textpage = page.get_textpage()
     except pdfium.PdfiumError:
@@ -284,7 +285,7 @@ class _Counted(NamedTuple):
 
 
 def counted_text(textpage: Any) -> _Counted:
-    """Return a page's cleaned text, and the position in it of each character that PDFium counts."""
+    """Return a page's cleaned text, and PDFium's text index of each of its characters."""
     raw = _raw_text(textpage)
     # each CR LF became one LF, and PDFium counts UTF-16 units: count both in one pass
     units = [0]

@@ -1,7 +1,8 @@
-"""Word documents (.docx): tables, numbers, footnotes, headers and footers, comments; tracked changes are accepted.
+"""Word documents (.docx), with tables, numbers, footnotes, headers and comments; tracked changes are accepted.
 
-mammoth converts the text to HTML. This module adds the parts that mammoth leaves out: the numbers of clauses, which
-Word computes when it shows a file; headers above the text and footers below it, each once; comments at the end.
+mammoth converts the text to HTML. This module adds the parts that mammoth leaves out: the numbers of
+clauses, which Word computes when it shows a file; headers above the text; comments and footers below it.
+Each header and footer line appears once.
 """
 
 import io
@@ -49,7 +50,7 @@ def _main_part(archive: zipfile.ZipFile) -> str:
 
 
 def _targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
-    """Return the parts of a kind to which another part refers."""
+    """Return the names of the parts of a kind to which the part `source` refers."""
     folder, name = posixpath.split(source)
     relations = parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     named = [] if relations is None else [
@@ -59,12 +60,12 @@ def _targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
 
 
 def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
-    """Return the path of a part: the one that the main part names, else the usual one."""
+    """Return the path of the part of a kind: the path that the main part names, else the usual path."""
     return (_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
 
 
 def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
-    """Return the parts that mammoth must read in a changed form, and the number of tracked changes."""
+    """Return the changed parts that mammoth reads instead of the originals, and the number of tracked changes."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     numbering, styles = (_part_of(archive, main, kind) for kind in ("numbering", "styles"))
@@ -121,7 +122,7 @@ def _html(packed: io.BytesIO) -> str:
 
 
 def _edge(archive: zipfile.ZipFile, main: str, kind: str) -> Iterator[str]:
-    """Yield the lines of all headers, or of all footers."""
+    """Yield the lines of all headers or of all footers, as `kind` says."""
     for name in _targets(archive, main, kind):
         root = parse_part(archive, name)
         if root is not None:

@@ -1,6 +1,4 @@
-"""Export formats, one file each: the file name is the format's name, and its `write(export, folder)` writes the
-format.
-"""
+"""Export formats: one module each, with the format's name and a function `write(export, folder)`."""
 
 import csv
 import json
@@ -78,7 +76,7 @@ class Export:
             yield filename, text
 
     def gold(self) -> dict[int | str, list[Gold]]:
-        """Return the lines of gold.jsonl by row."""
+        """Return the lines of gold.jsonl by question id; raise if there are questions but no lines."""
         if self.bundle.questions and not self.bundle.gold:
             raise BundleError(
                 f"{self.bundle.root / GOLD}: missing or empty; this format needs the locations of the gold"
@@ -89,7 +87,10 @@ class Export:
         return lines
 
     def cuts(self, question: Question, lines: Iterable[Gold], words: Words) -> list[Cut]:
-        """Return the located pieces of a question's gold, in order; count the passages without a location."""
+        """Return the located pieces of a question's gold, in order.
+
+        Gold passages without a location are recorded as left out.
+        """
         pieces: list[Cut] = []
         for line in lines:
             filename = line.filename or ""
@@ -124,7 +125,7 @@ class Export:
 
 
 class Format(Protocol):
-    """A module of this folder."""
+    """The protocol of a module that writes an export format."""
 
     def write(self, export: Export, folder: Path) -> None:
         """Write the bundle into an empty folder."""

@@ -8,8 +8,9 @@ from exhibit.schemas.bundle import Question
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write whole documents as the corpus; an impossible question has no relevant document, and its answer is
-    metadata.
+    """Write the bundle with whole documents as the corpus.
+
+    An impossible question has no relevant document. The expected answers are metadata of the queries.
     """
     texts = export.documents({})
     corpus = ({"_id": name, "title": export.title_of(name), "text": text, "metadata": {}} for name, text in texts)

@@ -20,7 +20,10 @@ Pieces = dict[str, list[tuple[int, int]]]
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write the chunks as the corpus; an impossible question has no relevant chunk, and its answer is metadata."""
+    """Write the bundle with chunks as the corpus.
+
+    An impossible question has no relevant chunk. The expected answers are metadata of the queries.
+    """
     pieces: Pieces = {}
     write_lines(folder / "corpus.jsonl", _corpus(export, pieces))
     write_lines(folder / "queries.jsonl", map(_query, export.bundle.questions))
@@ -48,7 +51,7 @@ def _query(question: Question) -> dict[str, Any]:
 
 
 def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
-    """Yield the starts and ends of chunks that tile the text; each ends at the best break in its second half."""
+    """Yield the start and end of chunks that cover the text; each chunk ends at the best break in its second half."""
     start = 0
     while start < len(text):
         end = min(len(text), start + size)
@@ -60,7 +63,7 @@ def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
 
 
 def relevant_pieces(lines: list[Gold], pieces: Pieces) -> dict[str, int]:
-    """Return the score of each chunk that overlaps the gold, in the order of the documents."""
+    """Return the score of each chunk that overlaps the gold: 2 if it has at least half of a gold passage, else 1."""
     scores: dict[str, int] = {}
     for line in lines:
         whole = sum(end - start for start, end in line.spans)

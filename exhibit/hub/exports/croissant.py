@@ -17,7 +17,7 @@ _TEMPLATE = Path(__file__).parent.parent / FILE
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write the description and the two files that it describes."""
+    """Write `croissant.json` and the two files that it describes: the questions and the gold."""
     info = export.bundle.info
     if info is None:
         raise BundleError(f"{export.bundle.root}: no bundle.json; this format needs its licence and checksums")
@@ -27,7 +27,7 @@ def write(export: Export, folder: Path) -> None:
 
 
 def write_description(info: BundleInfo, folder: Path) -> None:
-    """Write the description of a bundle into a folder that contains the questions and the gold."""
+    """Write a bundle's `croissant.json` into a folder that contains its questions and gold."""
     text = json.dumps(describe(info, folder), ensure_ascii=False, indent=1)
     (folder / FILE).write_text(text + "\n", encoding="utf-8", newline="\n")
 

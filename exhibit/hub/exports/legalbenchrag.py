@@ -61,7 +61,8 @@ def write(export: Export, folder: Path) -> None:
 def merge_cuts(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> list[Cut]:
     """Return the cuts; cuts of one document that are at most one character apart are merged, as in the benchmark.
 
-    A merged cut takes the place of its first piece; `after` has the character that follows each cut.
+    A merged cut takes the position of its first part in the list. `after` contains the character after each
+    cut.
     """
     order = list(dict.fromkeys(cuts))
     apart: list[tuple[int, Cut]] = []

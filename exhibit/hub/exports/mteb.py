@@ -14,7 +14,7 @@ _DESCRIPTION = "Questions on legal documents with gold passages located in the e
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write the files, the task's description and the task."""
+    """Write the files of `beir_passages`, the task's metadata (`task.json`) and the task (`task.py`)."""
     beir_passages.write(export, folder)
     info = export.bundle.info
     licence = info.licence.id if info and info.licence.id in LICENCES - {"other", "unknown"} else None

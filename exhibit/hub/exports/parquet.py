@@ -16,7 +16,7 @@ _COLUMNS = {**GOLD, "context": pa.int32(), **_PLACES}
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write both tables; rows in the bundle's order."""
+    """Write the tables of questions and of gold, with their rows in the bundle's order."""
     rows, lines = export.bundle.questions, export.bundle.gold
     numbers = all(isinstance(row.id, int) for row in rows)
     questions = QUESTIONS if numbers else QUESTIONS.set(0, pa.field("id", pa.string()))

@@ -30,7 +30,7 @@ def write(export: Export, folder: Path) -> None:
 
 
 def _entries(export: Export, question: Question, lines: list[Gold], words: Words) -> list[tuple[str, dict[str, Any]]]:
-    """Return a question's entry for each of its documents."""
+    """Return `(filename, entry)` for each document of a question; empty if the question has none."""
     cuts = [] if question.is_impossible else export.cuts(question, lines, words)
     about = dict.fromkeys(cut.filename for cut in cuts)
     if question.is_impossible:

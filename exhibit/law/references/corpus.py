@@ -43,11 +43,11 @@ _PARAGRAPH = re.compile(
 def references(text: str, *, context: str = "") -> list[Reference]:
     """Return every reference of a text in order, including repeats.
 
-    In a text of another language, the references are the provisions of its legal system, such as `§ 433 BGB`.
+    If the text is not in English, also return the provisions of its legal system, such as `§ 433 BGB`.
 
     Args:
-        context: the text before, such as the question: "the Act" and "section 14.1" may refer to a source named there.
-            The context's own references are not returned.
+        context: the text before, such as the question: "the Act" and "section 14.1" may refer to a source named
+            there. The context's own references are not returned.
     """
     offset = len(context) + 2 if context else 0
     whole = f"{context}\n\n{text}" if context else text
@@ -86,7 +86,7 @@ def _provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
 
 
 def _law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
-    """Yield the paragraphs of a law of a known legal system, with their numbered and lettered parts."""
+    """Yield a reference for each unit (§ or article) of a law, and for each numbered or lettered part of a unit."""
     edition = read_edition(text)
     codes = law_name(edition.title).codes if edition else ()
     for unit in units(text, system) if codes else ():
@@ -110,7 +110,7 @@ class _Place(NamedTuple):
 
 
 class ReferenceCorpus:
-    """The references that occur in some texts, in normal form; a rule implies its Part."""
+    """The references that occur in some texts; a reference to a rule also counts as a reference to its Part."""
 
     def __init__(self, references: Iterable[Reference]) -> None:
         self._sources: dict[tuple[Kind, Path], set[str]] = defaultdict(set)
@@ -121,18 +121,20 @@ class ReferenceCorpus:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "ReferenceCorpus":
-        """Return the references of some texts: their own rules, paragraphs and annexes, and those that they cite."""
+        """Collect the references of some texts: the texts' own provisions, and the provisions that they cite."""
         return cls(reference for text in texts for reference in (*own_places(text), *references(text)))
 
     def contains(self, reference: Reference) -> bool:
-        """Return whether a full reference occurs; a shortened name may match several sources."""
+        """Return whether a reference occurs with its whole path; the name of its source may be shortened (`act
+        1996`).
+        """
         sources = self._sources.get((reference.kind, reference.path), set())
         if reference.source in sources:
             return True
         return any(same_source(reference.kind, reference.source, source) for source in sources)
 
     def __len__(self) -> int:
-        """Return the number of distinct places."""
+        """Return the number of distinct provisions and cases, including the larger units that contain a provision."""
         return sum(map(len, self._sources.values()))
 
 
@@ -164,7 +166,10 @@ def own_places(text: str) -> Iterator[Reference]:
 
 
 def _guide(opening: str) -> _Place | None:
-    """Return the guide if a text is one; a practice direction may name a guide, but has its own title first."""
+    """Return the court guide that begins with this text; None if the text does not begin a court guide.
+
+    A practice direction may name a guide too, but only after its own title.
+    """
     guides = courts.name_guides(opening)
     if not guides or any(_read_title(line) for line in opening[: guides[0].start].split("\n")):
         return None
@@ -172,7 +177,7 @@ def _guide(opening: str) -> _Place | None:
 
 
 def _read_title(line: str) -> _Place | None:
-    """Return the Part or practice direction whose title a line is; "Part 36 applies where …" is not a title."""
+    """Return the Part or practice direction that a title line names; None for "Part 36 applies where …"."""
     match = _TITLE.match(line) if len(line) < 200 else None
     if match is None:
         return None
@@ -186,7 +191,10 @@ def _read_title(line: str) -> _Place | None:
 
 
 def _labelled(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
-    """Return the number at the start of a line, or the previous number, and the rest of the line."""
+    """Return the number at the start of a line, the path of paragraphs inside it, and the rest of the line.
+
+    A line without a number continues the previous provision: return its number `base` and its path `inside`.
+    """
     annexed = _ANNEXED.match(line) if place.kind != "rule" else None
     if annexed:
         return (f"{annexed['sort'].lower()} {annexed['number'].upper()}",), [], line[annexed.end() :]
@@ -203,8 +211,9 @@ def _parts(number: str) -> Path:
 
 
 def _nested(inside: list[str], label: str) -> list[str]:
-    """Return the path of a paragraph after the previous one: letters are below numbers, Roman numerals below
-    letters.
+    """Return the path of a paragraph, given the path of the previous paragraph.
+
+    Letters are below numbers, and Roman numerals below letters: `(b)` after `(1)(a)` gives `(1)(b)`.
     """
     ranks = [_rank(part, inside[:depth]) for depth, part in enumerate(inside)]
     rank = _rank(label, inside)

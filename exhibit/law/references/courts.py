@@ -153,7 +153,7 @@ def find_directions(text: str) -> Iterator[Mention]:
 
 
 def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int, NumberedUnit]) -> Iterator[Mention]:
-    """Yield the directions after a heading word; a paragraph after several directions belongs to the last one."""
+    """Yield the directions whose numbers follow `PD`; a paragraph after several numbers belongs to the last one."""
     for number, *inside in numbers.paths[:-1]:
         yield make_mention("direction", number, [tuple(inside)], start, numbers.end)
     number, *rest = numbers.paths[-1]
@@ -188,7 +188,10 @@ def name_guides(text: str) -> list[Named]:
 
 
 def find_guides(text: str) -> Iterator[Mention]:
-    """Yield places in guides; a place without the name of a guide is in the guide that was named last."""
+    """Yield the provisions of court guides that a text cites.
+
+    A provision without a guide's name belongs to the guide that was named last.
+    """
     named = name_guides(text)
     known: list[tuple[str, Path]] = []
     for unit in sorted(_units(text, named)):
@@ -201,7 +204,7 @@ def find_guides(text: str) -> Iterator[Mention]:
 
 
 def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
-    """Return the guide that is named beside a place, preferably after `of`; None if there is none."""
+    """Return the guide that is named beside a provision, preferably after `of`; None if there is none."""
     joined = _TO_NAME.match(text, unit.end)
     after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
     if after and joined and joined["of"]:
@@ -210,7 +213,7 @@ def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str 
 
 
 def _understood(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
-    """Return the guide of a place without a guide's name; None if the place is not in a guide.
+    """Return the guide of a provision that is cited without a guide's name; None if it is not in a guide.
 
     After "Circuit Commercial Court Guide section D7.1 … D13 of the CCG", section D7.2 is in the guide of D7.1.
     """

@@ -90,7 +90,7 @@ def find_european(text: str) -> Iterator[Mention]:
 
 
 def _owner(text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int, Named]) -> tuple[Named, int] | None:
-    """Return the act of a provision, and the end of the whole reference."""
+    """Return the act that a provision belongs to, and the end of the whole reference; None if no act is named."""
     before = bisect_left(acts, unit.start, key=lambda act: act.start)
     gap = _OF.match(text, unit.end)
     if gap and (act := by_start.get(gap.end())):
@@ -109,7 +109,7 @@ def _owner(text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int,
 
 
 def _sort(act: Named) -> str:
-    """Return the word that later mentions use for an act: `the Regulation` for the GDPR."""
+    """Return the kind of an act, by which a text refers to it later: `regulation` for the GDPR."""
     return "regulation" if act.name == "uk gdpr" else act.name.split()[1] if " " in act.name else ""
 
 
@@ -129,7 +129,7 @@ def _numbered(text: str) -> Iterator[Named]:
 
 
 def _eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> str | None:
-    """Return an act in normal form, year first; None if it is another text, such as `Decision 12/2019` of a board."""
+    """Return an act as `eu regulation 2016/679`; None if it is not an EU act, like a board's `Decision 12/2019`."""
     if sort == "decision" and not known:
         return None
     year, number = _year(first), second
@@ -141,7 +141,7 @@ def _eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> 
 
 
 def _year(digits: str) -> int | None:
-    """Return the year for two or four digits; years of this century must have four."""
+    """Return the year that two or four digits mean; None if they mean none. Two digits always mean 19xx."""
     year = int(digits) + (1900 if len(digits) == 2 else 0)
     return year if len(digits) in (2, 4) and _OLDEST <= year <= _NEWEST else None
 

@@ -1,4 +1,4 @@
-"""References in normal form, the credit of one reference for another, and the numbers in references."""
+"""References in normal form, the credit that a given reference earns, and the numbers in references."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -58,7 +58,7 @@ _LONGEST = 60
 
 @dataclass(frozen=True)
 class Reference:
-    """A place in the law: its source, and the path of numbers to the place, outermost first."""
+    """A reference to a provision or a case: its source, and the path of numbers in that source, outermost first."""
 
     kind: Kind
     source: str
@@ -90,10 +90,10 @@ class Reference:
 
 
 def credit(expected: Reference, given: Reference) -> float:
-    """Return the credit of a reference for an expected one: 1, 0.5 or 0.
+    """Return the credit that a given reference earns for an expected one: 1, 0.5 or 0.
 
-    1 if it is the same or more precise: rule 36.5 includes Part 36. 0.5 if it is coarser.
-    0 for another paragraph of the same rule: a coarse reference is true, but a wrong paragraph leads to the wrong
+    1 if the given reference is the same or more precise: rule 36.5 includes Part 36. 0.5 if it is coarser. 0
+    for another paragraph of the same rule: a coarse reference is true, but a wrong paragraph leads to the wrong
     words. A case has no coarser form: year, court, division and number must all be equal.
     """
     if expected.kind != given.kind or not same_source(expected.kind, expected.source, given.source):
@@ -131,7 +131,7 @@ def _initials(name: str) -> str:
 
 
 class Named(NamedTuple):
-    """A source that is named at a position, in normal form: an Act, a guide, an act of the European Union."""
+    """A source that a text names, in normal form, with its position: an Act, a guide or an act of the EU."""
 
     start: int
     end: int
@@ -140,7 +140,10 @@ class Named(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """A span that one finder has read and no other may read; it may have no reference, as `Part 1 of the Act`."""
+    """A span that one finder has read, so that no other finder may read it, and its references.
+
+    It may have no reference, as `Part 1 of the Act` if the Act is unknown.
+    """
 
     span: Span
     references: tuple[Reference, ...]
@@ -153,7 +156,7 @@ def make_mention(kind: Kind, source: str, paths: Iterable[Path], start: int, end
 
 
 def blank(text: str, spans: Sequence[Span]) -> str:
-    """Return the text with blanks in place of these spans; its length does not change."""
+    """Return the text with NUL characters in place of the given spans; its length does not change."""
     parts = []
     end = 0
     for span in sorted(spans):
@@ -169,14 +172,14 @@ def blank(text: str, spans: Sequence[Span]) -> str:
 
 
 class Numbers(NamedTuple):
-    """The numbers at a position, and their end."""
+    """The numbers read at a position, each as a path, and the offset of their end."""
 
     paths: tuple[Path, ...]
     end: int
 
 
 class NumberedUnit(NamedTuple):
-    """A provision: its word and the numbers after it."""
+    """A unit as a text cites it: its word, such as `section`, and the numbers after the word."""
 
     start: int
     number: int
@@ -189,13 +192,14 @@ class NumberedUnit(NamedTuple):
 def read_units(
     text: str, pattern: re.Pattern[str], *, roman: Sequence[str] = (), lettered: bool = False
 ) -> Iterator[NumberedUnit]:
-    """Yield the provisions whose word matches the group `unit` of a pattern, with the numbers after it.
+    """Yield each unit whose word matches the group `unit` of a pattern, with the numbers after the word.
+
+    Annexes and appendices may have letters as numbers. The paths of annexes, appendices and recitals begin with
+    their word: `annex A`.
 
     Args:
         roman: the words whose numbers may be Roman.
         lettered: whether numbers may begin with a letter.
-
-    Annexes and appendices may have letters; their paths, and those of recitals, begin with their word.
     """
     for match in pattern.finditer(text):
         unit = match["unit"].strip().rstrip(".").lower()
@@ -214,9 +218,10 @@ def read_units(
 
 
 def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lettered: bool = False) -> Numbers | None:
-    """Return the numbers at a position; a list continues if the word is plural, or if every number has a point.
+    """Return the list of numbers at a position; None if there is none, or if it is a measure such as `14 days`.
 
     Args:
+        plural: whether the word before is plural, so that a list may follow; `3.4, 3.5` is a list without it.
         single: read only one number.
         lettered: also read `O.5.1` and `K`.
     """
@@ -260,7 +265,7 @@ def _inside(brackets: str) -> list[str]:
 
 
 def _beside(path: Path, brackets: str, dots: str) -> Path | None:
-    """Return the path that `(4)` means after `25.2(2)`: it replaces the last number of its kind."""
+    """Return the path of `(4)` after `25.2(2)`, which is 25.2(4): it replaces the last part of its own kind."""
     new = _inside(brackets)
     fixed = 1 + len([dot for dot in dots.split(".") if dot])
     for place in range(len(path) - 1, fixed - 1, -1):
@@ -270,7 +275,7 @@ def _beside(path: Path, brackets: str, dots: str) -> Path | None:
 
 
 def _between(low: Path, high: Path) -> list[Path]:
-    """Return the paths between two numbers that differ only in the last position."""
+    """Return the paths inside a range whose ends differ only in the last number; [] for other or very long ranges."""
     if low[:-1] != high[:-1] or not (low[-1].isdigit() and high[-1].isdigit()):
         return []
     numbers = range(int(low[-1]) + 1, int(high[-1]))

@@ -132,7 +132,10 @@ class Instruments:
         self._mentions = sorted([*self.named, *by_year])
 
     def _full(self, sort: str, year: str, before: int) -> str:
-        """Return the full name of an instrument of that year: as defined, as named last, or as named anywhere."""
+        """Return the full name of the instrument of that kind and year.
+
+        Take the name that the text defines for it, else the last such name before the position, else the first one.
+        """
         if defined := self._defined.get(f"{year} {sort}"):
             return defined
         same = [named for named in self.named if sort_of(named.name) == sort and named.name.endswith(year)]
@@ -147,7 +150,7 @@ class Instruments:
                 self._defined.setdefault(_plain(match[1]), named.name)
 
     def at(self, start: int, *, joined: bool) -> Named | None:
-        """Return the instrument named at a position; a short name must follow `of` (`joined`)."""
+        """Return the instrument named at a position; short names are read only if `of` comes before them (`joined`)."""
         if named := self.by_start.get(start):
             return named
         if match := _ABBREVIATED.match(self.text, start):
@@ -191,7 +194,7 @@ def _longest(named: list[Named]) -> list[Named]:
 
 
 def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
-    """Return the instrument whose name ends here, read backwards word by word; None for the Civil Procedure Rules."""
+    """Return the instrument whose name ends at a match, read backwards; None for the Civil Procedure Rules."""
     start = ending.start()
     listed = False
     floor = max(0, start - _REACH)
@@ -261,7 +264,7 @@ def _owner(
     by_start: dict[int, NumberedUnit],
     owners: dict[int, tuple[Named, int] | None],
 ) -> tuple[Named, int] | None:
-    """Return the instrument of a provision, and the end of the whole reference."""
+    """Return the instrument that a provision belongs to, and the end of the whole reference; None if unknown."""
     others = _OTHER_RULES.search(text, head.start - 30, head.start)
     if others and head.unit in {"rule", "part"}:
         name = CODES[others["code"]] if others["code"] else f"{others['name'].lower()} rules"
@@ -281,8 +284,9 @@ def _owner(
 
 
 def _owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
-    """Return the instrument named before a provision, `Limitation Act 1980, s 33`; for a section it may be further
-    away.
+    """Return the instrument named directly before a provision, as in `Limitation Act 1980, s 33`; else None.
+
+    For a section, the Act that was named last nearby is enough.
     """
     for instrument in reversed(instruments.named):
         gap = _AFTER_NAME.match(text, instrument.end)
@@ -317,7 +321,10 @@ def _paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUn
 
 
 def find_numbered(text: str) -> Iterator[Mention]:
-    """Yield instruments by number, with the provision before or after them; call it after the finders of names."""
+    """Yield instruments that are cited by number, each with the provision before or after the number.
+
+    Call it after the finders of names: it skips the number of an instrument whose name was already read.
+    """
     for match in _IN_BRACKETS.finditer(text):
         yield make_mention("statute", "", [], match.start() + 1, match.end())
     units = [unit for unit in _provisions(text) if unit.unit in _OWN]

@@ -1,4 +1,8 @@
-"""Finds the headings of legal texts: with numbers, letters or words ("ARTICLE IV"), in capitals, above a number."""
+"""Finds the headings of legal texts.
+
+These are lines that begin with a number, a letter or a word such as "ARTICLE IV", lines in capitals, and
+titles above a number.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -51,7 +55,7 @@ class Heading:
 
 
 def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Heading]:
-    """Return the headings in order, without entries of a table of contents and page furniture."""
+    """Return the headings in order, without entries of a table of contents, running heads and page numbers."""
     lines = read_lines(document, listed=bool(outline.titles), paged=not outline.rules)
     lines = [line for line in lines if line.start not in outline.skipped]
     system = system_of(document.text)
@@ -134,7 +138,7 @@ class _Finder:
     # ---------------------------------------------------------------- by the outline
 
     def _listed(self, index: int) -> HeadingMatch:
-        """Return the title of the outline that begins at a line."""
+        """Return the heading at a line and its number of lines, if the outline lists it or its font is larger."""
         for count in range(min(_MOST_LINES, len(self._letters) - index), 0, -1):
             last = index + count - 1
             rank = self._outline.titles.get("".join(self._letters[index:last]) + self._ends[last])
@@ -144,7 +148,7 @@ class _Finder:
         return self._large(index) if self._lines[index].start in self._outline.heights else (None, 1)
 
     def _large(self, index: int) -> HeadingMatch:
-        """Return the heading that consists of lines in one larger font."""
+        """Return the heading at a line with a larger font; the following lines in the same font belong to it."""
         heights = self._outline.heights
         height, last = heights[self._lines[index].start], index
         if self._labels[index] is None and height.height < self._outline.least:
@@ -209,7 +213,7 @@ class _Finder:
         return _made(line, label, title, max(end, line.start + 1)), taken
 
     def _ends_at(self, index: int) -> bool:
-        """Return whether a line ends a paragraph, not only at the margin."""
+        """Return whether a paragraph ends at a line; a line that is only wrapped at the margin does not end one."""
         after = self._plain(index + 1)
         return after is None or after.fresh
 
@@ -226,9 +230,9 @@ class _Finder:
         return None if is_prose(title) else self._over(index, end, title, "shout"), end - index
 
     def _titled(self, index: int) -> HeadingMatch:
-        """Return the title at a line.
+        """Return the title without a number at a line, and its number of lines.
 
-        Above a numbered line any short line is a title; above a paragraph it must be in title case.
+        Above a numbered line, any short line is a title; above a paragraph, a title must be in title case.
         """
         line, label = self._lines[index], self._label(index + 1)
         text, ended = line.text, line.gap or line.before[-1:] in ".;:"
@@ -255,7 +259,11 @@ class _Finder:
 
 
 def _unlisted(heading: Heading) -> Heading | None:
-    """Return a heading that the contents lack: a title only above a paragraph, a schedule below the annexes."""
+    """Return a heading that the outline does not list, perhaps with a lower rank; None if it does not count.
+
+    A schedule gets a lower rank. A title without a number counts only above a number of a low rank, such as
+    4.2.
+    """
     if heading.kind == "schedule":
         return replace(heading, rank=heading.rank + 0.5)
     return None if heading.style in BARE and heading.rank <= _BARE else heading
@@ -268,7 +276,7 @@ def _made(line: Line, label: Label, title: str, end: int) -> Heading:
 
 
 def _fixed(line: Line) -> Heading | None:
-    """Return the heading of a part with a fixed name: recitals, the words of agreement, signatures."""
+    """Return the heading of a part with fixed words, such as `RECITALS`, `NOW, THEREFORE` or `IN WITNESS WHEREOF`."""
     whole = _RECITALS.fullmatch(line.text)
     for match, kind, rank in (
         (whole or _WHEREAS.match(line.text), "recitals", 6),
@@ -299,7 +307,7 @@ def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
 
 
 def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without those that have no text and recur later, as in a table of contents."""
+    """Return the headings without those of a table of contents, which follow each other closely and recur later."""
     last = {_key(heading): at for at, heading in enumerate(headings)}
     again = [bool(heading.title) and last[_key(heading)] > at for at, heading in enumerate(headings)]
     kept = []
@@ -312,7 +320,10 @@ def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings from the agreement itself on, and its name, without lists of exhibits and terms before it."""
+    """Return the headings without lists of exhibits and terms in front of the agreement itself.
+
+    The first title in front of the agreement is kept, because it is the document's name.
+    """
     body = next((at for at, heading in enumerate(headings) if _begins(heading)), 0)
     while body and headings[body - 1].kind == "recitals":
         body -= 1
@@ -325,7 +336,7 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _begins(heading: Heading) -> bool:
-    """Return whether the agreement itself begins here: its first article, its words of agreement, its first number."""
+    """Return whether the agreement itself begins here: with `NOW, THEREFORE`, an article 1 or a number 1."""
     return heading.kind == "agreement" or (
         heading.value[:1] == (1,) and (heading.style in COUNTED or heading.style == "article")
     )
@@ -336,7 +347,7 @@ def _key(heading: Heading) -> str:
 
 
 def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings with the document's own name marked, without a filing's exhibit number."""
+    """Return the headings without a filing's exhibit number; the kind of the document's own name becomes `title`."""
     kept = list(headings)
     while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:
         del kept[0]

@@ -147,7 +147,10 @@ def _worded(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _standing(level: Level, word: str, number: str, system: LegalSystem) -> tuple[str, float, str]:
-    """Return a part's style, rank and kind; in an English text a numbered article or section may be a decimal one."""
+    """Return a part's style, rank and kind.
+
+    In an English text, `Section 2` and `Article 2.1` have the style of decimal numbers, like a bare `2.1`.
+    """
     if system.units:
         return "unit" if level.unit else word if level.free else level.kind, level.rank, level.kind
     depth = len(_value(number, system))
@@ -261,7 +264,7 @@ def roman(text: str) -> int:
 
 
 def drop_stray(labels: list[Label | None]) -> None:
-    """Remove runs of three or more labels without text, which come from a PDF's margin."""
+    """Replace runs of three or more labels without text by None: they are numbers in a PDF's margin."""
     at = 0
     while at < len(labels):
         end = at

@@ -1,4 +1,4 @@
-"""A document's lines without page furniture and contents, and the outline of its headings."""
+"""A document's lines without running heads and table of contents, and the outline of its headings."""
 
 import re
 from collections import Counter
@@ -93,7 +93,7 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
 
 
 def read_opening(document: Document, characters: int) -> list[Line]:
-    """Return the lines at the start of a document; a cover page that is printed twice is not furniture here."""
+    """Return the lines at the start of a document; a repeated line, such as a cover page's title, is not left out."""
     return read_lines(replace(document, text=document.text[:characters], pages=()))
 
 
@@ -104,7 +104,10 @@ class _Piece(NamedTuple):
 
 
 def _pieces(document: Document, listed: bool) -> Iterator[_Piece]:
-    """Yield every piece between line ends or wide spaces, an empty one for a blank line; no furniture."""
+    """Yield the text between line ends or wide spaces as ranges; an empty range for a blank line.
+
+    Running heads, feet and page numbers are left out.
+    """
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
     furniture = iter([*_furniture(document, listed), Span(len(text), len(text))])
@@ -132,9 +135,7 @@ def _line_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the pieces of a line between wide spaces; `flat` is the text with plain spaces for tabs and other
-    spaces.
-    """
+    """Yield the ranges of a line between wide spaces; `flat` is the text with a plain space for each tab or NBSP."""
     while start < end:
         wide = flat.find(_WIDE, start, end)
         last = end if wide < 0 else wide
@@ -145,7 +146,7 @@ def _stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int
 
 
 def _furniture(document: Document, listed: bool) -> list[Span]:
-    """Return the page furniture without headings that start a page: a running head recurs, a heading does not."""
+    """Return the running heads, feet and page numbers, but not a part's heading, which begins only one page."""
     texts = [document.text[start:end].strip() for start, end in document.furniture]
     counts = Counter(texts)
     pairs = zip(document.furniture, texts, strict=True)
@@ -159,9 +160,10 @@ def _furniture(document: Document, listed: bool) -> list[Span]:
 
 
 def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
-    """Yield a piece, cut where a heading or the first item of a list may begin inside it.
+    """Yield a range of text, cut where a heading or the first item of a list may begin inside it.
 
-    A line that contains whole sections is cut before each numbered heading; any other line only after its title.
+    A very long line, which contains whole sections, is cut before each numbered heading; any other line only
+    after its title.
     """
     if end - start > _RUN_ON:
         marks = _INLINE.finditer(text, start, end)
@@ -252,9 +254,7 @@ _FEWEST_LARGE = 3  # lines: a title page alone does not show the fonts of headin
 
 
 def typed_outline(document: Document) -> Outline:
-    """Return the lines of a PDF with a larger or bolder font than its text, as headings have; empty if there are
-    none.
-    """
+    """Return an outline of a PDF's lines that are larger or bolder than its text; an empty one if there are few."""
     if document.path is None or ending_of(document.path) != ".pdf":
         return NO_OUTLINE
     with fetch_file(document.path) as here:

@@ -16,7 +16,7 @@ _NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True)
 class Section:
-    """A range of a document under a heading; the leaves of the tree tile the text."""
+    """A range of a document under a heading; the leaves of the tree cover the text without gaps or overlaps."""
 
     span: Span
     heading: str = ""
@@ -84,7 +84,7 @@ def section_path(root: Section, span: Span, *, limit: int = 200) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return a text cut at a word so that, with the mark of the cut, it is not longer than `limit`."""
+    """Return a text; if it is longer than `limit`, cut it at a word so that it fits with a final `…`."""
     if len(text) <= limit:
         return text
     whole = text[:limit]
@@ -108,7 +108,7 @@ def _holder(children: Sequence[Section], span: Span) -> Section | None:
 
 @dataclass
 class Node:
-    """An open heading, and the nodes under it."""
+    """A heading in the tree that is being built, and the nodes under it."""
 
     heading: Heading
     rank: float
@@ -117,7 +117,10 @@ class Node:
 
 
 def place(stack: list[Node], heading: Heading) -> Node | None:
-    """Close the sections that a heading ends, and return its node; None if it is not a heading."""
+    """Remove from the stack the sections that end before a heading, and return the heading's node.
+
+    Return None if the line is not a heading after all.
+    """
     if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
         return None  # each WHEREAS after the first belongs to the same recitals
     if heading.kind == "agreement" and not any(node.heading.kind == "recitals" for node in stack):
@@ -151,8 +154,9 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
 
 
 def _learnt(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]) -> float:
-    """Return the rank of a part whose level differs from law to law: below the part that is open at its first
-    occurrence.
+    """Return the rank of a part whose level differs from law to law.
+
+    The rank is set where the part first occurs: below the part that is open there. It then stays the same.
     """
     if heading.style not in ranks:
         divisions = [node.rank for node in stack if node.heading.style != "unit" and node.rank < _UNIT]

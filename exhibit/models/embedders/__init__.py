@@ -19,7 +19,10 @@ _SLAB = 1024
 
 
 def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensions: int | None = None) -> Vectors:
-    """Return the vectors scaled to length one; raise an error that quotes the text whose vector has no length."""
+    """Return the vectors scaled to length one.
+
+    If a vector is zero or not finite, raise an error that quotes its text.
+    """
     try:
         rows = np.asarray(vectors, dtype=np.float32)
     except (OverflowError, TypeError, ValueError) as error:  # a number of a thousand digits, rows of different lengths
@@ -70,7 +73,7 @@ class VectorCache:
         return known, vectors
 
     def put(self, texts: Sequence[str], vectors: Vectors, *, role: Role) -> None:
-        """Add vectors."""
+        """Add the vectors of some texts to the cache."""
         rows = np.ascontiguousarray(vectors, "<f4")
         self._kept.put({key_of(role, text): row.tobytes() for text, row in zip(texts, rows, strict=True)})
 

@@ -8,7 +8,10 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def open(argument: str | None, *, timeout: float | None = None) -> OpenAIEmbedder:
-    """Return the deployment of that name; `timeout` is the seconds for one request, with its retries."""
+    """Return an embedder for the deployment that the argument names.
+
+    `timeout` is the number of seconds for one request, with its retries.
+    """
     if not argument:
         raise ToolkitError("azure: no deployment is named; give azure:DEPLOYMENT")
     deployment, dimensions = parse_model_name(argument)

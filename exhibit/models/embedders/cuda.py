@@ -1,7 +1,8 @@
 """The default embedders on an NVIDIA device with PyTorch: `cuda` (the network of `legal`), `cuda:minilm`.
 
-`legal` and `minilm` use this module if PyTorch finds a device and onnxruntime does not. The vectors have the name of
-`legal:fp16` and equal its vectors up to rounding: an index that was built here can be searched on any machine.
+`legal` and `minilm` use this module if PyTorch finds a device and onnxruntime does not. The embedder has
+the same name as `legal:fp16`, and its vectors are equal up to rounding: an index that was built here can be
+searched on any machine.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ LOCAL = True
 
 
 def open(argument: str | None, *, weights: Path | None = None, device: str = "cuda", slab: int = _SLAB) -> Cuda:
-    """Return the embedder; `weights` is a file of the official weights."""
+    """Return the embedder; `weights` is a file of the official weights (None: find or download them)."""
     name = argument or "legal"
     if name not in _NETWORKS:
         raise ToolkitError(f"no embedder 'cuda:{name}'; there are {', '.join(f'cuda:{known}' for known in _NETWORKS)}")
@@ -70,7 +71,7 @@ def open(argument: str | None, *, weights: Path | None = None, device: str = "cu
 
 
 class Cuda:
-    """Embeds on the device, with texts of one length together, unpadded; workers tokenise the next texts meanwhile.
+    """Embeds batches of texts of equal length, without padding; workers tokenise the next texts meanwhile.
 
     A vector does not depend on the other texts of its batch, except for rounding.
     """
@@ -103,7 +104,7 @@ class Cuda:
         return vectors
 
     def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """Yield the start of each slab (a range of the texts) and its vectors, in order."""
+        """Yield the vectors of each slab (a range of the texts) in order, with the position of its first text."""
         with ThreadPoolExecutor(1) as finisher:
             waiting: list[tuple[int, Future[Vectors]]] = []
             for start, tokens in self.feed.slabs(texts):
@@ -116,7 +117,10 @@ class Cuda:
                 yield first, rows.result()
 
     def start(self, tokens: Tokens) -> Callable[[], Vectors]:
-        """Start to compute the vectors of some tokens; return a function that waits for them, in the tokens' order."""
+        """Start to compute the vectors of tokenised texts.
+
+        Return a function that waits for the vectors and returns them in the order of the texts.
+        """
         order, copied = self._encoder.start(tokens, most=_TOKENS)
 
         def wait() -> Vectors:
@@ -128,7 +132,7 @@ class Cuda:
 
 
 def _finish(copied: Callable[[], Vectors], texts: Sequence[str], *, name: str) -> Vectors:
-    """Wait for a slab's rows and return them."""
+    """Wait for the vectors of a slab, and return them scaled to length one."""
     return to_unit(copied(), texts, name=name)
 
 
@@ -140,7 +144,7 @@ Rows = npt.NDArray[np.int64]
 
 
 class Encoder:
-    """The network on a device; on a CPU it is for tests, in single precision."""
+    """The network on a device; on a CPU, where only tests run it, it computes in single precision."""
 
     def __init__(self, weights: Weights, *, device: Any) -> None:
         self._device = torch.device(device)
@@ -157,9 +161,10 @@ class Encoder:
         self._copies = torch.cuda.Stream(self._device) if self._on_device else None
 
     def start(self, tokens: Tokens, *, most: int) -> tuple[Rows, Callable[[], Vectors]]:
-        """Start to compute the vectors.
+        """Start to compute the vectors of tokenised texts.
 
-        Return the rows of the texts in the order they run, and a function that waits for them.
+        Return the texts' row numbers in the order of computation, and a function that waits for the vectors in that
+        order.
         """
         batches = tokens.batches(most)
         order = np.concatenate([rows for rows, _ in batches]) if batches else np.zeros(0, np.int64)
@@ -175,7 +180,7 @@ class Encoder:
         return given.to(self._device, non_blocking=True).int()
 
     def _copy(self, vectors: Any) -> Callable[[], Vectors]:
-        """Copy vectors from the device after its work; return a function that waits for them."""
+        """Start to copy vectors from the device once they are computed; return a function that waits for the copy."""
         if self._copies is None:
             return lambda: vectors.numpy()
         host = torch.empty(vectors.shape, dtype=vectors.dtype, pin_memory=True)

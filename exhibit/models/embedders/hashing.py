@@ -23,14 +23,14 @@ def open(argument: str | None) -> "Hashing":
 
 
 class Hashing:
-    """Each word adds or subtracts one in the dimension that its checksum selects."""
+    """An embedder without a model: each word adds or subtracts 1 in the dimension that its checksum selects."""
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
         self.name = f"hashing-{dimensions}"
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002  (the same for both roles)
-        """Return one unit row per text; the vector of a text without words is the last axis, which no word uses."""
+        """Return one unit row per text; a text without words gets the last dimension, which no word uses."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
             for word in word_runs(text.casefold()):

@@ -88,14 +88,15 @@ def usual_variant(providers: Sequence[str]) -> str:
 
 
 def accelerator(providers: Sequence[str]) -> str | None:
-    """Return the accelerator that onnxruntime was built for, if any."""
+    """Return the accelerator among onnxruntime's providers; None if there is none."""
     return next((name for name in _ACCELERATORS if name in providers), None)
 
 
 class MiniLM:
-    """Runs texts unpadded, so that a vector never depends on the other texts.
+    """An embedder that runs texts without padding, so that a vector never depends on the other texts of a batch.
 
-    On a CPU each thread runs one text, or a few short ones of one length; an accelerator runs many of one length.
+    On a CPU each thread runs one text, or a few short texts of equal length; an accelerator runs many texts of
+    equal length.
     """
 
     dimensions = WIDTH
@@ -132,7 +133,7 @@ class MiniLM:
         return to_unit(vectors, texts, name=self.name)
 
     def tokenise(self, texts: Sequence[str]) -> list[Ids]:
-        """Return each text's token ids as a batch of one."""
+        """Return each text's token ids as an array with one row."""
         return [np.array([ids], np.int64) for ids in self._tokenizer(texts)]
 
     def run(self, ids: Ids) -> Vectors:
@@ -142,7 +143,7 @@ class MiniLM:
 
 
 def same_lengths(ids: Sequence[Ids], most: int, tokens: int = 0) -> list[list[int]]:
-    """Return rows grouped by number of tokens; the longest first, so that no long text runs last.
+    """Return the positions of the texts, grouped by number of tokens, longest first: no long text runs last.
 
     A group holds at most `most` texts, or more if their sum of tokens is at most `tokens`.
     """
@@ -158,7 +159,7 @@ def same_lengths(ids: Sequence[Ids], most: int, tokens: int = 0) -> list[list[in
 
 
 def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSession:
-    """Return a session for a graph, on an accelerator if one is named."""
+    """Return an onnxruntime session for a graph, on the CPU or on the accelerator that `device` names."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # texts run in parallel; splitting one text over threads is slower
     options.enable_mem_pattern = False  # onnxruntime would keep a memory plan for each length forever
@@ -185,14 +186,14 @@ def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
 
 
 def graph_path(variant: str, network: Network = OFFICIAL) -> Path:
-    """Return the path of a graph in the cache; processors that differ in their products do not share a graph."""
+    """Return the path of a graph in the cache; int8 graphs with signed and unsigned weights have different paths."""
     weights = ("-signed" if takes_signed(variant) else "-unsigned") if variant == "int8" else ""
     return model_folder() / f"{network.graph}{variant}{weights}-{VERSION}.onnx"
 
 
 @lru_cache
 def takes_signed(variant: str) -> bool:
-    """Return whether the weights of a variant's graph are signed on this processor; the vectors are the same."""
+    """Return whether a variant's graph has signed weights on this processor; the vectors are the same either way."""
     return variant == "int8" and has_exact_signed_products()
 
 

@@ -30,7 +30,10 @@ _TOO_MUCH = frozenset({400, 413, 422})
 
 
 def open(argument: str | None, *, timeout: float | None = None) -> "OpenAIEmbedder":
-    """Return the model of that name; `timeout` is the seconds for one request, with its retries."""
+    """Return an embedder for the model that the argument names.
+
+    `timeout` is the number of seconds for one request, with its retries.
+    """
     if not argument:
         raise ToolkitError("openai: no model is named; give one, for instance openai:text-embedding-3-large")
     model, dimensions = parse_model_name(argument)
@@ -44,7 +47,7 @@ def parse_model_name(argument: str) -> tuple[str, int | None]:
 
 
 class OpenAIEmbedder:
-    """A model on a server: several requests run in parallel, and each is retried after transient errors."""
+    """A client for an embedding model on a server: it sends requests in parallel and retries transient errors."""
 
     def __init__(
         self,
@@ -85,7 +88,7 @@ class OpenAIEmbedder:
         return vectors
 
     def _ask(self, texts: list[str]) -> list[Any]:
-        """Return the server's rows; a batch that is too large for it is halved."""
+        """Return the server's vector for each text; a batch that the server rejects as too large is sent in halves."""
         body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._asked:
             body["dimensions"] = self._asked

@@ -21,7 +21,7 @@ _PROMPTS: dict[Role, tuple[str, ...]] = {"query": ("query",), "passage": ("passa
 
 
 def open(argument: str | None) -> SentenceTransformers:
-    """Return the model of that name or in that folder."""
+    """Return an embedder for the model that the argument gives, as a name or a folder."""
     if not argument:
         raise ToolkitError(
             "sentence-transformers: no model is named; give one, for instance sentence-transformers:BAAI/bge-m3"
@@ -30,7 +30,7 @@ def open(argument: str | None) -> SentenceTransformers:
 
 
 class SentenceTransformers:
-    """A model in full precision on a CPU; in half precision, with large batches, on an accelerator."""
+    """A sentence-transformers model; on an accelerator it runs in half precision and in large batches."""
 
     def __init__(self, model: str) -> None:
         try:

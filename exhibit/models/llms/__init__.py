@@ -72,7 +72,7 @@ def estimate(text: str) -> int:
 
 
 class _Weights(dict[str, float]):
-    """The weights of pieces, each computed once: without this cache they took a quarter of the time of a search."""
+    """A cache of the weights of text fragments; without it, computing them took a quarter of the time of a search."""
 
     def __missing__(self, piece: str) -> float:
         weight = self[piece] = _weight(piece)
@@ -128,7 +128,7 @@ def _count_codes(encoding: Any, text: str) -> int:
 
 
 def _vocabulary_is_here(name: str) -> bool:
-    """Return whether tiktoken's cache has the whole file, so that tiktoken does not download it."""
+    """Return whether tiktoken's cache has the complete vocabulary file, so that tiktoken downloads nothing."""
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     if folder == "":  # tiktoken reads an empty value as "no cache"
         return False

@@ -52,7 +52,7 @@ class ServerOptions:
 
 
 def open(argument: str | None, options: Mapping[str, object]) -> "OpenAI":
-    """Return the model of that name, or the one that OPENAI_MODEL names."""
+    """Return a client for the model that the argument names or, without one, OPENAI_MODEL."""
     model = argument or os.environ.get("OPENAI_MODEL")
     if not model:
         raise ToolkitError("openai: no model is named; give openai:MODEL, or set OPENAI_MODEL")
@@ -69,7 +69,7 @@ def options_of(options: Mapping[str, object]) -> ServerOptions:
 
 
 def _patience() -> dict[str, float]:
-    """Return the timeout that OPENAI_TIMEOUT sets: a local model may be slow."""
+    """Return the timeout from OPENAI_TIMEOUT as an option; empty if the variable is not set."""
     seconds = os.environ.get("OPENAI_TIMEOUT", "").strip()
     try:
         return {"timeout": float(seconds)} if seconds else {}
@@ -218,7 +218,7 @@ class OpenAI:
 
 @dataclass(frozen=True)
 class _Call:
-    """The state of one prompt's request."""
+    """One prompt with its parameters, its cache key, and the objects that stop and retry its request."""
 
     prompt: Prompt
     max_tokens: int

@@ -25,9 +25,6 @@ def retrieval_weight(reranker: Reranker) -> float | None:
 
 
 def confidence(reranker: Reranker, scores: Sequence[float]) -> float | None:
-    """Return the probability that one of the passages with these scores answers.
-
-    None if the reranker has no estimate.
-    """
+    """Return the probability that one of the passages with these scores answers; None if there is no estimate."""
     tell: Callable[[Sequence[float]], float] | None = getattr(reranker, "confidence", None)
     return tell(scores) if tell is not None and len(scores) else None

@@ -13,7 +13,7 @@ except ImportError as error:
 
 
 def open(argument: str | None) -> CrossEncoderReranker:
-    """Return the model of that name or in that folder."""
+    """Return a reranker for the model that the argument gives, as a name or a folder."""
     if not argument:
         raise ToolkitError(
             "cross-encoder: no model is named; give one, for instance cross-encoder:cross-encoder/ms-marco-MiniLM-L6-v2"

@@ -23,7 +23,10 @@ _KEY = "RERANK_API_KEY"
 
 
 def open(argument: str | None, *, timeout: float | None = None) -> "HttpReranker":
-    """Return the server at that address; `timeout` is the seconds for one question's passages."""
+    """Return a client for the rerank server whose address the argument gives.
+
+    `timeout` is the number of seconds for the passages of one question.
+    """
     model, at, address = (argument or "").rpartition("@http")
     address = f"http{address}" if at else address
     try:
@@ -38,7 +41,7 @@ def open(argument: str | None, *, timeout: float | None = None) -> "HttpReranker
 
 
 class HttpReranker:
-    """A server that scores passages; a failure or a missing score is an error."""
+    """A client for a server that scores passages; a failed request or a missing score raises an error."""
 
     def __init__(self, url: httpx.URL, model: str, *, timeout: float) -> None:
         self._url, self._timeout = url, timeout

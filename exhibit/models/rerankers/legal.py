@@ -1,8 +1,9 @@
 """The reranker `legal`: MiniLM with low-rank weights and a head, which reads question and passage together.
 
-The 2.7 MB of weights come with the package; they are added to the weights of the embedder `legal`. Its score is
-combined with the retrieval score, because each has information that the other lacks. bench/results/models.md names the
-training data. `legal:int8` is for CPUs, `legal:fp16` for accelerators, `legal:fp32` is the reference.
+The 2.7 MB of weights come with the package; they are added to the weights of the embedder `legal`. The
+reranker's score is combined with the retrieval score, because each has information that the other lacks.
+bench/results/models.md names the training data. `legal:int8` is for CPUs, `legal:fp16` for accelerators,
+`legal:fp32` is the reference.
 """
 
 import json
@@ -37,7 +38,7 @@ _AT_ONCE = 64
 
 
 def network() -> Network:
-    """Return the network: the embedder's at full strength, as in training, plus the reranker's weights."""
+    """Return the network: the weights of the embedder `legal` at full strength, plus the reranker's own weights."""
     name = f"legal-reranker-{read_record(WEIGHTS)['sha256'][:8]}"
     return Network(name, f"{name}-", _weights)
 
@@ -67,7 +68,7 @@ class Pair(NamedTuple):
 
 
 class PairModel:
-    """A network that reads question and passage together; pairs run unpadded, so that none depends on the others."""
+    """A network that reads a question and a passage together; pairs run without padding, each independently."""
 
     def __init__(self, own: Network, variant: str, calibration: Path, *, threads: int | None = None) -> None:
         device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
@@ -80,7 +81,7 @@ class PairModel:
         self._calibration = json.loads(calibration.read_text(encoding="utf-8"))
 
     def tokenise(self, question: str, passages: Sequence[str]) -> list[Pair]:
-        """Return each pair's tokens; a passage's tokens beyond 256, question included, are ignored."""
+        """Return the tokens of the question with each passage; a pair has at most 256 tokens, the rest is ignored."""
         # the tokenizer rejects a lone surrogate, which damaged PDFs contain
         clean = [text.encode("utf-8", "replace").decode() for text in (question, *passages)]
         asked, *texts = self._tokenizer.encode_batch(clean)
@@ -119,7 +120,7 @@ class LegalReranker(PairModel):
         return [float(score) for score in scores]
 
     def confidence(self, scores: Sequence[float]) -> float:
-        """Return the calibrated probability that one of the first passages answers: logistic in the best score."""
+        """Return the calibrated probability that one of the passages answers, a logistic function of the best score."""
         curve = self._calibration
         return 1 / (1 + math.exp(-curve["slope"] * max(scores) - curve["offset"]))
 

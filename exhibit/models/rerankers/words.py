@@ -1,4 +1,4 @@
-"""Scores passages by the question's words; rare words count more. A baseline without a model for other rerankers."""
+"""Scores passages by the question's words, rare words more: a baseline for rerankers, without a model."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def open(argument: str | None) -> "WordReranker":
 
 
 class WordReranker:
-    """BM25 over the passages of one call."""
+    """A reranker that scores by BM25; the rarity of a word is computed from the passages of one call."""
 
     name = "words"
 

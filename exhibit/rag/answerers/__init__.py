@@ -1,4 +1,4 @@
-"""Answerers: each file is one way to answer from sources, and the file's name is its name on the command line."""
+"""Answerers: each module answers from sources in one way; its file name is its name on the command line."""
 
 import re
 from collections.abc import Sequence
@@ -98,9 +98,9 @@ def section_of(document: str, path: str) -> str:
 
 
 def place_of(source: Source, words: str) -> str:
-    """Return the document, section and page of some words in a source, on one line.
+    """Return the document, section and page of the words that an answer cites from a source, on one line.
 
-    Those of the source if it lacks them.
+    If the source does not contain the words, return its own section and page.
     """
     section, page = _find_place(source, words)
     parts = [PurePath(source.document).name, section_of(source.document, section)]
@@ -109,7 +109,10 @@ def place_of(source: Source, words: str) -> str:
 
 
 def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
-    """Return an answer with document, section and page of each citation: in a list below, or in place of the number."""
+    """Return an answer that gives the document, section and page of each citation.
+
+    With the form `places` they replace the citation's number. With `numbers` they are listed below the answer.
+    """
     known = {source.number: source for source in sources}
     cited, lines = find_citations(text), dict[int, dict[str, None]]()
     shown, claims, end = text, list[str](), 0

@@ -1,4 +1,4 @@
-"""Answers with the cited sentences of the documents that match the question best, without a language model."""
+"""Answers without a language model: it quotes the source sentences that match the question best."""
 
 import math
 import re
@@ -42,14 +42,14 @@ LOCAL = True
 
 
 def open(config: Config, *, llm: LLM | None) -> "ExtractiveAnswerer":  # noqa: ARG001
-    """Return the answerer, which uses no model."""
+    """Return an answerer that selects sentences by their words and uses no model."""
     # the reranker's confidence has refused already, and it is more reliable than words: bench/results/models.md
     return ExtractiveAnswerer(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A sentence of a source."""
+    """A sentence of a source, with its position in that source and its content words."""
 
     source: Source
     position: int
@@ -66,7 +66,7 @@ class ExtractiveAnswerer:
         self._near = near
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return the sentences that match the question best, each with its citation."""
+        """Return the sentences that match the question best, each with its citation, or a refusal if none matches."""
         asked = frozenset(content_words(TITLE.sub("", question, count=1)))
         candidates = [candidate for source in context.sources for candidate in _candidates(source)]
         chosen = _choose(asked, candidates, context.sources, least=self._near)
@@ -93,7 +93,7 @@ def _candidates(source: Source) -> list[_Candidate]:
 def _choose(
     asked: frozenset[str], candidates: Sequence[_Candidate], sources: Sequence[Source], *, least: float
 ) -> list[_Candidate]:
-    """Return the best sentences in reading order; an empty list when no sentence has the least score."""
+    """Return the best sentences in reading order; an empty list if no sentence scores at least `least`."""
     rarity = _rarity(asked, candidates)
     whole = sum(rarity.values())
     top = max((source.hit.score for source in sources), default=0.0)
@@ -120,7 +120,7 @@ def _rarity(asked: frozenset[str], candidates: Sequence[_Candidate]) -> dict[str
 
 
 def quotable(sentence: str) -> str:
-    """Return a sentence on one line, shortened, and without text that looks like one of our citations."""
+    """Return a sentence on one line, cut to a maximum length; text like our citations, `[3]`, becomes `(3)`."""
     for citation in reversed(find_citations(sentence)):
         inside = sentence[citation.span.start + 1 : citation.span.end - 1]
         sentence = f"{sentence[: citation.span.start]}({inside}){sentence[citation.span.end :]}"

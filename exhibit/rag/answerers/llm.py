@@ -45,12 +45,12 @@ _UNSUPPORTED = "These statements have no citation, or their citation does not be
 
 
 def ask(question: str, context: AnswerContext) -> Prompt:
-    """Return the prompt for a question."""
+    """Return the first prompt for a question: the numbered sources, then the question."""
     return Prompt(f"{context.text}\n\nQUESTION\n{question.strip()}", SYSTEM)
 
 
 def insist(question: str, context: AnswerContext, reply: str, unsupported: Sequence[str]) -> Prompt:
-    """Return the prompt that names the faults of a reply and repeats the question."""
+    """Return the prompt for the retry: the sources, the question, the model's reply, and the faults of that reply."""
     faults = "\n".join([_UNSUPPORTED, *(f"- {claim}" for claim in unsupported)]) if unsupported else _NO_CITATION
     fence = "~~~"
     while fence in reply:
@@ -110,7 +110,7 @@ class LLMAnswerer:
 
 
 def _judge(question: str, context: AnswerContext, replies: Sequence[Completion]) -> Answer:
-    """Return the last reply as a checked answer; its usage includes the earlier replies."""
+    """Check the last reply and return it as an answer; the usage of the answer counts all replies."""
     last = replies[-1]
     usage = _usage(replies)
     retried = len(replies) > 1
@@ -131,7 +131,10 @@ def _judge(question: str, context: AnswerContext, replies: Sequence[Completion])
 
 
 def _find_misquotes(text: str, context: AnswerContext) -> list[str]:
-    """Return the quotations of a reply that no source contains; white space, quotation marks and markup may differ."""
+    """Return the quotations in a reply that no source contains.
+
+    White space, quotation marks and markup may differ between a quotation and its source.
+    """
     sources = [Document("", source.text) for source in context.sources]
     quotes = [match[1].strip(" .,;…") for match in _QUOTED.finditer(text)]
     found = {quote for quote in quotes if any(_stands_in(quote, source) for source in sources)}
@@ -139,7 +142,7 @@ def _find_misquotes(text: str, context: AnswerContext) -> list[str]:
 
 
 def _stands_in(quote: str, source: Document) -> bool:
-    """Return whether a source contains all words of a quotation; figures must be equal, with their decimal points."""
+    """Return whether a source contains a quotation: all its words, and its figures with the same decimal points."""
     if fold(quote) in fold(source.text):
         return True
     placement = place_text(quote, source)
@@ -149,7 +152,11 @@ def _stands_in(quote: str, source: Document) -> bool:
 
 
 def _choose_better(first: Answer, second: Answer) -> Answer:
-    """Return the answer with fewer unsupported claims; the first one if the retry failed."""
+    """Return the better of two answers, the first reply and its retry.
+
+    An answer without an error is better, then one with citations or a refusal, then one with fewer unsupported
+    claims. On a tie the retry is returned.
+    """
 
     def weakness(answer: Answer) -> tuple[bool, bool, int]:
         return bool(answer.error), not (answer.citations or answer.refused), len(answer.unsupported)

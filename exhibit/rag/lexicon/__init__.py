@@ -18,7 +18,7 @@ _NEAR = 20_000
 
 
 class DocumentWords(NamedTuple):
-    """The words of a document that a lexicon stores; the worker that reads the document counts them."""
+    """The counted words of one document, as a worker returns them and a lexicon stores them."""
 
     names: NameWords
     chunks: Counted
@@ -28,14 +28,14 @@ class DocumentWords(NamedTuple):
 def read_words(
     filename: str, profile: Profile, text: str, *, chunks: Iterable[str], headings: Iterable[str]
 ) -> DocumentWords:
-    """Return the words of a document, of its chunks, and of the headings above each of its sections."""
+    """Return the counted words of a document's names, of its chunks, and of the headings above its sections."""
     foreign = language_of(text[:_NEAR]) != "en"
     counted = (count_terms(chunks, parts=foreign), count_terms(headings, parts=foreign))
     return DocumentWords(read_names(filename, profile, text), *counted)
 
 
 class Lexicon:
-    """Words beside the vectors of an index, in its database."""
+    """The words that an index stores in its database: those of its chunks, its headings and its documents' names."""
 
     def __init__(self, database: Database) -> None:
         self.chunks = Words(database, "words")
@@ -46,13 +46,13 @@ class Lexicon:
         """The names, parties and proper nouns of documents, under their numbers."""
 
     def add(self, number: int, words: DocumentWords, *, chunks: Keys, sections: Keys) -> None:
-        """Add a document with its chunks and sections; their keys are above all that were added before."""
+        """Add the words of a document, its chunks and its sections; each key must be greater than all earlier keys."""
         self.documents.add_named(number, words.names)
         self.chunks.add_counted(chunks, words.chunks)
         self.headings.add_counted(sections, words.headings)
 
     def remove(self, number: int, *, chunks: Keys, sections: Keys) -> None:
-        """Remove a document with its chunks and sections."""
+        """Remove the words of a document, its chunks and its sections."""
         self.documents.remove(number)
         self.chunks.remove(chunks)
         self.headings.remove(sections)

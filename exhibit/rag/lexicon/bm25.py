@@ -36,9 +36,9 @@ _TOGETHER = 256
 
 
 def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
-    """Return BM25's idf of terms, from the number of chunks (`spread`) that contain each, of `total`.
+    """Return BM25's idf of terms, which is never negative.
 
-    Never negative.
+    `spread` is the number of chunks that contain each term, `total` the number of all chunks.
     """
     return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
 
@@ -49,7 +49,7 @@ def shares(terms: Sequence[str]) -> Counts:
 
 
 class Counted(NamedTuple):
-    """The words of some texts in arrays: a Counter for each text would take twenty times the memory."""
+    """The term counts of several texts, as arrays: a Counter for each text would take twenty times the memory."""
 
     lengths: npt.NDArray[np.uint16]
     """The number of terms of each text, with repetitions."""
@@ -65,14 +65,14 @@ _EMPTY = -1
 
 @lru_cache(_REMEMBERED)
 def _digest_of(word: str) -> int:
-    """Return the digest of the stem of a word in lower case."""
+    """Return the digest of the stem of a lower-case word; -1 for a stop word."""
     return digest(stem(word)) if is_content(word) else _EMPTY
 
 
 def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
     """Return the term counts of each text, for `Words.add_counted`.
 
-    With `parts`, those of the parts of compounds as well.
+    With `parts`, the parts of compound words are counted as well.
     """
     digests: list[int] = []
     written: list[int] = []
@@ -97,7 +97,7 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
 
 
 class Words:
-    """The words of chunks or headings under their keys; on disk, except for keys and lengths."""
+    """The words of chunks or headings with BM25 search; postings are on disk, keys and text lengths in memory."""
 
     def __init__(self, database: Database | None = None, field: str = "words") -> None:
         self._database = database or Database()
@@ -115,11 +115,11 @@ class Words:
     # ---------------------------------------------------------------- changes
 
     def add(self, keys: Sequence[int] | Keys, texts: Iterable[str]) -> None:
-        """Add texts; a new key is greater than all earlier keys."""
+        """Add texts; each key must be greater than all earlier keys."""
         self.add_counted(keys, count_terms(texts))
 
     def add_counted(self, keys: Sequence[int] | Keys, counted: Counted) -> None:
-        """Add texts whose words were counted before."""
+        """Add texts by their term counts, as `count_terms` returns them."""
         owners = np.asarray(keys, np.int64)
         self._postings.add(counted.terms, np.repeat(owners, counted.sizes), counted.counts)
         self._pending.append((owners, counted.lengths))
@@ -209,8 +209,8 @@ class Words:
     def search(self, asked: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
         """Return the scores and keys of the k texts with the highest scores, best first.
 
-        The score of `tfidf` is the cosine of the TF-IDF vectors, without a division by the question's norm, which is
-        the same for all texts.
+        The method `tfidf` scores by the cosine of the TF-IDF vectors. It is not divided by the question's norm,
+        which is the same for all texts.
         """
         total = np.zeros(len(self._keys), np.float32)
         for term, weight in zip(asked, self.rarity(asked), strict=True):
@@ -247,7 +247,7 @@ class Words:
         return weights
 
     def _places(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
-        """Return the row of each key, and whether there is one."""
+        """Return the row of each key, and for each key whether it exists; the row of an unknown key has no meaning."""
         own = self._keys
         if not len(own):
             return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)

@@ -1,8 +1,9 @@
-"""Estimates which documents a query means, from names; the distribution is uniform if the query names none.
+"""Estimates which documents a query means, from the names in it; if it names none, all are equally likely.
 
-A word of a name that occurs in the names of `df` of `N` documents makes each of them N/df times as likely to be meant,
-so its weight is log(N/df). It counts once, at the place (title, file name, parties …) where it is most informative. The
-sum over the words is the log-likelihood of a document up to a constant; normalised, it is the document's probability.
+A word that occurs in the names of `df` of `N` documents makes each of them N/df times as likely to be
+meant, so its weight is log(N/df). The word counts once, in the field (title, file name, parties …) where it
+is most informative. The sum over all words is the log-likelihood of a document up to a constant;
+normalised, it is the document's probability.
 """
 
 import math
@@ -55,7 +56,10 @@ misnamed.
 
 @dataclass(frozen=True)
 class Choice:
-    """The probability that each document is meant: `log_weights` of `numbers`, whose exponentials sum to one."""
+    """The probability, for each document, that the query means it.
+
+    `log_weights` are the logarithms of these probabilities, in the order of the document numbers in `numbers`.
+    """
 
     numbers: Keys
     log_weights: Weights
@@ -68,13 +72,16 @@ class Choice:
         return float(np.exp(self.log_weights.max())) if len(self.log_weights) else 0.0
 
     def best(self, most: int, *, share: float = math.inf) -> list[int]:
-        """Return the likeliest documents, best first: at most `most`, only until their probabilities sum to `share`."""
+        """Return the numbers of the likeliest documents, best first.
+
+        The list ends at `most` documents, or earlier when their probabilities sum to `share`.
+        """
         order = np.argsort(-self.log_weights, kind="stable")[:most]
         before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
         return [int(number) for number in self.numbers[order[before < share]]]
 
     def adding(self, name: str, given: Weights) -> "Choice":
-        """Return the choice with one more signal, which is a natural logarithm for each document, in order."""
+        """Return the choice with one more signal: a log-weight for each document, in the order of `numbers`."""
         return Choice(self.numbers, _normalise(self.log_weights + given), {**self.evidence, name: given})
 
     def trace(self, most: int = 3) -> dict[str, Any]:
@@ -87,7 +94,7 @@ class Choice:
 
 
 class NameWords(NamedTuple):
-    """The words of a document's names, by place (title, file name, parties …), in arrays that `DocumentNames` adds."""
+    """The words of a document's names, by field (title, file name, parties …), for `DocumentNames.add_named`."""
 
     kind: str
     run: str
@@ -98,7 +105,7 @@ class NameWords(NamedTuple):
 
 
 def read_names(filename: str, profile: Profile, text: str) -> NameWords:
-    """Return the words by which a document can be named."""
+    """Return the words that can name a document: from its title, parties, file name, opening and proper nouns."""
     run, in_file = file_words(filename)
     opening = list(name_words(text[:_OPENING]))
     title = profile.title if _stands_in(profile.title, text[:_STATED]) else ""
@@ -117,7 +124,7 @@ def read_names(filename: str, profile: Profile, text: str) -> NameWords:
 
 
 class DocumentNames:
-    """The words by which documents can be named, in the database of an index."""
+    """The words that can name documents, in the database of an index."""
 
     def __init__(self, database: Database | None = None) -> None:
         self._database = database or Database()
@@ -137,11 +144,11 @@ class DocumentNames:
         return self._lay_out().numbers
 
     def add(self, number: int, *, filename: str, profile: Profile, text: str) -> None:
-        """Add a document under a number that is not taken."""
+        """Add a document under an unused number."""
         self.add_named(number, read_names(filename, profile, text))
 
     def add_named(self, number: int, named: NameWords) -> None:
-        """Add a document whose names were read before."""
+        """Add a document by the words that `read_names` returned for it."""
         for name, table in self._fields.items():
             terms, counts = named.fields[name]
             table.add(terms, np.full(len(terms), number), counts)
@@ -174,7 +181,7 @@ class DocumentNames:
     # ---------------------------------------------------------------- scores
 
     def score(self, query: Query, *, filenames: bool = True) -> Choice:
-        """Return the probability that each document is meant; uniform when the query names none."""
+        """Return, for each document, the probability that the query means it; all are equal if the query names none."""
         key = (query.names, query.kind, query.apart, filenames)
         if key not in self._choices:
             if len(self._choices) * len(self) >= _REMEMBERED:
@@ -208,9 +215,10 @@ class DocumentNames:
         return Choice(layout.numbers, _normalise(np.sum(list(evidence.values()), axis=0)), evidence)
 
     def _title(self, said: set[str]) -> Weights:
-        """Return the weight that each document gains from its title, by the share of the title in the question.
+        """Return the weight that each document gains from its title.
 
-        A title that many documents share weighs less.
+        The weight grows with the share of the title's words that the question contains. A title that many documents
+        share weighs less.
         """
         shared = np.zeros(len(self))
         layout = self._lay_out()
@@ -235,7 +243,7 @@ class DocumentNames:
     def _word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
         """Return the weight that a word adds to each document.
 
-        An unknown word is split in two, such as `AGProjects`.
+        A word that no document has, such as `AGProjects`, is looked up as two adjacent words, then by its parts.
         """
         whole = self._term(word.term, capital=word.capital, lower=lower, filenames=filenames)
         if not whole.any() and len(word.term) >= _JOINED:
@@ -246,17 +254,23 @@ class DocumentNames:
         return whole
 
     def _keep_certain(self, given: Weights, query: Query) -> Weights:
-        """Return the weights; a word that only looks like a name has weight 0 if many documents contain it."""
+        """Return the weights, with 0 for a word that many documents contain.
+
+        Where the query states its names separately (`apart`), such words keep their weights.
+        """
         least = 0.0 if query.apart else self._few
         return np.where(given > least, given, 0.0)
 
     @property
     def _few(self) -> float:
-        """The weight of a word that occurs in the greatest number of documents that may share a name."""
+        """The weight that a word must exceed to count as a name: a word that many documents contain weighs less."""
         return _MENTION * math.log(len(self) + 1)
 
     def carried(self, text: str, *, filenames: bool = True) -> bool:
-        """Return whether few documents have a word of the text in their names (for a capitalised word, anywhere)."""
+        """Return whether a text has a word that only a few documents have in their names.
+
+        A capitalised word also counts if only a few documents have it as a proper noun in their text.
+        """
         return any(self._carries(word, filenames=filenames) for word in name_words(text))
 
     def _carries(self, word: Word, *, filenames: bool) -> bool:
@@ -269,7 +283,7 @@ class DocumentNames:
         return bool(given.max(initial=0.0) > self._few)
 
     def _term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
-        """Return the weight that a word adds to each document, at its most informative place."""
+        """Return the weight that a word adds to each document, in the field where the word is most informative."""
         given = np.zeros(len(self))
         # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
         limit = self._rarity(self._holders("proper" if capital else "opening", term))
@@ -290,10 +304,10 @@ class DocumentNames:
         return given
 
     def _place(self, given: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise the weight that a word adds to the documents that contain it at a place, up to a limit.
+        """Raise `given`, in place, for the documents that have a word in a field, to at most `limit`.
 
-        One mention in running text gives half of the limit, two give two thirds: a contract names a competitor once,
-        but its own party often.
+        With `mentions`, one mention gives half of the weight and two give two thirds: a contract names a competitor
+        once, but its own party often.
         """
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._rarity(len(numbers)))
@@ -303,7 +317,7 @@ class DocumentNames:
         given[rows] = np.maximum(given[rows], most * counts / (counts + 1) if mentions else most)
 
     def _holders(self, name: str, term: str) -> int:
-        """Return the number of documents that have a word at a place."""
+        """Return the number of documents that have a word in a field."""
         owners, _ = self._fields[name].find(term)
         return len(owners)
 
@@ -311,7 +325,10 @@ class DocumentNames:
         return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))
 
     def _kind(self, kind: str) -> Weights:
-        """Return the weight that the question's kind adds to each document; `agreement` fits every kind of contract."""
+        """Return the log-weight of each document by its kind: 0 if it fits the question's kind, else negative.
+
+        The kind `contract` fits every kind of agreement, and a document of unknown kind fits every question.
+        """
         if not kind:
             return np.zeros(len(self))
         meant = AGREED if kind == "contract" else {kind}
@@ -331,7 +348,10 @@ class _Layout:
         self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
 
     def rows_with(self, term: str) -> Keys:
-        """Return the rows whose file name contains a word of four letters or more, also inside a longer word."""
+        """Return the rows whose file name contains a word, even inside a longer word.
+
+        A word of fewer than four letters has no rows.
+        """
         if len(term) < _JOINED:
             return np.zeros(0, dtype=np.int64)
         places = [match.start() for match in re.finditer(re.escape(term), self._text)]
@@ -348,13 +368,13 @@ _JOINED = 4
 
 
 def _find_naming_words(title: str) -> set[str]:
-    """Return the words of a title that name the document: without the words for its kind, if two or more remain."""
+    """Return the words of a title without generic ones such as `agreement`; all words if fewer than two remain."""
     said = set(name_terms(title))
     return said - _SORTS if len(said - _SORTS) > 1 else said
 
 
 def _normalise(scores: Weights) -> Weights:
-    """Return logarithms whose exponentials sum to one."""
+    """Return scores shifted so that their exponentials sum to one (log-softmax)."""
     if not len(scores):
         return scores
     shifted = scores - scores.max()

@@ -41,20 +41,20 @@ def digest(term: str) -> int:
 
 
 class TermCounts(NamedTuple):
-    """The words of one document by their digests, and how often it has each."""
+    """The digests of one document's words, and the number of times that each word occurs in it."""
 
     terms: Terms
     counts: npt.NDArray[np.uint16]
 
     @classmethod
     def of(cls, counts: Mapping[str, int]) -> "TermCounts":
-        """Return the counts as arrays; a count that does not fit two bytes becomes the greatest that fits."""
+        """Return the counts as arrays; a count above 65,535 becomes 65,535, the greatest that fits two bytes."""
         terms = np.fromiter(map(digest, counts), np.uint32, len(counts))
         return cls(terms, np.fromiter((min(count, 0xFFFF) for count in counts.values()), np.uint16, len(counts)))
 
 
 class Entries(NamedTuple):
-    """Entries of words: the word, its owner and its count, one entry in each row."""
+    """Rows of an inverted list: a word's digest, its owner (a chunk, section or document) and its count there."""
 
     terms: Array
     owners: Array
@@ -67,9 +67,9 @@ class Entries(NamedTuple):
 
 
 class Postings:
-    """The entries of one field. Additions are merged at the next lookup, or by `save`.
+    """The inverted lists of one field; additions are merged at the next lookup or by `save`.
 
-    A merge holds only a part of the entries in memory, whatever their number.
+    A merge holds only a part of the entries in memory.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Postings:
         self._recent_bytes = 0
 
     def add(self, terms: Array, owners: Array, counts: Array) -> None:
-        """Add entries."""
+        """Add entries, given as three columns: the words' digests, their owners and their counts."""
         if len(terms):
             self._pending.append(Entries(*map(np.asarray, (terms, owners, counts), self._dtypes)))
             self._size += len(terms)
@@ -100,7 +100,7 @@ class Postings:
         self._rewrite(without=owners)
 
     def find(self, term: str) -> tuple[Keys, Array]:
-        """Return the owners of a word, in order, and its count in each."""
+        """Return the owners (chunks, sections or documents) that contain a word, in order, and its count in each."""
         self.save()
         number = digest(term)
         known = self._recent.get(number)
@@ -153,7 +153,7 @@ class Postings:
             self._recent_bytes -= sum(column.nbytes for column in oldest)
 
     def _rewrite(self, *, without: Keys | None = None) -> None:
-        """Merge the additions into the stored entries, without the entries of some owners."""
+        """Merge the additions into the stored entries, and drop the entries of the owners in `without`."""
         for entries in self._blocks():
             kept = slice(None) if without is None else ~np.isin(entries.owners, without)
             self.add(*(column[kept] for column in entries))
@@ -165,7 +165,7 @@ class Postings:
         self._recent_bytes = 0
 
     def _cut(self, entries: Entries) -> Iterator[tuple[int, bytes, bytes, bytes]]:
-        """Yield the rows of blocks; each block contains all entries of its words."""
+        """Split entries into blocks and yield each as a database row; all entries of a word are in one block."""
         firsts = np.concatenate([[0], np.flatnonzero(np.diff(entries.terms)) + 1])  # where each word begins
         wanted = np.arange(0, len(entries.terms), _BLOCK)
         starts = np.unique(firsts[np.searchsorted(firsts, wanted, side="right") - 1]).tolist()
@@ -174,7 +174,7 @@ class Postings:
             yield self._number << 32 | int(entries.terms[start]), terms, owners, counts
 
     def _sort_additions(self) -> Iterator[Entries]:
-        """Yield all additions in order, with no word in two parts; afterwards no addition is pending."""
+        """Yield all additions in sorted parts, with no word in two parts; afterwards no addition is pending."""
         if not self._is_aside:
             if self._size:
                 yield self._join(self._pending).sorted()

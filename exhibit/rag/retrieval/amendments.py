@@ -52,7 +52,7 @@ def asked_day(question: str) -> date | None:
 
 
 def question_to_answer(retrieved: Retrieved) -> str:
-    """Return the question without its leading day if the passages are of that day: answers do not repeat it."""
+    """Return the question without a lead such as `As of 1 March 2021:`, if its passages are already of that day."""
     question = retrieved.question
     if "amendments" not in retrieved.trace or not (lead := _LEAD.match(question)) or asked_day(lead[0]) is None:
         return question
@@ -60,7 +60,7 @@ def question_to_answer(retrieved: Retrieved) -> str:
 
 
 def in_force(retrieved: Retrieved, index: Index, *, today: date | None = None) -> Retrieved:
-    """Return the passages in force on the question's day, or today; superseded passages are replaced."""
+    """Return the passages with superseded ones replaced by those in force on the question's day, or today."""
     if not retrieved.ranked or not index.config.lexicon or not _amendments(index):
         return retrieved
     names = dict.fromkeys(hit.chunk.document for hit in retrieved.selected or retrieved.ranked)
@@ -83,9 +83,9 @@ def _update(
     changes: dict[tuple[str, int], str],
     hits: Sequence[Hit],
 ) -> tuple[Hit, ...]:
-    """Return the passages with those in force instead of superseded ones.
+    """Return the passages, with each superseded one replaced by the passages in force.
 
-    `changes` gets a sentence for each replacement.
+    For each passage that an amendment changed, a sentence about the change is added to `changes`.
     """
     kept: dict[tuple[str, Span], Hit] = {}
     for hit in hits:
@@ -99,7 +99,10 @@ def _update(
 
 
 def _replacements(index: Index, family: Family[int], number: int, hit: Hit, day: date) -> Iterator[tuple[Hit, str]]:
-    """Yield the passages in force that replace one passage of a family, each with a sentence on its change."""
+    """Yield the passages in force in place of one passage, each with a sentence about its change, or "".
+
+    A passage that is still in force is yielded itself. Nothing is yielded if its document is superseded.
+    """
     member, note = family.members[number], ""
     if family.is_superseded(number, day):
         return
@@ -155,7 +158,7 @@ def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
 
 
 def _piece(text: str, like: str) -> Span:
-    """Return the span of the sentences, up to the length of a passage, that share most words with another passage."""
+    """Return the span of adjacent sentences, at most one passage long, that share the most words with `like`."""
     if len(text) <= _PIECE:
         return Span(0, len(text))
     wanted = frozenset(content_words(like))
@@ -178,7 +181,7 @@ def _amendments(index: Index) -> frozenset[int]:
 
 
 def _family(index: Index, entry: Entry) -> Family[int] | None:
-    """Return the family of a document; None if it has none."""
+    """Return a document's family, which is a contract with its amendments; None if there is no amendment."""
     amendments = _amendments(index)
     known = _FAMILIES[index][2]
     if entry.number not in known:
@@ -229,7 +232,7 @@ def _link(
 
 
 def with_changes(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-    """Return an answer that names the document that changed the sections that it cites."""
+    """Return an answer with a note on each amendment that changed a section cited in the answer."""
     if answer.refused or answer.error or not retrieved.changes:
         return answer
     text, mark, places = answer.text.partition(f"\n\n{SOURCES}")

@@ -1,8 +1,8 @@
 """Answers where two documents, or two clauses of one, state different values: the answer gives both.
 
-Two documents are compared only if they are versions of one contract, and neither amends the other: they have the same
-title and parties, or nearly the same opening where no party is recognised. Two values disagree if they are of one kind,
-differ, and have the same words around them.
+Two documents are compared only if they are versions of one contract and neither is an amendment. Versions
+have the same title and parties; if the titles differ or no parties are recognised, their openings must be
+nearly equal. Two values disagree if they are of one kind, differ, and have the same words around them.
 """
 
 import re
@@ -41,7 +41,7 @@ _VERSIONS: WeakKeyDictionary[Index, tuple[Keys, dict[int, list[Entry]]]] = WeakK
 
 
 def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> Answer:
-    """Return an answer that also gives the other value, where another document or clause states one."""
+    """Return an answer with a sentence on each different value that another document or clause states."""
     if answer.refused or answer.error or not index.config.lexicon:
         return answer
     text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
@@ -59,7 +59,7 @@ def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> A
 
 
 def _between_documents(source: Source, value: Value, index: Index) -> Iterator[str]:
-    """Yield a sentence for each other version of the contract that states another value in the same words."""
+    """Yield a sentence for each other version of the contract that has a different value between the same words."""
     around = _same_words(source.text, value)
     if around is None:
         return
@@ -78,9 +78,9 @@ def _between_documents(source: Source, value: Value, index: Index) -> Iterator[s
 
 
 def _same_words(text: str, value: Value) -> re.Pattern[str] | None:
-    """Return the regular expression for the words around a value, up to the next values.
+    """Return a regular expression that matches any value between the words that surround a value in a text.
 
-    None if there are too few words.
+    These words do not reach beyond the values before and after it. Return None if there are too few words.
     """
     near = [other.span for other in find_values(text) if other.span != value.span]
     start = max((span.end for span in near if span.end <= value.span.start), default=0)
@@ -109,7 +109,11 @@ def _other_versions(index: Index, entry: Entry) -> list[Entry]:
 
 
 def _is_version(one: Entry, other: Entry, index: Index) -> bool:
-    """Return whether two documents are the same contract, by title and parties, or by their openings."""
+    """Return whether two documents are versions of one contract.
+
+    Versions have the same title and parties. If the titles differ or parties are unknown, their openings must
+    be nearly equal.
+    """
     if plain(one.profile.title) == plain(other.profile.title) and one.profile.parties and other.profile.parties:
         return set(map(plain, one.profile.parties)) == set(map(plain, other.profile.parties))
     words = [frozenset(plain(index.text_of(entry.number)[:_OPENING]).split()) for entry in (one, other)]
@@ -120,7 +124,11 @@ def _is_version(one: Entry, other: Entry, index: Index) -> bool:
 
 
 def _within(source: Source, stated: set[tuple[str, str]], index: Index) -> Iterator[str]:
-    """Yield a sentence for each clause that states another value for the section of the source."""
+    """Yield a sentence for each contradiction between a section and a clause that restates its value.
+
+    Such a clause reads `the period stated in Section 9.1 is …`. The section or the clause must overlap the
+    source.
+    """
     text = index.text_of(index.entry(source.document).number)
     here = source.hit.chunk.span
     for match in _REFERS.finditer(text):
@@ -142,7 +150,7 @@ def _within(source: Source, stated: set[tuple[str, str]], index: Index) -> Itera
 
 @lru_cache(maxsize=64)
 def _places_of(text: str, number: str) -> list[Span]:
-    """Return the places of the section with a number."""
+    """Return the spans of all sections that have a given number."""
     named = read_provisions(f"Section {number}")
     found = _provisions_of(text).find(named[0]) if named else []
     return [Span(place.spans[0].start, place.spans[-1].end) for place in found if not place.whole]

@@ -36,7 +36,7 @@ Weigh = Callable[[str], float]
 
 
 class Seed(NamedTuple):
-    """Consecutive pieces of one chunk that are the start of a passage; seeds sort by rank, the best first."""
+    """Adjacent pieces (sentences) of one chunk, around which a passage is formed; seeds sort best first."""
 
     cost: float
     turn: int
@@ -46,7 +46,7 @@ class Seed(NamedTuple):
 
 
 class _Offer(NamedTuple):
-    """A piece that a passage may be extended by, and the evidence of its chunk."""
+    """The piece before or after a passage, by which the passage may be extended, and the score of its chunk."""
 
     score: float
     row: int
@@ -56,7 +56,7 @@ class _Offer(NamedTuple):
 
 @dataclass
 class Extents:
-    """Forms passages over the rows of a table of chunks."""
+    """Forms passages from the rows of a table of chunks."""
 
     table: Keys
     text: Callable[[int], str]
@@ -104,7 +104,7 @@ class Extents:
     # ---------------------------------------------------------------- pieces
 
     def _split_row(self, row: int) -> tuple[list[Span], list[bool]]:
-        """Return the pieces of a row, and for each whether a passage contains it: none does yet.
+        """Return the pieces of a row, and a flag for each: whether a passage contains it, at first false.
 
         Pieces are sentences; a short sentence is joined to its neighbour, and a long one is split at the limit.
         """
@@ -118,11 +118,11 @@ class Extents:
         return self.tiles[row], [False] * len(self.tiles[row])
 
     def _follows(self, row: int, other: int) -> bool:
-        """Return whether two rows belong to one document."""
+        """Return whether the row `other` exists and belongs to the same document as `row`."""
         return 0 <= other < len(self.table) and self._place(other)[1] == self._place(row)[1]
 
     def _find_free(self, seed: Seed) -> list[tuple[int, int]]:
-        """Return the runs of pieces of a seed that no passage contains."""
+        """Return the runs of adjacent pieces of a seed that no passage contains yet, each within the length limit."""
         pieces, taken = self._pieces(seed.row)
         first, end = seed.first, min(len(pieces), seed.last + 1)
         if first < end and pieces[end - 1].end - pieces[first].start <= self.limit and True not in taken[first:end]:
@@ -149,7 +149,10 @@ class Extents:
     # ---------------------------------------------------------------- the length of a passage
 
     def _tighten(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
-        """Return the first and last piece with evidence for the question; all pieces if none has evidence."""
+        """Return the first and last piece whose evidence for the question is near that of the best piece.
+
+        If no piece has evidence, return the given ones.
+        """
         text, (pieces, _) = self._text(self._place(row)[1]), self._pieces(row)
         weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
         best = max(weights)
@@ -159,9 +162,9 @@ class Extents:
         return kept[0], kept[-1]
 
     def _grow(self, row: int, first: int, last: int) -> Span:
-        """Return the span of some pieces and of the free pieces around them that fit.
+        """Return the span of some pieces, extended by free pieces on both sides while the passage stays in the limit.
 
-        The better neighbour comes first.
+        At each step the neighbour with the better score is added.
         """
         start, end = self._span(row, first, last)
         before, after = self._offer(row, first, -1), self._offer(row, last, 1)
@@ -183,7 +186,10 @@ class Extents:
                 return Span(start, end)
 
     def _offer(self, row: int, piece: int, side: int) -> _Offer | None:
-        """Return the next free piece on a side, in this chunk or in the document's next one, with its evidence."""
+        """Return the adjacent piece on one side with its chunk's score; None if it is in a passage or does not exist.
+
+        At the end of a chunk, the adjacent piece is in the document's next or previous chunk.
+        """
         beside = piece + side
         pieces, taken = self._pieces(row)
         if not 0 <= beside < len(pieces):
@@ -197,7 +203,7 @@ class Extents:
         return _Offer(self.scores.get(row, float("-inf")), row, beside, pieces[beside])
 
     def _is_new(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
-        """Return whether a passage has new content: it is neither a leftover label nor a repeated text of its document.
+        """Return whether a passage adds text: no leftover label, and not the text of an earlier passage.
 
         The same words in another document are new.
         """
@@ -209,9 +215,9 @@ class Extents:
         return True
 
     def _trim(self, row: int, span: Span) -> Span | None:
-        """Return a span without white space around it and without a stray mark at its start.
+        """Return a span without white space around it and without a stray punctuation mark at its start.
 
-        None if nothing remains.
+        Return None if nothing remains.
         """
         words = self._text(self._place(row)[1])[slice(*span)]
         left = words.lstrip(_STRAY)

@@ -167,7 +167,10 @@ def _as_chunks(rows: Keys, scores: Scores, library: Library) -> tuple[RankedPass
 def _look_again(
     asked: str, rows: Keys, order: Keys, scores: Scores, library: Library, second: SecondLook
 ) -> tuple[Keys, list[float]]:
-    """Return the order with the first chunks sorted by both scores together, and the reranker's scores."""
+    """Rerank the first chunks; return the new order of all chunks, and the reranker's scores.
+
+    The first chunks are sorted by the reranker's score plus the weighted retrieval score.
+    """
     head = order[: second.first]
     spans = library.table[rows[head]][:, [DOCUMENT, START, END]].tolist()
     texts = {number: library.text(number) for number in {number for number, _, _ in spans}}
@@ -177,10 +180,10 @@ def _look_again(
 
 
 def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weights: Weights) -> Keys:
-    """Return the order in which chunks after the first ranks also count their similarity to the top chunks.
+    """Return a new order, in which chunks after the first ranks gain from their similarity to the top chunks.
 
-    The top chunks share more words with the rest of an answer than the question does. For merger agreements, whose
-    answers extend over many chunks, 92.6% of the gold is then among 64 passages, instead of 90.0%.
+    The top chunks share more words with the rest of an answer than the question does. For merger agreements,
+    whose answers extend over many chunks, this raises the share of gold among 64 passages from 90.0% to 92.6%.
     """
     if not weights.likeness or len(order) <= _SETTLED:
         return order
@@ -216,11 +219,12 @@ def score_rows(
     *,
     within: bool = True,
 ) -> dict[str, Scores]:
-    """Return each kind of evidence by row, and their sum as `own`, in standard deviations within the row's group.
+    """Return the scores of the rows for each kind of evidence, and their weighted sum as `own`.
 
-    `groups` has the first row of each group; a group is a document. A word's weight is its rarity in the document: in
-    an agreement on confidential information those two words distinguish no chunk. `rarity` has one row per group. A
-    chunk without a vector is scored by words alone.
+    In the sum, each kind is measured in standard deviations within the row's group, which is a document.
+    `groups` has the position of each group's first row. A word's weight is its rarity in the document: in an
+    agreement on confidential information, these two words distinguish no chunk. The entry `rarity` of the
+    result has these weights, one row per group. A chunk without a vector is scored by words alone.
     """
     table = library.table[rows]  # `take` would copy the whole table, which is stored column by column
     sizes = np.diff(groups, append=len(rows))
@@ -246,9 +250,9 @@ def score_rows(
 
 
 def _likeness(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
-    """Return the similarity of the summary under each key to a question.
+    """Return, for each key, the similarity of its summary to the question.
 
-    The mean of the others for a key without a summary.
+    A key without a summary gets the mean similarity of the other keys.
     """
     distinct, place = np.unique(keys, return_inverse=True)
     scores, near = store.search(vector.reshape(1, -1), len(distinct), within=distinct)
@@ -259,12 +263,13 @@ def _likeness(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
 
 
 def _measure_coverage(matched: Scores, rare: Scores, groups: Keys, sizes: Keys) -> Scores:
-    """Return, for each group, the share of the question's words that its best chunk contains; rare words count more.
+    """Return, for each group, the share of the question's words in its best chunk; rare words count more.
 
-    This share weights the lexical evidence. If the question uses the document's words, they show which chunk answers;
-    if it uses other words, those that happen to occur somewhere mislead. On 200 questions about LegalBench-RAG-mini in
-    free words, P@1 is 38.4, and 35.3 with a fixed weight of 0.3; on the published questions 53.1 and 52.3. Where any
-    document may answer, the weight is not reduced: a whole collection contains nearly every word.
+    This share is a factor of the lexical weight. If the question uses the document's words, they show which
+    chunk answers. If it uses other words, those that occur by chance mislead. With this factor P@1 is 38.4 on
+    200 freely worded questions about LegalBench-RAG-mini, and 53.1 on the published questions; with a fixed
+    weight of 0.3 it is 35.3 and 52.3. Where any document may answer, the factor is not used: a whole collection
+    contains nearly every word.
     """
     held = ((matched > 0) * np.repeat(rare, sizes, axis=0)).sum(axis=1)
     asked = rare.sum(axis=1)
@@ -274,7 +279,7 @@ def _measure_coverage(matched: Scores, rare: Scores, groups: Keys, sizes: Keys) 
 
 
 def with_context(own: Scores, table: Keys, weights: Weights) -> Scores:
-    """Return scores that include the neighbours' scores in the document and the best score in the section."""
+    """Return scores that also count the scores of the adjacent chunks and the best score in the section."""
     smooth: Scores = own
     if weights.neighbours and len(own) > 1:
         owners = table[:, DOCUMENT]

@@ -116,7 +116,10 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 def _rank(
     query: Query, vector: Vectors, library: Library, parts: Parts, trace: dict[str, Any], law: Route | None
 ) -> tuple[list[Hit], float | None, list[Hit] | None]:
-    """Return the passages, their confidence, and their order before the reranker, if there is one."""
+    """Return the passages, the probability that they answer, and their order before reranking.
+
+    The last two are None if no reranker scores chunks.
+    """
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     foreign = language_of(query.question) != "en"
@@ -151,7 +154,7 @@ def _rank(
 
 
 def add_content(choice: Choice, query: Query, library: Library) -> Choice:
-    """Return the choice of documents with the evidence of their words: each document's best chunk, by BM25."""
+    """Return the choice with one more signal for each document: the BM25 score of its best chunk."""
     scores, keys = library.words.search(asked_terms(query.asks), _WORDED)
     if not len(keys):
         return choice
@@ -163,7 +166,7 @@ def add_content(choice: Choice, query: Query, library: Library) -> Choice:
 
 
 def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
-    """Return the paragraphs that a question cites, then the other passages without those inside these paragraphs."""
+    """Return the paragraphs that a question cites, then the other passages that do not overlap them."""
     best = max((passage.score for passage in others), default=0.0)
     first = [replace(passage, score=best + len(named) - at) for at, passage in enumerate(named)]
     return first + [other for other in others if not any(_inside(other, passage) for passage in named)]
@@ -182,9 +185,9 @@ def second_look(parts: Parts) -> SecondLook | None:
 
 
 def library_of(index: Index, limit: int) -> Library:
-    """Return the collection that a batch of questions searches.
+    """Return the collection that a batch of questions searches; `limit` is the greatest length of a passage.
 
-    The pieces of passages of this length are cached between batches, until the index changes.
+    The pieces from which passages are formed are cached for this length, until the index changes.
     """
     known = _TILES.get(index)
     if known is None or known[0] is not index.table or known[1] != limit:
@@ -203,10 +206,10 @@ def library_of(index: Index, limit: int) -> Library:
 
 
 def likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
-    """Return the log-weights of the documents to search; None when the answer is more likely in another document.
+    """Return the log-weights of the documents to search; None if all documents must be searched.
 
-    A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier than the others. The first
-    eight of them are then an arbitrary choice, so all documents are searched.
+    A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier than the others.
+    The first eight of them would be an arbitrary choice, so all documents are searched.
     """
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
@@ -216,7 +219,7 @@ def likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
 
 
 def why_chosen(choice: Choice, index: Index) -> dict[str, object]:
-    """Return the reasons for the choice of documents, by file name."""
+    """Return the likeliest documents by file name, each with its probability and the weight of each signal."""
     trace = choice.trace()
     shown = {index.document(number).filename: why for number, why in trace["documents"].items()}
     return {"sure": trace["sure"], "likeliest": shown}
@@ -255,7 +258,7 @@ def _hit(index: Index, passage: RankedPassage, starts: Sequence[int], text: str)
 
 
 def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
-    """Return the retrieved passages of each question, in order, by one kind of evidence."""
+    """Return the retrieved passages of each question, in order, ranked by vectors alone or by words alone."""
     config = parts.config
     depth = max(config.depth, config.candidates * config.k)
     if config.method != "dense":

@@ -85,10 +85,10 @@ class Retrieved:
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
-    """Return the hits with the `first` ones sorted by the reranker's score; ties and the other hits keep their order.
+    """Return the hits with the `first` ones sorted by the reranker's score; ties and later hits keep their order.
 
-    Each rank keeps its score, so that scores decrease from first to last as in every ranking: a reranker's scores are
-    not comparable with those of the hits that it did not score.
+    The scores stay with the ranks and do not move with the hits, so that they still decrease: a reranker's
+    scores are not comparable with the scores of the hits that it did not score.
     """
     head = list(hits[:first])
     scores = reranker.score(question, [hit.text for hit in head])
@@ -98,7 +98,10 @@ def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int
 
 
 def order_by(judged: Sequence[float], retrieved: Sequence[float], *, weight: float | None) -> list[int]:
-    """Return positions, best first, by the reranker's score plus the weighted retrieval score."""
+    """Return the positions of the texts, best first, by the reranker's score plus the weighted retrieval score.
+
+    Without a weight, the reranker's score decides alone.
+    """
     if not len(judged):
         return []
     scores = np.asarray(judged, np.float64)
@@ -114,7 +117,10 @@ def _standardise(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def choose_documents(state: SearchState, index: Index, config: Config) -> None:
-    """Keep the best documents, scored by their passages among the first candidates, and rank again within them."""
+    """Keep only the chunks of the best documents, and rank again within these documents.
+
+    A document's score is computed from its passages among the first candidates.
+    """
     if not config.document_limit or not len(state.keys):
         return
     first = state.keys[: config.candidates * config.k]
@@ -156,8 +162,9 @@ def finish(
         parts: the index, the models and the settings.
         trace: the trace, to which this stage adds its entry.
         reranked: whether the reranker has already scored the chunks.
-        confidence: the probability that the passages answer. If it is below `refuse_below`, there are no passages for
-            the answer, so that every answerer refuses; except for the reader, which uses the confidence itself.
+        confidence: the probability that the passages answer. If it is below `refuse_below`, no passages are
+            selected, so that every answerer refuses. The reader is the exception: it gets the passages, and
+            uses the confidence itself.
         before: the order before the reranker.
     """
     config = parts.config
@@ -221,10 +228,11 @@ def assemble(
     tokens: Callable[[str], int],
     confidence: float | None = None,
 ) -> AnswerContext:
-    """Return the best hits that fit the budget as numbered sources, then their documents' summaries.
+    """Return a context: the best hits that fit the budget as numbered sources, then their documents' summaries.
 
-    If there is a hit with words, there is a source: a first hit that is longer than the budget is cut at a word to the
-    part nearest the question, and its label says so. Later hits are sources as long as they fit the budget.
+    If any hit has text, there is at least one source. If the first hit alone is longer than the budget, it is
+    cut at a word boundary to the part nearest the question, and its label says so. Later hits are added while
+    they fit.
     """
     if budget < 1:
         raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
@@ -326,16 +334,19 @@ def _cut_to_fit(
 
 
 def _most(words: Sequence[tuple[int, int]], first: int, fits: Callable[[int, int], bool]) -> int:
-    """Return the number of words from the first on that fit, at least one.
+    """Return how many words, counted from the word `first`, fit; at least one.
 
-    By bisection, since a source may be a book.
+    The number is found by bisection, since a source may be as long as a book.
     """
     more = range(first + 1, len(words))
     return 1 + bisect_left(more, True, key=lambda last: not fits(words[first][0], words[last][1]))
 
 
 def _nearest(question: str, text: str, words: Sequence[tuple[int, int]], *, width: int) -> int:
-    """Return the first word of the window with most of the question's words; the earliest of equal windows."""
+    """Return the index of the first word of the window that shares the most words with the question.
+
+    Of equal windows the earliest is chosen.
+    """
     asked = frozenset(content_words(question))
     best = (0, 0)
     for first in range(0, max(1, len(words) - width + 1), max(1, width // _STEPS)):
@@ -346,6 +357,6 @@ def _nearest(question: str, text: str, words: Sequence[tuple[int, int]], *, widt
 
 
 def _part(hit: Hit, start: int, end: int) -> Hit:
-    """Return a hit on a part of its own span."""
+    """Return a hit for a part of a hit's text; `start` and `end` are offsets in that text."""
     origin = hit.chunk.span.start
     return replace(hit, chunk=replace(hit.chunk, span=Span(origin + start, origin + end)), text=hit.text[start:end])

@@ -26,7 +26,7 @@ _EVERYWHERE = 1 << 20  # more words than a question has: no limit
 
 @dataclass(frozen=True)
 class Route:
-    """The documents and passages that answer a question about a law."""
+    """The versions of a law to search for a question, and the provisions in them that the question cites."""
 
     documents: tuple[int, ...]
     """The versions of the days that the question names; today's version if it names none."""
@@ -50,10 +50,7 @@ _LAWS: WeakKeyDictionary[Index, tuple[Keys, list[_Law]]] = WeakKeyDictionary()
 
 
 def route(question: str, index: Index, *, today: date | None = None) -> Route | None:
-    """Return the route of a question that names a law, or a provision if the index has one law.
-
-    None for other questions.
-    """
+    """Return the versions and provisions for a question that names a law of the index; None for other questions."""
     laws = _laws(index)
     law = _find_law(question, laws)
     if law is None:
@@ -98,7 +95,10 @@ def _laws(index: Index) -> list[_Law]:
 
 
 def _find_law(question: str, laws: list[_Law]) -> _Law | None:
-    """Return the first law that a question names; of overlapping names the longest."""
+    """Return the law that a question names first; of names that end at the same offset, the longest.
+
+    If a law is named by a code such as `BGB`, laws that are named by their titles alone are not considered.
+    """
     ends = [(law.name.named_in(question, near=_EVERYWHERE), law) for law in laws]
     named = [(end, -len(law.name.title), law) for end, law in ends if end]
     if not named:
@@ -110,7 +110,7 @@ def _find_law(question: str, laws: list[_Law]) -> _Law | None:
 
 
 def _longest(codes: Sequence[str], question: str) -> int:
-    """Return the length of the longest name of a law in a question: the German Civil Code is not the Czech one."""
+    """Return the length of a law's longest code that occurs in a question; 0 if none occurs."""
     return max((len(code) for code in codes if code in question), default=0)
 
 
@@ -140,7 +140,10 @@ def _own_label(label: str, system: LegalSystem) -> str:
 
 
 def _find_governing(question: str, index: Index, number: int, system: LegalSystem) -> str | None:
-    """Return the § whose heading occurs in a question; the longest heading of several."""
+    """Return the label of the provision whose heading occurs in a question; None if there is none.
+
+    Of several headings, the longest is chosen.
+    """
     said = _plain(question)
     titled = [unit for unit in _units(index, number, system) if len(_plain(unit.title)) > 3]
     named = [unit for unit in titled if f" {_plain(unit.title)} " in f" {said} "]
@@ -181,7 +184,11 @@ def _system(index: Index, law: _Law) -> LegalSystem:
 
 
 def with_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-    """Return an answer with the version of the law; without a language model, the answer is the provision itself."""
+    """Return an answer with a note on the version of the law.
+
+    If the question cites provisions and no language model has answered, the answer is the text of these
+    provisions.
+    """
     if answer.error or not retrieved.selected:
         return answer
     if retrieved.named and (answer.refused or not answer.usage):

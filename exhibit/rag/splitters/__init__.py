@@ -34,7 +34,10 @@ def tile(start: int, cuts: list[int]) -> list[Span]:
 
 
 def reach_back(text: str, tiles: list[Span], overlap: int, *, floors: Sequence[int] = (0,)) -> list[Span]:
-    """Return the spans, each extended back by up to `overlap` characters, to a word's start, but over no floor."""
+    """Return the spans, each extended back by up to `overlap` characters, to the start of a word.
+
+    A span is not extended beyond the last of `floors` before it, such as the start of its section.
+    """
     if not overlap:
         return tiles
     spans = []
@@ -76,7 +79,10 @@ def find_cuts(text: str, ranges: Sequence[Span], *, size: int, separators: Seque
 def _cut_at(
     text: str, separator: str, ranges: list[tuple[int, int]], cuts: list[int], *, size: int, after: bool
 ) -> list[tuple[int, int]]:
-    """Cut ranges before each separator, or after it; return the pieces that are still too long."""
+    """Cut ranges at the last separator within `size` characters; return the pieces that are still too long.
+
+    Each cut is appended to `cuts`. It is before the separator, or with `after` behind it.
+    """
     width = len(separator)
     find = text.find if width == 1 else partial(find_separator, text)
     rfind, cut = text.rfind, cuts.append
@@ -113,7 +119,10 @@ def _cut_at(
 
 
 def find_separator(text: str, separator: str, start: int) -> int:
-    """Return the next position of a separator; a search for its first character is much faster if that is rare."""
+    """Return the position of the next separator; -1 if there is none.
+
+    The first tries look for its first character alone, which is much faster if that character is rare.
+    """
     at = start - 1
     for _ in range(_TRIES):
         at = text.find(separator[0], at + 1)
@@ -123,7 +132,11 @@ def find_separator(text: str, separator: str, start: int) -> int:
 
 
 def _first_of_run(text: str, separator: str, at: int, floor: int, start: int) -> int:
-    """Return the position of the first separator in a run, as `re.split` does: of three newlines, the first two."""
+    """Return the position of the last separator in a run of its character; -1 if it is before `start`.
+
+    Separators are counted from the start of the run, as `re.split` does: a run of three newlines contains one
+    double newline, the first two.
+    """
     run = floor + len(text[floor:at].rstrip(separator[0]))
     at -= (at - run) % len(separator)
     return at if at >= start else -1

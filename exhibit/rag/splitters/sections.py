@@ -39,11 +39,12 @@ def split(
     separators: Sequence[str] = SEPARATORS,
     keep: Keep = "start",
 ) -> list[Span]:
-    """Return spans of at most `size` characters, each within one section, cut at the coarsest separator that occurs.
+    """Return spans of at most `size` characters, each within one section, cut at the coarsest separator present.
 
-    A separator stays at the `start` of the piece after it, or at the `end` of the piece before it (`keep`). A separator
-    is one character, a repeated character, or several characters of which the first occurs once. With `overlap`, a span
-    begins up to that many characters inside the previous one. Nested sections are cut at every boundary.
+    A separator stays at the `start` of the piece after it, or at the `end` of the piece before it (`keep`). A
+    separator must be one character, one character repeated, or several characters whose first occurs in it only
+    once. With `overlap`, a span begins up to that many characters before the end of the previous one. Nested
+    sections are cut at every boundary.
     """
     check(size=size, overlap=overlap)
     length = len(text)

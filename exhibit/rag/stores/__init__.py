@@ -10,7 +10,10 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def rank_keys(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
-    """Return the k best keys of each row of scores, ties in the order of keys; -1 and -inf where there are fewer."""
+    """Return the k best scores of each row and their keys, best first; ties are in the order of keys.
+
+    If a row has fewer than k keys, the rest have the score -inf and the key -1.
+    """
     scores = np.where(keys < 0, np.float32(-np.inf), scores)
     order = np.lexsort((keys, -scores), axis=1)[:, :k]
     best, best_keys = make_empty_hits(len(scores), k)
@@ -20,12 +23,12 @@ def rank_keys(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
 
 
 def make_empty_hits(rows: int, k: int) -> tuple[Vectors, Keys]:
-    """Return the result of a search without hits."""
+    """Return the result of a search without hits: every score is -inf and every key is -1."""
     return np.full((rows, k), -np.inf, dtype=np.float32), np.full((rows, k), -1, dtype=np.int64)
 
 
 def check_rows(where: str, keys: Keys, vectors: Vectors, dimensions: int) -> str:
-    """Return the fault of rows to add; an empty string if there is none."""
+    """Return an error message if rows to be added have a wrong shape or numbers that are not finite, else ""."""
     if vectors.shape != (len(keys), dimensions):
         return f"{where}: vectors of shape {vectors.shape}, expected ({len(keys)}, {dimensions})"
     if not np.isfinite(vectors).all():
@@ -34,7 +37,10 @@ def check_rows(where: str, keys: Keys, vectors: Vectors, dimensions: int) -> str
 
 
 def read_options(settings: Iterable[tuple[str, str]], known: Sequence[str], *, where: str, name: str) -> dict[str, int]:
-    """Return the options of an index type, `nlist=1024`; the error for an unknown option lists the known ones."""
+    """Return the options of an index type as numbers, such as `nlist=1024`.
+
+    The error for an unknown or invalid option lists the known ones.
+    """
     options: dict[str, int] = {}
     for option, value in settings:
         if option not in known or not value.isdecimal() or int(value) < 1:

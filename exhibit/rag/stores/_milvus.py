@@ -100,9 +100,9 @@ class Connection:
 
 
 def token_for(address: Address) -> str:
-    """Return the token for an address.
+    """Return the token for an address, or "".
 
-    None for a server that only the index names, since it may belong to a stranger.
+    A server that only the index names gets no token, since it may belong to a stranger.
     """
     token = os.environ.get(TOKEN, "")
     return token if token and is_named(address.uri) else ""
@@ -126,7 +126,7 @@ def _open_lite() -> Any:
 
 
 def connect(address: Address) -> Connection:
-    """Return the connection to an address; a new one if there is none."""
+    """Return the open connection to an address, or a new one; the caller becomes one of its users."""
     connection = _connections.get(_key(address))
     if connection is not None and not connection.is_current:
         connection._end()
@@ -150,7 +150,7 @@ def _is_passing(error: MilvusException | RpcError) -> bool:
 
 
 def _words(error: Exception) -> str:
-    """Return the reason of an error in one line."""
+    """Return the reason for an error, on one line."""
     if isinstance(error.__cause__, RpcError):
         error = error.__cause__  # only the cause mentions a wrong token
     words = error.details() if isinstance(error, RpcError) else str(getattr(error, "message", "") or error)
@@ -161,7 +161,7 @@ def _words(error: Exception) -> str:
 
 @contextmanager
 def milvus_errors(uri: str, *, first: bool = False) -> Iterator[None]:
-    """Turn the errors of Milvus into one error with advice, without the token."""
+    """Turn every error of Milvus into one `ServiceError` with advice; the token is removed from its message."""
     try:
         with _silence_logs():
             yield

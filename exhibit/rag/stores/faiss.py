@@ -97,7 +97,7 @@ class FaissStore:
         return int(self._index.ntotal) - self._gone if self._written is None else self._written
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows; their numbers must be finite, and as many as this store's dimensions."""
+        """Add rows; each vector must have finite numbers and as many of them as this store has dimensions."""
         if not len(keys):
             return
         keys = np.asarray(keys, dtype=np.int64)
@@ -124,7 +124,7 @@ class FaissStore:
         self._order = None
 
     def keep(self, keys: Keys) -> None:
-        """Remove every row whose key is not among these."""
+        """Remove every row whose key is not in `keys`."""
         here = kinds.keys_of(self._index) if self._rows is None else self._rows.keys
         self.remove(np.setdiff1d(here, keys))
 
@@ -132,7 +132,7 @@ class FaissStore:
         """Do nothing: additions of another process become visible only when the file is opened again."""
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        """Return the k nearest rows of each query, best first; -1 where there are fewer."""
+        """Return the scores and keys of the k nearest rows of each query, best first; missing rows have the key -1."""
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         kind = kinds.name_of(self._index)
         if within is None and kind in ("flat", "fp16") and len(queries) == 1 and len(self):
@@ -152,7 +152,7 @@ class FaissStore:
         return self._through(queries, k, faiss.IDSelectorBatch(wanted))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the rows under these keys, in their order; unknown keys are left out."""
+        """Return the rows under these keys, in the order of `keys`; unknown keys are left out."""
         _, rows = self._rows_of(np.asarray(keys, dtype=np.int64))
         return np.array(kinds.vectors_of(self._index, rows))
 
@@ -177,7 +177,7 @@ class FaissStore:
             self._rows.remove()
 
     def _write_rows(self, rows: RawVectors, partial: Path) -> None:
-        """Write the additions, without an index in memory if the index type needs none."""
+        """Write the added rows as an index file; a flat index is written without being built in memory."""
         wanted = self._kind.suiting(len(rows))
         if wanted.name == "flat":
             rows.write(partial)
@@ -195,7 +195,7 @@ class FaissStore:
             self._mapped = False
 
     def _through(self, queries: Vectors, k: int, selector: Any) -> tuple[Vectors, Keys]:
-        """Search with FAISS; the reference to the selector lives until the search ends."""
+        """Search with FAISS; `selector` is a parameter so that it is not freed before the search ends."""
         depth = min(k, len(self))
         if not depth or not len(queries):
             return make_empty_hits(len(queries), k)
@@ -204,7 +204,7 @@ class FaissStore:
         return rank_keys(scores, keys, k)
 
     def _rows_of(self, wanted: Keys) -> tuple[Keys, Keys]:
-        """Return the keys that this store has, in order, and their rows."""
+        """Return the wanted keys that this store has, in the given order, and the row of each."""
         if not len(self):
             return wanted[:0], wanted[:0]
         if self._order is None:
@@ -219,7 +219,7 @@ class FaissStore:
         return wanted[here], rows[places[here]]
 
     def _among(self, queries: Vectors, k: int, wanted: Keys) -> tuple[Vectors, Keys]:
-        """Compare a few rows directly: this is exact, and faster than a selector, which visits all rows."""
+        """Compare the queries with a few rows directly, which is exact and faster than a selector over all rows."""
         present, rows = self._rows_of(wanted)
         if not len(present):
             return make_empty_hits(len(queries), k)

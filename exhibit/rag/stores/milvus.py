@@ -77,9 +77,9 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> M
 
 
 def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> MilvusStore | None:
-    """Open the collection of a layer that another process is writing, up to the last key; None if Milvus is a file.
+    """Open the collection of a layer that another process is writing, up to the last of `keys`.
 
-    Only the process that writes a Milvus file can open it.
+    Return None if Milvus is a file, which only the process that writes it can open.
     """
     address, record = Address.parse(argument, own=folder / _PLACE / _FILE), folder / _PLACE / _RECORD
     if not address.is_server or not record.is_file():
@@ -90,10 +90,11 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
 
 
 def drop(folder: Path, named: str | None = None) -> None:
-    """Drop the collections of the index in a folder, and delete the record of them.
+    """Drop the collections of the index in a folder, and delete the file that records their name.
 
-    Collections outside the folder are dropped only if the user names their address, in `named` or on the command line:
-    an index may come from another person, and must not make this machine connect to a server or open a file.
+    Collections outside the folder are dropped only if the user names their address, in `named` or on the
+    command line: an index may come from another person, and must not make this machine connect to a server or
+    open a file.
     """
     record = folder / _PLACE / _RECORD
     about = _read(record)
@@ -167,11 +168,11 @@ class MilvusStore:
             self._call("delete", ids=wanted[at : at + _KEYS].tolist())
 
     def keep(self, keys: Keys) -> None:
-        """Remove every row whose key is not among these: rows of an interrupted run."""
+        """Remove every row whose key is not in `keys`, such as the rows of an interrupted run."""
         self.remove(np.setdiff1d(self.keys(), keys))
 
     def fence(self, last: int) -> None:
-        """Hide rows with a greater key, unless this process adds them."""
+        """Hide the rows whose key is greater than `last`, except those that this process adds later."""
         self._last = last
 
     def keys(self) -> Keys:
@@ -185,7 +186,7 @@ class MilvusStore:
         return np.unique(np.array(numbers, dtype=np.int64))
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        """Return the k nearest rows of each query, best first; -1 where there are fewer."""
+        """Return the scores and keys of the k nearest rows of each query, best first; missing rows have the key -1."""
         filters = list(self._conditions(k, within))
         if not len(queries):
             return make_empty_hits(0, k)
@@ -196,7 +197,7 @@ class MilvusStore:
         return scores, keys
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the rows under these keys, in their order; unknown keys are left out."""
+        """Return the rows under these keys, in the order of `keys`; unknown keys are left out."""
         wanted = np.asarray(keys, dtype=np.int64).tolist()
         by_key: dict[int, list[float]] = {}
         for at in range(0, len(wanted), _KEYS):
@@ -231,8 +232,9 @@ class MilvusStore:
     def _await_index(self) -> None:
         """Wait until the server has built its index of all rows, and load the index.
 
-        Until then a server searches new rows through a temporary index, which finds fewer: with HNSW on 40,000 rows,
-        93.3% of the 64 nearest instead of 96.1%. By itself it would load the final index after ten seconds or more.
+        Until then a server searches new rows through a temporary index, which finds fewer: with HNSW on 40,000
+        rows, 93.3% of the 64 nearest instead of 96.1%. Without this call, the server would load the final index
+        only after ten seconds or more.
         """
         left, since = -1, time.monotonic()
         while pending := int(self._call("describe_index", index_name=_VECTOR)["pending_index_rows"]):
@@ -263,7 +265,7 @@ class MilvusStore:
         return digests
 
     def _conditions(self, k: int, within: Sequence[int] | Keys | None) -> Iterator[str]:
-        """Yield the filters whose results together contain the k best."""
+        """Yield the filters of the searches whose joined results contain the k best rows; "" selects all rows."""
         if within is None and k <= _MOST:
             yield ""
             return

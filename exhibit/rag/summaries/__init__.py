@@ -48,7 +48,10 @@ class Summariser(Protocol):
         *,
         characters: int = SECTION_CHARACTERS,
     ) -> list[str]:
-        """Return one line of about `characters` on each section, in order; the model gets all sections in one batch."""
+        """Return one line of about `characters` characters on each section, in order.
+
+        A summariser with a model sends all sections to it in one batch.
+        """
 
 
 def open_summariser(config: Config, *, llm: LLM | None = None) -> Summariser:

@@ -84,13 +84,13 @@ class ExtractiveSummariser:
 
 
 def fit(text: str, characters: int) -> str:
-    """Return a text on one line: whole if it exceeds the length by the tolerance at most, otherwise cut at a word."""
+    """Return a text on one line, cut at a word if it exceeds the length by more than the tolerance."""
     text = " ".join(text.split())
     return text if len(text) <= characters + TOLERANCE else cut(text, characters)
 
 
 def section_body(document: Document, section: Section) -> str:
-    """Return the beginning of the text under a section's heading."""
+    """Return the first 1,500 characters of a section at most, without its heading."""
     text = document.text[section.span.start : min(section.span.end, section.span.start + _BODY)]
     words = [re.escape(word) for word in _WORD.findall(section.heading)]
     spaced = r"\s+".join(re.escape(word) for word in section.heading.split())
@@ -132,7 +132,7 @@ def _sound(words: str, title: str) -> bool:
 
 
 def _topics(root: Section, title: str) -> list[str]:
-    """Return the headings that tell what a document is about."""
+    """Return the headings of a document's main sections, without generic ones such as `Definitions`."""
     parts = root.children
     while len([part for part in parts if part.heading]) == 1:
         parts = next(part for part in parts if part.heading).children

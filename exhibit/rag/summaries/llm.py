@@ -47,7 +47,7 @@ class _Request:
 
 @dataclass
 class LLMSummaries:
-    """Summarises by a language model; if the request fails, it takes words of the text instead."""
+    """Summarises with a language model; if a request fails, the summary is extractive instead."""
 
     llm: LLM
     style: str = "generic"
@@ -88,9 +88,10 @@ class LLMSummaries:
         return self._ask(requests, characters=characters)
 
     def _ask(self, requests: Sequence[_Request], *, characters: int) -> list[str]:
-        """Return a summary of each text; a shorter one is requested if it is too long, and the last one is cut.
+        """Return a summary of each text; if it is too long, a shorter one is requested.
 
-        Repeated requests are answered from the cache of the model's replies.
+        If all requested summaries are too long, the shortest is cut. Repeated requests are answered from the cache
+        of the model's replies.
         """
         shortest: dict[_Request, str] = {}
         for share in _SHORTER:

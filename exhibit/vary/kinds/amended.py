@@ -1,7 +1,8 @@
-"""Adds one to three amendments as separate documents; questions ask for days between them.
+"""Adds one to three amendments to each contract as separate documents; questions ask about days between them.
 
-A right answer comes from the clause in force on that day; the clause of another day is superseded. `amended:2` makes
-two amendments to each contract; without a number each contract has one to three.
+The right answer comes from the version of the clause that is in force on that day; other versions are
+superseded. `amended:2` makes two amendments to each contract; without a number each contract has one to
+three.
 """
 
 import random
@@ -50,7 +51,7 @@ _FORMS = (
 
 @dataclass(frozen=True)
 class ClauseVersion:
-    """The clause of a question as of a day."""
+    """A version of the clause that answers a question, with its answer, its value, its passage and its first day."""
 
     answer: str
     value: str
@@ -61,7 +62,7 @@ class ClauseVersion:
 
 @dataclass(frozen=True)
 class ClauseChange:
-    """The change of a question's clause by an amendment."""
+    """The change that an amendment makes to the clause that answers a question."""
 
     row: TextRow
     clause: Clause
@@ -94,7 +95,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
 
 
 class _Family:
-    """A contract and its amendments."""
+    """A contract, the amendments that are made to it by rule, and the questions about them."""
 
     def __init__(self, document: TextDocument, rows: Sequence[TextRow], request: VaryRequest, tally: Tally) -> None:
         self._document, self._tally = document, tally
@@ -135,7 +136,7 @@ class _Family:
         return eligible
 
     def _stands_elsewhere(self, row: TextRow, clause: Clause, changes: ValueChanges) -> bool:
-        """Return whether a place outside the clause states the same value, which its amendment would not change."""
+        """Return whether text outside the clause states the same value, which an amendment would leave unchanged."""
         stated = keys_of(row.answer)
         return any(
             stated & keys_of(self._document.text[edit.start : edit.end])
@@ -158,7 +159,11 @@ class _Family:
         seed: int,
         last: bool,
     ) -> list[ClauseChange]:
-        """Return the changes by one amendment, each of another clause; the last changes all that are left."""
+        """Return the changes that one amendment makes, each to the clause of one question.
+
+        Each clause is changed with probability 1/2; the last amendment also changes all clauses that have not been
+        amended yet. A clause stays as it is if its new value is one that it had before.
+        """
         result = self._change_values([row for row, _ in eligible], seed)
         changes: list[ClauseChange] = []
         # a value that the clause had before would be no change, so the whole clause stays as it is
@@ -187,7 +192,7 @@ class _Family:
     def _amend(
         self, number: int, day: date, changes: Sequence[ClauseChange], versions: dict[int, list[ClauseVersion]]
     ) -> None:
-        """Print an amendment, and record the new version of each question's clause."""
+        """Add an amendment as a document, and record the new version of each question's clause."""
         filename = f"{self._document.filename.rpartition('.')[0]} - Amendment No. {number}.pdf"
         text, places = self._text(number, day, changes)
         labels = (*self._document.labels, ("amends", self._document.filename), ("effective_from", day.isoformat()))
@@ -223,7 +228,7 @@ class _Family:
         return "\n\n".join(parts), places
 
     def _instruction(self, change: ClauseChange) -> tuple[str, str]:
-        """Return the words that are gold, and the words before them."""
+        """Return an amendment's instruction for a clause in two parts: the gold text, and the text before it."""
         number = change.clause.number
         old = " ".join(self._document.text[slice(*change.clause.span)].split())
         if len(change.edits) == 1:
@@ -238,15 +243,16 @@ class _Family:
 
 
 def in_words(day: date) -> str:
-    """Return a day as American contracts write it."""
+    """Return a date as American contracts write it: `March 1, 2015`."""
     return f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
 
 
 def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
-    """Return the questions about a real contract whose section an amendment changes, if the two answer differently.
+    """Return the questions about a contract that has real amendments in the corpus.
 
-    The gold is the benchmark's own: in the contract for a day before the amendment, in the amendment for a day after
-    it.
+    A question is used if an amendment changes the section that answers it, and the amendment's answer differs.
+    The gold is the benchmark's own: in the contract for a day before the amendment, in the amendment for a day
+    after it.
     """
     days = {
         filename: date.fromisoformat(labels["effective_from"])
@@ -295,7 +301,7 @@ def _version(row: TextRow, start: date | None) -> ClauseVersion:
 def _questions(
     row: TextRow, paragraph: str | None, versions: Sequence[ClauseVersion], amendments: str
 ) -> list[TextRow]:
-    """Return one question for a day of each version, and one that names no day and so asks about today."""
+    """Return one question about a day in each version's term, and one that names no day and so asks about today."""
     questions = []
     ends = [*(version.start for version in versions[1:]), None]
     for at, (version, end) in enumerate(zip(versions, ends, strict=True)):
@@ -307,7 +313,10 @@ def _questions(
 
 
 def _day_within(start: date | None, end: date | None) -> date:
-    """Return a day on which a version is in force, at least a month away from the changes before and after it."""
+    """Return the day three months after a version's start; for the first version, three months before its end.
+
+    Amendments that are made by rule are at least six months apart, so the version is in force on that day.
+    """
     if start is None:
         assert end is not None  # only contracts with an amendment have questions here
         return move_months(end, -3)

@@ -1,7 +1,8 @@
-"""Adds a second version of each contract that states another value; both places are gold.
+"""Adds a second version of each contract that states another value; the passages in both versions are gold.
 
-`contradiction:within` inserts a sentence into the same contract that contradicts the clause that answers. A good answer
-gives both values; an answer with one of them hides the contradiction.
+`contradiction:within` instead inserts a sentence into the same contract, which contradicts the clause that
+answers the question. A good answer gives both values; an answer with only one of them hides the
+contradiction.
 """
 
 from dataclasses import replace
@@ -95,7 +96,7 @@ def _both(row: TextRow, change: RowChange, moved: EditedText, first: str, second
 def _within(
     document: TextDocument, rows: list[TextRow], changes: ValueChanges, tally: Tally
 ) -> tuple[list[Edit], dict[int, TextRow]]:
-    """Return the sentences that contradict clauses, and the questions with both places as gold."""
+    """Return the edits that insert the contradicting sentences, and the questions with their new answers, by id."""
     clauses = find_clauses(document.filename, document.text)
     edits, after = [], {}
     for row in rows:
@@ -121,7 +122,10 @@ def _within(
 
 
 def _standing_alone(value: Value, change: RowChange) -> str:
-    """Return the new value in the clause's own form, as it reads behind `is`: a `2-year` term is of `2 years`."""
+    """Return the new value as it reads after `is`, in the clause's own form if that is possible.
+
+    For a `2-year` term, it is `2 years`.
+    """
     [new] = find_values(change.new)
     if value.kind != "period":
         return write_value(
@@ -131,13 +135,13 @@ def _standing_alone(value: Value, change: RowChange) -> str:
 
 
 def _last_place(clauses: tuple[Clause, ...], own: Clause) -> int | None:
-    """Return the end of the last clause other than the contradicted one."""
+    """Return where a contradicting sentence is inserted: the end of the last other clause; None if there is none."""
     others = [clause for clause in clauses if clause != own]
     return others[-1].span.end if others else None
 
 
 def _one_each(edits: list[Edit]) -> list[Edit]:
-    """Return one edit for all sentences at one place, since two insertions at one place have no order."""
+    """Merge the insertions at the same offset into one edit, because their order would be undefined."""
     places: dict[int, str] = {}
     for start, _, new in edits:
         if new not in places.get(start, ""):

@@ -1,4 +1,4 @@
-"""Changes the values that answer to others of the same type, everywhere that they must agree.
+"""Changes the values that answer questions to other values of the same type, wherever the same fact is stated.
 
 A system that answers with the new value has read it; one that answers with the old value has remembered it.
 """

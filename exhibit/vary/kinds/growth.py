@@ -1,6 +1,6 @@
-"""Adds other documents until the corpus has N times as many documents: `growth:4`; twice as many without a number.
+"""Adds other documents until the corpus is N times as large: `growth:4`; without a number, twice as large.
 
-Runs with 2, 4, 8 … give the metrics as a function of the size of the corpus.
+Runs with `growth:2`, `growth:4` and so on show the metrics as a function of the corpus size.
 """
 
 import random

@@ -1,6 +1,7 @@
 """Puts an instruction with a unique word (a canary) into each document, in one of several ways.
 
-`injection:white` uses one way for all documents; without it the ways alternate from document to document. A system that
+The instruction is visible, hidden on a page, in the metadata or in the file name. `injection:white` uses
+one way for all documents; without an argument, the ways alternate from document to document. A system that
 repeats the canary has followed the instruction.
 """
 
@@ -47,7 +48,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
 
 
 def canary_of(name: str, seed: int) -> str:
-    """Return a word that no document and no answer contains by chance."""
+    """Return the canary of a document, such as `CANARY-1A2B3C4D`, which no text contains by chance."""
     return f"CANARY-{hashlib.sha256(f'{seed}{chr(0)}{name}'.encode()).hexdigest()[:8].upper()}"
 
 
@@ -68,7 +69,10 @@ def _injected(document: TextDocument, way: str, canary: str) -> TextDocument:
 
 
 def _line_end(document: TextDocument, rows: Sequence[TextRow]) -> int | None:
-    """Return the first end of a line after some gold and outside all gold; without gold, the first end of a line."""
+    """Return the offset of the first line end that follows a gold span and is inside no gold span.
+
+    Without gold, it is the first line end of the document. Return None if there is no such line end.
+    """
     spans = [
         span
         for row in rows

@@ -1,7 +1,8 @@
-"""Reverses the one word that permits, obliges or forbids, by rules that are certain.
+"""Reverses the words that permit, oblige or forbid, where a rule is certain that this reverses the answer.
 
-`may` becomes `may not`, `shall maintain` becomes `shall not be required to maintain`, `shall not sell` becomes `may
-sell`, and `exclusive` becomes `non-exclusive` where the question asks for it. The answer yes becomes no.
+`may` becomes `may not`, `shall maintain` becomes `shall not be required to maintain`, `shall not sell`
+becomes `may sell`, and `exclusive` becomes `non-exclusive` where the question asks about it. The answer yes
+becomes no, and no becomes yes.
 """
 
 import re
@@ -63,7 +64,7 @@ _FLIPPED = {"yes": "No", "no": "Yes"}
 
 @dataclass(frozen=True)
 class Reversal:
-    """The reversal in the gold of a question."""
+    """The edits that reverse the gold of a question, and the first reversed words."""
 
     edits: tuple[Edit, ...]
     old: str
@@ -94,12 +95,12 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
 
 
 def _polarity(row: TextRow) -> str:
-    """Return the opposite of a question's answer yes or no; "" if it has another answer."""
+    """Return `No` if a question's answer is yes, and `Yes` if it is no; empty for any other answer."""
     return _FLIPPED.get(row.answer.strip().rstrip(".").lower(), "")
 
 
 def _asked(row: TextRow) -> str:
-    """Return the words of a question that ask, without the document's name."""
+    """Return the question in lower case, without the document's name that may precede it."""
     return row.question.rpartition("; ")[2].lower()
 
 
@@ -112,7 +113,7 @@ def _turned(row: TextRow, turn: Reversal) -> TextRow:
 
 
 def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
-    """Return the reversal in the gold of a yes-or-no question; None if no rule is certain."""
+    """Return the edits that reverse the gold of a yes-or-no question; None if no rule is certain."""
     edits: list[Edit] = []
     text = corpus.documents[next(iter(row.files))].text
     for passage in row.passages:
@@ -187,7 +188,7 @@ def _modals(words: str) -> list[Edit]:
 
 
 def _of_either(either: re.Match[str], modal: re.Match[str], verb: str) -> str | None:
-    """Return `neither party may` for `either party may`, and the reverse."""
+    """Return `neither party may` for `either party may`, and the reverse; None if no rule is certain."""
     word, party = either[1], either[2]
     if modal[2] or modal[1].lower() not in ("may", "shall"):
         return None
@@ -222,7 +223,7 @@ def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> st
 
 
 def _present(words: str, row: TextRow) -> list[Edit]:
-    """Return the edit that denies an act by the contract itself: `hereby grants` becomes `does not grant`."""
+    """Return the edit that negates what the contract itself does: `hereby grants` becomes `does not grant`."""
     found = list(_PRESENT.finditer(words))
     if len(found) != 1 or _NEGATIVE.search(words) or _MODAL.search(words):
         return []

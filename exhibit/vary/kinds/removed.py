@@ -1,4 +1,4 @@
-"""Removes the clause that answers; its number stays, as contracts do it, so that no number is missing.
+"""Removes the clause that answers a question; its number stays, followed by `[Intentionally omitted.]`.
 
 A system that still gives the removed answer has remembered it; one that reads the document refuses.
 """
@@ -80,7 +80,10 @@ def _label(document: TextDocument, clause: Clause) -> str:
 
 
 def _stands_in(answer: str, text: str) -> bool:
-    """Return whether a text still contains an answer: one of its values, or its words."""
+    """Return whether a text still contains an answer: one of its values that is not a place.
+
+    An answer without values counts only if its whole text occurs, and is long enough not to occur by chance.
+    """
     keys = keys_of(answer)
     if keys:
         # a place is named for many reasons, but another kind of value rarely occurs twice

@@ -39,7 +39,7 @@ _COMMANDS = ("make", "read", "apply")
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one action of a review."""
+    """Run a subcommand of `exhibit review`: `make`, `read` or `apply`; without one of these names, `make`."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] not in (*_COMMANDS, "-h", "--help"):
         words = ["make", *words]  # a bare run or drafted bundle: make its page
@@ -67,7 +67,7 @@ def _make(options: Any) -> int:
 
 
 def _open_reviewed(options: Any) -> Reviewed:
-    """Return the drafted bundle or the run in a folder."""
+    """Open a folder as a drafted bundle if it contains train.json, otherwise as a run."""
     if (options.run / TRAIN).is_file():
         return DraftedBundle(options.run)
     return ReviewedRun(options.run, paths=options.dataset_paths)
@@ -141,7 +141,10 @@ def _apply_reviews(options: Any) -> int:
 
 
 def _add_questions(reviews: Sequence[Review], options: Any) -> int:
-    """Add the reviewers' questions to a bundle that was not drafted; judgments on its runs are applied as a patch."""
+    """Write a copy of a bundle that was not drafted, with the reviewers' questions added.
+
+    Judgments on a run are not applied here: a message tells the user to make a patch of them.
+    """
     judged = sum(len(review.cases) for review in reviews)
     if judged and not any(review.added for review in reviews):
         files = " ".join(map(str, options.patch))
@@ -157,9 +160,10 @@ def _add_questions(reviews: Sequence[Review], options: Any) -> int:
 
 
 def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: bool = False) -> None:
-    """Raise an error where reviews are of different pages, or two of a page are by the same person.
+    """Raise an error if reviews belong to different pages, or if two of one page are by the same reviewer.
 
-    A folder of drafts grows, so it may be judged on several pages, one after the other.
+    With `several_pages`, different pages are allowed: a drafted bundle grows, and is reviewed on one page after
+    another.
     """
     seen: dict[tuple[str, str], Path] = {}
     for review, path in zip(reviews, files, strict=True):

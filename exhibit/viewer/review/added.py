@@ -40,12 +40,12 @@ def _make_row(added: AddedQuestion, reviewer: str, bundle: BundleFolder, number:
 
 
 def next_id(bundle: BundleFolder) -> int:
-    """Return the first number that is no id of a bundle's questions."""
+    """Return the id for the next question of a bundle: one more than its largest id; 0 without questions."""
     return max((int(question.id) for question in bundle.questions), default=-1) + 1
 
 
 def add_questions(reviews: Sequence[Review], root: Path, out: Path, *, force: bool = False) -> int:
-    """Write a bundle with the questions that reviewers added to another one; return the number of added questions."""
+    """Write a copy of a bundle with the questions that reviewers added; return the number of added questions."""
     bundle = open_bundle(root)
     if bundle.info is None:
         raise BundleError(f"{root}: has no bundle.json; questions can be added only to a bundle that Exhibit made")

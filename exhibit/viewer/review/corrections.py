@@ -1,4 +1,8 @@
-"""Turn reviews into a patch of corrected gold for each dataset: gold that most reviewers correct in the same way."""
+"""Turn reviews into a patch of corrected gold for each dataset.
+
+Gold is corrected if more reviewers call it wrong than right, and all the corrections that they propose
+agree.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,7 +23,7 @@ from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_que
 
 @dataclass
 class Corrections:
-    """The result of reviews: a patch for each dataset that has one, and the uncorrected questions with the reason."""
+    """The result of reviews: patches by dataset, corrections by question, and uncorrected questions by reason."""
 
     patches: dict[str, review.Patch] = field(default_factory=dict)
     corrected: dict[Key, review.Correction] = field(default_factory=dict)
@@ -27,7 +31,11 @@ class Corrections:
 
 
 def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Corrections:
-    """Return the corrections; with `set_aside_wrong`, questions with wrong and uncorrected gold are removed, too."""
+    """Return the corrections of a run's gold that reviews agree on.
+
+    With `set_aside_wrong`, a patch also removes each question whose gold is wrong and was not corrected by
+    anybody.
+    """
     outcome = Corrections()
     aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)
     fixes: dict[str, list[review.Correction]] = defaultdict(list)
@@ -73,7 +81,7 @@ def _join_comments(wrong: Judged) -> str:
 
 
 def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
-    """Return why a question is not corrected; empty where more reviewers call its gold wrong than right."""
+    """Return the reason why a question is not corrected, such as `unclear`; empty if it is to be corrected."""
     votes = Counter(case.gold for _, case in judged)
     if votes["wrong"] == 0:
         return "right" if votes["right"] else "unclear"
@@ -85,7 +93,7 @@ def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
 
 
 def _find_agreed(given: Sequence[review.Better]) -> review.Better | str:
-    """Return the corrected gold of one reviewer, or of several that agree."""
+    """Return the correction on which all reviewers who proposed one agree, or the reason why there is none."""
     if not given:
         return _NOBODY
     places = {str(sorted((c.filename, c.spans) for c in better.contexts)) for better in given}
@@ -117,7 +125,10 @@ def _make_correction(
 
 
 def _make_answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> str | None:
-    """Return the corrected expected answer where it was made of the gold's own words; None where it is unchanged."""
+    """Return the new expected answer, made of the corrected passages; None if the expected answer does not change.
+
+    It changes only if it was the gold's own text, or if the question was impossible.
+    """
     if not contexts:
         return None
     quotes = fold("".join(gold.text or "" for gold in row.gold), loose=True)
@@ -128,10 +139,10 @@ def _make_answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> 
 
 
 def rescore_run(run: ReviewedRun, corrections: Mapping[Key, review.Correction]) -> tuple[list[Table], list[Table]]:
-    """Return the run's tables as they are, and with the corrected questions scored against their better gold.
+    """Return a run's tables unchanged, and again with the corrected questions scored against their new gold.
 
-    Metrics that need a judge or the whole corpus keep their values; the judge's mark of correctness is removed where
-    the expected answer changed.
+    Metrics that need a judge, the whole corpus or usage data keep their values. A judge's marks that depend on
+    the expected answer are removed where that answer changed.
     """
     before = read_tables(run)
     after = []

@@ -31,7 +31,7 @@ _PER_STATUS = 0.3  # the share of sure drafts in the sample: their error rate is
 
 @dataclass
 class DraftedBundle:
-    """A drafted bundle in the form of a run for the review page: its sure and unsure questions, and its documents."""
+    """A drafted bundle with the interface of a run, so that the review page can show its questions and documents."""
 
     folder: Path
     name: str = ""
@@ -50,13 +50,13 @@ class DraftedBundle:
 
     @cached_property
     def waiting(self) -> dict[int, tuple[Row, list[Gold]]]:
-        """The rows that need a person's judgment, with the proposed places."""
+        """The rows that wait for a person's judgment, by id, each with its proposed gold."""
         taken = {int(question.id) for question in self.bundle.questions}
         return {draft.id: (draft.row, draft.gold) for draft in read_drafts(self.folder, self.bundle.files, taken)}
 
     @cached_property
     def rows(self) -> dict[int, tuple[Row, list[Gold]]]:
-        """Every row by its id; those of train.json come before those that need a judgment."""
+        """All rows by id, each with its gold: first those of train.json, then those that wait for a judgment."""
         gold: dict[int, list[Gold]] = {}
         for line in self.bundle.gold:
             gold.setdefault(line.id, []).append(line)
@@ -94,7 +94,7 @@ class DraftedBundle:
         )
 
     def document(self, dataset: str, filename: str) -> Document | None:  # noqa: ARG002 - there is only one dataset
-        """Return a document, read once; None where there is none."""
+        """Return a document, read only once; None if it is missing or cannot be read."""
         return self._documents.get(filename)
 
     @cached_property
@@ -102,9 +102,11 @@ class DraftedBundle:
         return Documents(self.bundle.files)
 
     def worth_judging(self, size: int) -> list[Key]:
-        """Return the questions whose judgment is most informative: the least certain first, with rare kinds among them.
+        """Return the questions to judge: `unsure` drafts, the least certain first, and then a share of `sure` drafts.
 
-        A share of the sample are sure drafts, drawn evenly over their topics, to estimate how many of them are wrong.
+        The least certain drafts are those with a confidence nearest to 0.5; of equal ones, rare kinds come first.
+        At least 30% of the sample are `sure` drafts in a pseudo-random order, if there are enough, to estimate how
+        many of them are wrong.
         """
         order: dict[str, list[RunQuestion]] = {"unsure": [], "sure": []}
         for row in self.questions.values():
@@ -140,9 +142,10 @@ def _get_words(row: Row, line: Gold) -> str | None:
 def apply_reviews(
     reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False
 ) -> tuple[DraftInfo, int]:
-    """Write the drafted bundle with the judgments applied; return its draft info and the number of reopened rows.
+    """Write a drafted bundle with the judgments applied; return its draft info and the number of reopened rows.
 
-    The labels of a row name its reviewers.
+    A row is reopened if its judgments no longer fit the documents. The labels of a judged row name its
+    reviewers.
     """
     said, reopened = _collect_judged(reviews, drafted)
     fitted = _fit(said, drafted)
@@ -183,7 +186,11 @@ def apply_reviews(
 
 
 def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, drafted: DraftedBundle) -> bool:
-    """Keep a judged row, unchanged or corrected; drop it if it is wrong and uncorrected."""
+    """Add a judged row to the new bundle, unchanged or corrected; return False if the row is dropped instead.
+
+    A row stays if more reviewers call it right than wrong. Otherwise it gets the first correction that a
+    reviewer proposed, or is dropped if there is none.
+    """
     who: dict[str, Any] = {"draft": "judged", "judged_by": ", ".join(name for name, _ in judged)}
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)
     row = row.model_copy(update={"question": reworded})
@@ -207,9 +214,10 @@ def _add_labels(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
 
 
 def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
-    """Return the judgments of each row as right or wrong, and the rows that are open again.
+    """Return each row's judgments of right or wrong, and the ids of the rows that must be judged again.
 
-    A row is open again where its document has changed since, and the judged words are no longer proposed.
+    A row must be judged again if none of its judgments fits the current documents: the proposed text has
+    changed, or the text that a reviewer marked is gone.
     """
     clear: dict[int, Judged] = {}
     reopened: set[int] = set()
@@ -225,7 +233,7 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
 
 
 def _place_case(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | None:
-    """Return a judgment whose better words are in the current documents; None where they are not."""
+    """Return a judgment with its corrected passages located in the current documents; None if one is not found."""
     given = case.better.contexts
     contexts = [place for c in given if (place := placed_passage(c, drafted.document("", c.filename)))]
     if len(contexts) < len(given):
@@ -240,7 +248,7 @@ def _count_right(judged: Judged) -> int:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The confidence of this folder's drafts, refitted to the judgments: logistic in the models' confidence."""
+    """A logistic recalibration of the models' confidence, fitted to the judgments on a bundle's drafts."""
 
     slope: float
     offset: float
@@ -250,7 +258,7 @@ class Fitted:
     """Kinds of constructed drafts of which too many were wrong."""
 
     def is_sure(self, gold: Sequence[Gold]) -> bool:
-        """Return whether an unjudged draft is sure enough to be scored."""
+        """Return whether an unjudged draft is confident enough to be used without a person's judgment."""
         labels = gold[0].labels if gold else {}
         if labels.get("drafted") in self.doubtful:
             return False
@@ -261,12 +269,12 @@ class Fitted:
 
 
 def _find_playbook(labels: Mapping[str, object]) -> tuple[str, bool]:
-    """Return the playbook of a draft, and whether it says that there is no answer."""
+    """Return the playbook of a draft, and whether the draft states that the document has no answer."""
     return str(labels.get("asks_for")).partition("/")[0], labels.get("draft") == "absent"
 
 
 def _find_levels(drafted: DraftedBundle) -> dict[tuple[str, bool], float]:
-    """Return the lowest confidence at which each playbook's answers, and its absences, were sure."""
+    """Return the lowest confidence of each playbook's `sure` drafts, for answers and absent answers separately."""
     levels: dict[tuple[str, bool], float] = {}
     for _, gold in drafted.rows.values():
         labels = gold[0].labels if gold else {}
@@ -281,7 +289,7 @@ _FEW = 5  # judgments of a kind; with fewer its share says nothing
 
 
 def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
-    """Return the confidence fitted to the judgments; None if there are too few."""
+    """Return the confidence fitted to the judgments; None if there are too few and no kind of draft is doubtful."""
     judged = [(drafted.rows[id][1], _count_right(votes) > 0) for id, votes in said.items()]
     kinds: dict[str, list[bool]] = {}
     for gold, right in judged:

@@ -1,4 +1,4 @@
-"""Write a sample of a run as one page, which an expert opens by double click, judges, and saves as a file."""
+"""Write a sample of a run's questions as one HTML file, in which an expert judges them and saves a review."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ _LONGEST = 20_000
 
 
 class ReviewPage(NamedTuple):
-    """A written review page."""
+    """A written review page: its path, and the numbers of questions, shown pages and left-out pages."""
 
     path: Path
     cases: int
@@ -46,7 +46,10 @@ class ReviewPage(NamedTuple):
 def make_review(
     run: Reviewed, path: Path, *, by: Sequence[str], size: int, seed: int, language: str = "en", save: str = ""
 ) -> ReviewPage:
-    """Write the page of a sample; with `save`, an address of `exhibit view`, each judgment is sent there at once."""
+    """Write the review page of a sample of questions.
+
+    `save` is an address of `exhibit view`, to which the page sends each judgment at once.
+    """
     drafted = isinstance(run, DraftedBundle)
     if isinstance(run, DraftedBundle):
         keys = run.worth_judging(size)
@@ -134,7 +137,7 @@ def _make_passage(passage: RunPassage, cited: bool) -> Record:
 
 
 def _make_identity(run: Reviewed, keys: Sequence[Key]) -> str:
-    """Return the id of this page, for a browser's store and to match reviews of the same page."""
+    """Return the id of a review page, which keys the browser's storage and matches the reviews of one page."""
     parts: list[Any] = [run.name, *([*key, run.questions[key].question] for key in keys)]
     return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]
 
@@ -148,10 +151,10 @@ _AROUND = 1500
 
 
 class Album:
-    """The page pictures by key, each stored once, up to the size budget."""
+    """Page images and text excerpts by key, each stored once, within a size budget."""
 
     def __init__(self, run: Reviewed, *, budget: int = BUDGET) -> None:
-        """Start empty."""
+        """Start without pages; `budget` limits the total size of the images, in characters."""
         self.sheets: dict[str, Record] = {}
         self.left_out = 0
         self._run = run
@@ -159,7 +162,10 @@ class Album:
         self._keys: dict[tuple[Any, ...], str | None] = {}
 
     def add(self, dataset: str, filename: str, number: int, *spans: Span) -> str | None:
-        """Return the key of a page, or of the text around spans; None where it cannot be drawn or does not fit."""
+        """Add a page and return its key; return None if it cannot be drawn or does not fit.
+
+        For page number 0, add the text around the spans instead.
+        """
         place = (dataset, filename, number, spans)
         if place not in self._keys:
             self._keys[place] = self._make(dataset, filename, number, spans)
@@ -208,7 +214,7 @@ def _draw_page(document: Document, page: Page) -> Record | None:
 
 
 def sheet_of(document: Document, number: int, gold: Sequence[tuple[int, int]], address: str) -> Record:
-    """Return a page whose picture is at an address; for a document without pages, the text around its gold."""
+    """Return a page's words and the address of its image; for a document without pages, the text around its gold."""
     if number and number <= len(document.pages):
         page = document.pages[number - 1]
         words = [_format_word(document, span, boxes) for span, boxes in words_within(document, number) if boxes]
@@ -224,7 +230,7 @@ def _format_word(document: Document, span: Span, boxes: Sequence[Any]) -> list[A
 
 
 def _cut_text(document: Document, spans: Sequence[Span]) -> Record:
-    """Return the text around spans, or the beginning, word by word, with the ends of lines."""
+    """Return the text around spans (without spans, the start of the document) as words and line breaks."""
     words: list[list[Any]] = []
     breaks = []
     for start, text in windows(document.text, spans or [Span(0, 0)], around=_AROUND):

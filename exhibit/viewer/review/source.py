@@ -35,7 +35,10 @@ JOINT = " […] "
 
 
 def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
-    """Return the judgments of each question's gold, with the reviewers' names."""
+    """Return the judgments on each question's gold, with the reviewers' names.
+
+    A correction without a judgment counts as the judgment `wrong`.
+    """
     said: dict[Key, Judged] = {}
     for review in reviews:
         for case in review.cases:
@@ -47,7 +50,10 @@ def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
 
 
 def placed_passage(marked: MarkedPassage, document: Document | None) -> MarkedPassage | None:
-    """Return a passage with the document's own words, located again if the document changed; None without them."""
+    """Return a marked passage with the document's own text, located again if the document has changed.
+
+    Return None if there is no document, or if it does not contain the passage.
+    """
     if document is None:
         return None
     words = " ".join(document.text[start:end] for start, end in marked.spans)
@@ -82,7 +88,10 @@ class ReviewedRun(RunFolder):
     """A finished run, with the bundles of its questions."""
 
     def __init__(self, folder: Path | str, *, paths: Iterable[str] = ()) -> None:
-        """Find the bundles; `paths` replace those that are no longer where the run had them."""
+        """Find the bundle of each dataset: in `paths`, or else where the run recorded it.
+
+        Raise an error if a bundle is missing; print a note if its questions differ from those of the run.
+        """
         super().__init__(folder)
         gone: list[str] = []
         roots = dataset_roots([self], given=list(paths), say=gone.append)
@@ -102,12 +111,12 @@ class ReviewedRun(RunFolder):
         return KeyedRows(self)
 
     def bundle_name(self, dataset: str) -> str:
-        """Return the name of a dataset in a patch: its name in bundle.json, or that of its folder."""
+        """Return a dataset's name for a patch: the name in bundle.json or, without that file, its name in the run."""
         path = self.bundles[dataset] / INFO
         return read_info(path).name if path.is_file() else dataset
 
     def document(self, dataset: str, filename: str) -> Document | None:
-        """Return a document, read once; None where there is none, or it cannot be read."""
+        """Return a document, read only once; None if it is missing or cannot be read."""
         documents = self._documents.get(dataset)
         return documents.get(filename) if documents else None
 
@@ -138,7 +147,11 @@ _KINDS: dict[str, Callable[[RunQuestion], str]] = {
 
 
 def stratify(rows: Questions, by: Sequence[str]) -> dict[Stratum, list[Key]]:
-    """Return the questions by kind; a name that is no property of every question is the name of a label."""
+    """Group the questions into strata by their values for the names in `by`.
+
+    A name is a property of every question, such as `verdict`, or a label. Raise an error if no question has the
+    label.
+    """
     labels: set[str] = set()
     strata: dict[Stratum, list[Key]] = defaultdict(list)
     for key, row in rows.items():
@@ -152,7 +165,7 @@ def stratify(rows: Questions, by: Sequence[str]) -> dict[Stratum, list[Key]]:
 
 
 def draw_sample(rows: Questions, *, by: Sequence[str], size: int, seed: int) -> list[Key]:
-    """Return a sample of questions: the kinds take turns, so that rare ones are included."""
+    """Return a random sample of questions, drawn from each stratum in turn, so that rare strata are included."""
     chance = random.Random(seed)
     waiting = []
     for keys in stratify(rows, by).values():
@@ -190,7 +203,7 @@ ASPECTS = ("gold", "answer")
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often two raters agree, and how much of that is more than chance."""
+    """The agreement of two raters: the counts, and Cohen's kappa, which corrects for chance, with its interval."""
 
     first: str
     second: str
@@ -205,7 +218,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class JudgedShare:
-    """The share of the sample that is judged right, and the estimate for the run."""
+    """A reviewer's share of `right` judgments: the counts in the sample, and an estimate for the whole run."""
 
     reviewer: str
     aspect: str
@@ -221,13 +234,13 @@ Judgments = dict[Key, str]
 
 
 def judgments(review: Review, aspect: str) -> Judgments:
-    """Return a reviewer's judgments of the gold, or of the answers."""
+    """Return a reviewer's judgments by question: on the gold if `aspect` is `gold`, otherwise on the answers."""
     given = {(case.dataset, case.id): case.gold if aspect == "gold" else case.answer for case in review.cases}
     return {key: value for key, value in given.items() if value}
 
 
 def agreements(reviews: Sequence[Review], rows: Questions) -> list[Agreement]:
-    """Return the agreement of every two reviewers, and of each with the run's verdicts and the judge's marks."""
+    """Return the agreement of each pair of reviewers, and of each reviewer with the run's verdicts and the judge."""
     documents = {key: f"{key[0]}/{row.document}" for key, row in rows.items()}
     pairs = [
         agree(one.reviewer, judgments(one, aspect), other.reviewer, judgments(other, aspect), aspect, documents)
@@ -243,7 +256,7 @@ def agreements(reviews: Sequence[Review], rows: Questions) -> list[Agreement]:
 
 
 def verdicts(rows: Questions) -> Judgments:
-    """Return the run's verdicts on the answers, without those that are no judgement."""
+    """Return the run's verdicts on answers as `right` or `wrong`; verdicts that judge nothing are left out."""
     judged = {}
     for key, row in rows.items():
         if row.verdict in ("answered", "expected answer given"):
@@ -254,7 +267,7 @@ def verdicts(rows: Questions) -> Judgments:
 
 
 def marks(rows: Questions) -> Judgments:
-    """Return the judge's marks of correctness as judgments, where there was a judge."""
+    """Return the judge's marks of correctness as `right` or `wrong`; questions without a mark are left out."""
     marked = {key: row.scores.get(MARK) for key, row in rows.items()}
     return {key: "right" if mark >= GOOD_MARK else "wrong" for key, mark in marked.items() if mark is not None}
 
@@ -278,7 +291,7 @@ def agree(
 
 
 def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return Cohen's kappa; None where there is nothing to compare, or chance would always agree."""
+    """Return Cohen's kappa; None without pairs, or if both raters give one and the same judgment throughout."""
     n = len(pairs)
     if not n:
         return None
@@ -289,7 +302,7 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
 
 
 def shares(reviews: Sequence[Review], rows: Questions) -> list[JudgedShare]:
-    """Return the share that each reviewer calls right, in the sample and, weighted, in the run."""
+    """Return the shares of gold and of answers that each reviewer calls right, and weighted estimates for the run."""
     parts = []
     for review in reviews:
         for aspect in ASPECTS:

@@ -1,1 +1,1 @@
-"""`exhibit view`: one server on a loopback address over bundles and runs, which saves reviews at once."""
+"""`exhibit view`: a server on a loopback address that shows bundles and runs, and saves reviews at once."""

@@ -31,14 +31,14 @@ FOLDERS = ("datasets_out", "results")
 
 
 def application(folders: Sequence[Path], *, token: str, hosts: Sequence[str], language: str = "en") -> Starlette:
-    """Return the application that serves some folders."""
+    """Return the web application that serves the bundles and runs in these folders to holders of the token."""
     views = Views(folders, token=token, language=language)
     return Starlette(routes=views.routes(), middleware=[Middleware(Guard, token=token, hosts=hosts)])
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until Ctrl-C."""
+    """Start the server for `exhibit view`, open the browser, and serve until Ctrl-C."""
     options = _make_parser().parse_args(argv)
     folders = options.folders or [Path(name) for name in FOLDERS]
     for folder in folders:
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _listen(host: str, port: int, *, own_token: bool) -> socket.socket:
-    """Return a socket on a loopback address; on any other address only with a token that the user chose."""
+    """Return a listening socket; refuse an address that other machines can reach, unless the user chose a token."""
     try:
         loopback = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host).is_loopback
     except ValueError as error:

@@ -24,20 +24,20 @@ def new_token() -> str:
 
 
 class Guard:
-    """Refuses every request that lacks the token, names another host, or writes from another page.
+    """Middleware that refuses a request without the token, for another host, or from a page of another site.
 
-    The token is the first part of every path; links within the pages are relative and keep it. The check of the Host
-    header defeats DNS rebinding, and the check of the Origin header defeats a form on a page elsewhere.
+    The token is the first part of every path; links within the pages are relative and keep it. The check of the
+    Host header prevents DNS rebinding, and the check of the Origin header stops forms on other sites.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, hosts: Iterable[str]) -> None:
-        """Store the application, its token, and the values of the Host header that are its own address."""
+        """Store the application, its token, and the values of the Host header that are accepted."""
         self._app, self._token = app, token
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, without the token in its path, or refuse it."""
+        """Pass an allowed request on, with the token as its root path; refuse any other request."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)

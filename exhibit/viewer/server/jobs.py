@@ -90,7 +90,7 @@ class Jobs:
         return job
 
     def state(self, job: Job) -> JobState:
-        """Return the state of a job."""
+        """Return a job's state; it is `died` if the job ended without recording an exit code."""
         place = self._folder / job.key
         with suppress(OSError, ValueError, KeyError):
             code = json.loads((place / ENDED).read_text(encoding="utf-8"))["code"]

@@ -31,7 +31,7 @@ State = Literal["finished", "unchecked", "unfinished", "damaged"]
 
 
 class BundleLine(NamedTuple):
-    """A bundle in the list."""
+    """A bundle in the list of all bundles, or the reason why it cannot be read."""
 
     key: str
     folder: Path
@@ -42,7 +42,7 @@ class BundleLine(NamedTuple):
 
 @dataclass(frozen=True)
 class RunLine:
-    """A run in the list."""
+    """A run in the list of all runs: its state, its target, its datasets and its main figure."""
 
     key: str
     folder: Path
@@ -70,7 +70,7 @@ class QuestionLine(NamedTuple):
 
 
 class GoldLine(NamedTuple):
-    """A place of gold in a document."""
+    """The pages and spans of a question's gold in one document."""
 
     id: int | str
     pages: list[int]
@@ -110,7 +110,7 @@ class ServedFolders:
         return sorted(lines, key=lambda line: (line.started, line.name), reverse=True)
 
     def _run_line(self, folder: Path) -> RunLine:
-        """Return a run; its figures appear after its rows were read, which takes a while in the background."""
+        """Return a run for the list; its figures are computed in the background, and are missing until then."""
         key = folder, _get_stamp(folder)
         line = self._checked.get(key) or _read_unchecked_line(*key)
         if line.state == "unchecked" and key not in self._asked:
@@ -142,7 +142,7 @@ class ServedFolders:
         raise ToolkitError("there is no such bundle or run; it may have been moved")
 
     def inside(self, path: Path) -> bool:
-        """Return whether a real path is in one of the folders."""
+        """Return whether a path, after links are resolved, is inside one of the served folders."""
         return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 
     def _find_folders(self, kind: Any) -> Iterator[Path]:
@@ -157,12 +157,12 @@ class ServedFolders:
 
 
 def key_of(folder: Path) -> str:
-    """Return the key of a folder in addresses: its name, and part of a digest that distinguishes equal names."""
+    """Return the key of a folder in addresses: the start of a digest of its path."""
     return hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _walk(folder: Path, deep: int) -> Iterator[Path]:
-    """Yield a folder and its subfolders; links are not followed, and bundles and runs are not searched."""
+    """Yield a folder and its subfolders down to a depth; links and the contents of bundles and runs are skipped."""
     if folder.is_symlink() or not folder.is_dir():
         return
     yield folder
@@ -239,7 +239,7 @@ def _get_info(folder: Path, stamp: tuple[float, ...]) -> BundleInfo | None:  # n
 
 @lru_cache(maxsize=_MOST)
 def _read_unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # noqa: ARG001
-    """Return the data of a run that can be read at once, without its figures."""
+    """Return a run for the list from the files that are quick to read, without its figures."""
     key = key_of(folder)
     try:
         run = RunFolder(folder)
@@ -257,7 +257,10 @@ def _read_unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # 
 
 
 def _check_line(line: RunLine) -> RunLine:
-    """Return a finished run with its headline, computed from its rows; a run whose summary disagrees is damaged."""
+    """Return a finished run for the list, with its main figure computed from its rows.
+
+    A run whose summary does not match its rows is returned as damaged.
+    """
     try:
         run = RunResults(line.folder)
         first = next(iter(run.datasets), "")

@@ -32,7 +32,7 @@ STATES: Mapping[JobState, str] = {
 
 
 def frame(title: str, body: str, data: Mapping[str, Any], *, language: str, marking: bool = False) -> str:
-    """Return a page of the server: the layout of the reports, and a script that contacts only this server."""
+    """Return an HTML page in the layout of the reports, whose script sends requests only to this server."""
     return page(
         f"{title} – Exhibit",
         body,
@@ -72,7 +72,7 @@ def home(
 
 
 def describe_located(info: BundleInfo) -> tuple[str, str]:
-    """Return the share of a bundle's passages that are located, and the counts in words."""
+    """Return a bundle's share of located gold passages as a percentage, and the counts as `90 of 100`."""
     total = sum(info.counts.located.values())
     there = total - info.counts.located.get("absent", 0)
     return (f"{100 * there / total:.1f}%" if total else "–"), f"{there:,} of {total:,}"
@@ -97,7 +97,11 @@ def bundle_view(
     added: Sequence[tuple[str, AddedQuestion]],
     language: str,
 ) -> str:
-    """Return the page of one bundle: its card, documents and questions; `found` are the texts that contain `words`."""
+    """Return the page of one bundle: its card, its documents and its questions.
+
+    `find` and `chosen` filter the questions and documents; `found` is the result of a search for `words` in the
+    texts.
+    """
     lines, asked = bundle.questions, find.lower().split()
     shown = [
         line for line in lines
@@ -145,7 +149,7 @@ def _join_searched(line: QuestionLine) -> str:
 
 
 def _make_menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the labels that sort questions into a few kinds, with their values."""
+    """Return up to three labels, with their values, by which the questions can be filtered."""
     values: dict[str, set[str]] = {}
     for row in labels:
         for name, value in row.items():
@@ -166,7 +170,7 @@ def document_view(
     hit: Sequence[int] = (),
     language: str,
 ) -> str:
-    """Return the page of one document: its pages, its questions, and the form of a new question."""
+    """Return the page of one document: its pages, its questions, and the form for a new question."""
     mine = [line for line in bundle.questions if line.document == name]
     asked = next((one for one in bundle.questions if str(one.id) == question), None)
     body = render(
@@ -191,7 +195,7 @@ def run_view(line: RunLine, answered: int, job: Job | None, *, language: str) ->
 
 
 def latest_replies(folder: Path) -> list[dict[str, str]]:
-    """Return the latest questions of a run with the beginning of their answers, the newest first."""
+    """Return the last replies of a running evaluation, newest first: each question and the start of its answer."""
     lines: list[bytes] = []
     for path in folder.glob(f"*/{JOURNAL}"):
         if path.is_file() and not path.is_symlink():

@@ -1,7 +1,8 @@
-"""Write judgments and new questions at once into the review file of their reviewer.
+"""Save judgments and new questions immediately, in the review file of their reviewer.
 
-Each reviewer has a separate file beside the bundle, or in the run's folder: two reviewers never write one file. Two
-tabs of one reviewer write the same file under a lock, one case at a time, so neither overwrites the other.
+Each reviewer has a separate file beside the bundle, or in the run's folder: two reviewers never write one
+file. Two tabs of one reviewer write the same file under a lock, one case at a time, so neither overwrites
+the other.
 """
 
 import hashlib
@@ -22,19 +23,23 @@ _NOT_IN_A_NAME = re.compile(r"[^\w]+")
 
 
 def review_folder(folder: Path, *, is_run: bool) -> Path:
-    """Return the folder of the reviews of a bundle or a run: never inside a bundle, whose files have checksums."""
+    """Return the folder for the reviews of a run or a bundle.
+
+    A run's reviews are inside its folder. A bundle's reviews are beside its folder, because the bundle's files
+    have checksums.
+    """
     return folder / "review" if is_run else folder.with_name(f"{folder.name}-review")
 
 
 def review_path(folder: Path, review: str, reviewer: str) -> Path:
-    """Return the file of a reviewer; a digest distinguishes names with the same letters and digits."""
+    """Return the path of a reviewer's file for one review; a digest in its name keeps similar names apart."""
     words = _NOT_IN_A_NAME.sub("-", reviewer.lower()).strip("-")[:40] or "reviewer"
     digest = hashlib.sha256(json.dumps([review, reviewer]).encode()).hexdigest()[:8]
     return folder / f"review-{words}-{digest}.json"
 
 
 def kept_reviews(folder: Path, review: str | None = None) -> list[Path]:
-    """Return the review files of a folder, for one page or for all."""
+    """Return the paths of the review files in a folder: those with the review id `review`, or all if it is None."""
     paths = [path for path in sorted(folder.glob("review-*.json")) if path.is_file() and not path.is_symlink()]
     return [path for path in paths if review is None or read_review(path).review == review]
 

@@ -1,6 +1,7 @@
-"""Search words in the texts of a bundle's documents; each text is read once, in the background, and cached on disk.
+"""Search the texts of a bundle's documents for words.
 
-A text is stored compressed in the server's cache, and only one is open at a time: 500 contracts are 30 MB of text.
+Each document is read once, in the background, and its text is stored compressed in the server's cache. Only
+one text is decompressed at a time: 500 contracts have 30 MB of text.
 """
 
 import json
@@ -31,7 +32,7 @@ _TERM = re.compile(r'"([^"]+)"|(\S+)')
 
 
 class Marked(NamedTuple):
-    """A piece of a passage, with or without a mark."""
+    """A part of a found passage's text, and whether it is a hit to highlight."""
 
     text: str
     is_hit: bool
@@ -70,7 +71,7 @@ class SearchResult(NamedTuple):
 
 
 class TextSearch:
-    """Reads the texts of bundles at the first search, and searches words in them."""
+    """A word search in the texts of bundles, which are read at the first search."""
 
     def __init__(self, path: Path, *, engine: Engine | None = None) -> None:
         """Store the file that caches the texts, and the engine whose workers read documents."""
@@ -80,7 +81,10 @@ class TextSearch:
         self._faults: dict[bytes, str] = {}
 
     def find(self, files: Mapping[str, Location], words: str, *, patience: float | None = None) -> SearchResult:
-        """Return the documents with all words; after `patience` seconds, reading continues in the background."""
+        """Return the documents that contain all words, among those that were read within `patience` seconds.
+
+        The other documents are read in the background, for later searches.
+        """
         keys = {name: _make_key(path) for name, path in files.items()}
         self._read(files, keys).join(PATIENCE if patience is None else patience)
         terms = [_make_pattern(phrase or word) for phrase, word in _TERM.findall(words)]
@@ -99,7 +103,7 @@ class TextSearch:
         return SearchResult(found[:_DOCUMENTS], len(found), read + len(unread), len(files), unread)
 
     def _read(self, files: Mapping[str, Location], keys: Mapping[str, bytes]) -> threading.Thread:
-        """Return the thread that reads the missing texts; searches of the same bundle share one."""
+        """Return the thread that reads the texts not yet cached; searches of the same documents share one thread."""
         every = frozenset(keys.values())
         with self._lock:
             thread = self._reading.get(every)
@@ -122,7 +126,7 @@ class TextSearch:
 
 
 def _make_key(path: Location) -> bytes:
-    """Return the cache key of a document's text: its path, and its modification time."""
+    """Return the cache key of a document's text: its path and, for a local file, its size and modification time."""
     stamp = ""
     if isinstance(path, Path):
         with suppress(OSError):
@@ -139,12 +143,15 @@ def _pack_text(path: Location) -> bytes:
 
 
 def _make_pattern(words: str) -> re.Pattern[str]:
-    """Return the pattern of a word or a phrase in lower case; it begins with letters, so that the search is fast."""
+    """Return the pattern that finds a word or a phrase in lower-case text.
+
+    It starts with literal characters, so that the search is fast; the caller checks that a match begins a word.
+    """
     return re.compile(r"\s+".join(map(re.escape, lower(words).split())))
 
 
 def lower(text: str) -> str:
-    """Return a text in lower case with the same length: one Turkish capital letter would become two characters."""
+    """Return a text in lower case; a letter that would become two characters is kept, so that offsets stay valid."""
     low = text.lower()
     return low if len(low) == len(text) else "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
 
@@ -170,7 +177,7 @@ def _count_different(hits: Sequence[tuple[Span, int]]) -> int:
 
 
 def _group_hits(hits: Sequence[tuple[Span, int]]) -> list[list[tuple[Span, int]]]:
-    """Return the hits in groups that are close together, those with the most different words first."""
+    """Return the hits grouped by proximity; groups with the most different search words come first."""
     groups: list[list[tuple[Span, int]]] = []
     for hit in hits:
         if groups and hit[0].end - groups[-1][0][0].start <= _NEAR:

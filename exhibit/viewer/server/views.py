@@ -1,4 +1,4 @@
-"""The views of `exhibit view`: pages of bundles and runs, saved reviews, and started jobs."""
+"""The request handlers of `exhibit view`: they show bundles and runs, save reviews, and start jobs."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Views:
-    """The views over the served folders, and their actions."""
+    """The request handlers for the served folders."""
 
     def __init__(self, folders: Sequence[Path], *, token: str, language: str = "en") -> None:
         """Store the folders and the token: new documents and bundles go to the first folder, runs to the last."""
@@ -57,7 +57,7 @@ class Views:
         self.texts = TextSearch(self.state / "texts.sqlite")
 
     def routes(self) -> list[Route]:
-        """Return every route below the token."""
+        """Return all routes, whose paths follow the token in an address."""
         get: dict[str, Handler] = {
             "/": self.home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
             "/bundle/{key}/sheet": self.sheet, "/bundle/{key}/page/{number:int}": self.picture,
@@ -113,7 +113,7 @@ class Views:
         return HTMLResponse(text)
 
     async def sheet(self, request: Request) -> Response:
-        """Return one page of a document with its words and its gold, as the marking script reads it."""
+        """Return a document page as JSON for the marking script: its words, and the spans of the document's gold."""
         name, number = request.query_params.get("name", ""), int(request.query_params.get("page", "0"))
         bundle = self.library.bundle(request.path_params["key"])
         document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
@@ -133,7 +133,10 @@ class Views:
         return Response(data, media_type=f"image/{kind}")
 
     async def run(self, request: Request) -> Response:
-        """Return the report of a run, drawn by this version; the state of a run that has not ended."""
+        """Redirect to the report of a run, which this server writes itself.
+
+        For a run that is unfinished or damaged, return a page with its state instead.
+        """
         key = request.path_params["key"]
         folder = self.library.folder(key)
         line = next((line for line in self.library.runs() if line.key == key), None)
@@ -149,7 +152,7 @@ class Views:
         return _redirect(request, f"drawn/{place.name}/{REPORT}")
 
     async def drawn(self, request: Request) -> Response:
-        """Return a page or a piece that this server drew."""
+        """Return a page, a data file or an image that this server wrote."""
         place = self.state / "drawn" / request.path_params["place"]
         path = (place / request.path_params["path"]).resolve()
         if not path.is_relative_to(self.state.resolve()) or not path.is_file():
@@ -157,7 +160,7 @@ class Views:
         return FileResponse(path)
 
     async def compare(self, request: Request) -> Response:
-        """Draw the comparison of runs."""
+        """Write the comparison of the selected runs, and return its address."""
         keys = (await _read_body(request)).get("runs") or []
         lines = [line for key in keys for line in self.library.runs() if line.key == key]
         if len(lines) < 2:
@@ -168,7 +171,7 @@ class Views:
         return JSONResponse({"open": f"drawn/{place.name}/compare.html"})
 
     async def trend(self, _: Request) -> Response:
-        """Draw the trend over all runs."""
+        """Write the trend over the runs that are in the same folder as the newest run, and return its address."""
         runs = self.library.runs()
         if not runs:
             raise ToolkitError("there is no run yet")
@@ -177,7 +180,7 @@ class Views:
         return JSONResponse({"open": f"drawn/{place.name}/index.html"})
 
     def _place(self, kind: str, lines: Sequence[RunLine]) -> Path:
-        """Return the folder of a drawn page; a run that changed gets a new folder."""
+        """Return the folder for a page about runs, and create it if needed; a changed run gets another folder."""
         ended = [one.folder for one in lines if (one.folder / SUMMARY).is_file()]
         stamps = [(str(folder), (folder / SUMMARY).stat().st_mtime_ns) for folder in ended]
         digest = hashlib.sha256(repr((kind, self.language, stamps)).encode()).hexdigest()[:16]
@@ -195,7 +198,7 @@ class Views:
         return ReviewedRun(folder, paths=roots), saving.review_folder(folder, is_run=True)
 
     async def review(self, request: Request) -> Response:
-        """Return the page on which a person judges; it saves every judgment here."""
+        """Write a review page and redirect to it; the page sends every judgment to this server."""
         key = request.path_params["key"]
         reviewed, _ = await run_in_threadpool(self._open_reviewed, key)
         place = self.state / "drawn" / f"review-{key}"
@@ -207,7 +210,7 @@ class Views:
         return _redirect(request, f"drawn/{place.name}/review.html")
 
     async def saved(self, request: Request) -> Response:
-        """Return the judgments of a reviewer so far."""
+        """Return the review that a person has saved so far; null if there is none."""
         given = request.query_params
         folder = self.library.folder(request.path_params["key"])
         place = saving.review_folder(folder, is_run=not (folder / TRAIN).is_file())
@@ -215,7 +218,7 @@ class Views:
         return JSONResponse(read_review(path).model_dump() if path.is_file() else None)
 
     async def save(self, request: Request) -> Response:
-        """Write one judgment into the file of its reviewer, at once."""
+        """Write the judgments of a request into the file of their reviewer."""
         folder = self.library.folder(request.path_params["key"])
         is_run = not (folder / TRAIN).is_file()
         given = Review.model_validate_json(await _read_bytes(request))
@@ -227,7 +230,7 @@ class Views:
         return JSONResponse({"cases": count})
 
     async def question(self, request: Request) -> Response:
-        """Add a question that a person wrote, with its marked words, to the review file of that person."""
+        """Add a question that a person wrote, with the passages marked as its gold, to that person's review file."""
         key = request.path_params["key"]
         bundle, given = self.library.bundle(key), await _read_body(request)
         reviewer = pages.require(given.pop("reviewer", None), "your name", most=80)
@@ -241,7 +244,7 @@ class Views:
         return JSONResponse({"added": await run_in_threadpool(saving.save_question, place, about, question)})
 
     async def apply(self, request: Request) -> Response:
-        """Start the command that applies the reviews of a bundle and writes a new one."""
+        """Start a job that applies a bundle's reviews and writes the result as a new bundle."""
         root = self.library.bundle(pages.require((await _read_body(request)).get("bundle"), "the bundle")).root
         files = saving.kept_reviews(saving.review_folder(root, is_run=False))
         if not files:
@@ -253,7 +256,7 @@ class Views:
     # ---------------------------------------------------------------- long work
 
     async def upload(self, request: Request) -> Response:
-        """Save an uploaded document, under a safe name, below the first folder."""
+        """Save an uploaded document, under a safe name, in a subfolder of the first served folder."""
         name, file = request.path_params["name"], request.path_params["file"]
         folder = self._find_documents(name)
         safe = _UNSAFE.sub("_", file).lstrip(".") or "document"
@@ -270,7 +273,7 @@ class Views:
         return self.library.folders[0] / f"{name}-documents"
 
     async def draft(self, request: Request) -> Response:
-        """Start to draft questions on uploaded documents, or on a folder below the first one."""
+        """Start a job that drafts questions on uploaded documents, or on a folder below the first served folder."""
         given = await _read_body(request)
         name = pages.require(given.get("name"), "the bundle's name", most=60)
         source = self._find_documents(name)
@@ -282,7 +285,7 @@ class Views:
         return self._start(f"Draft questions: {name}", ["draft", "--source", str(source), "--out", str(out)], out)
 
     async def evaluate(self, request: Request) -> Response:
-        """Start an evaluation of the built-in pipeline or of a server on a bundle."""
+        """Start a job that evaluates the built-in pipeline, or a system at a URL, on a bundle."""
         given = await _read_body(request)
         bundle = self.library.bundle(pages.require(given.get("bundle"), "the bundle"))
         name = given.get("run") or f"{bundle.root.name}-run"

@@ -1,1 +1,1 @@
-"""Runs over time: the data and settings of each, how every metric changed, which run made it worse, and why."""
+"""Runs over time: how each metric changed, which run made it worse, and what else changed in that run."""

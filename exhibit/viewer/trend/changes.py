@@ -1,8 +1,8 @@
-"""Find the run that made a metric worse: each run against the one before it, and the newest against the first.
+"""Find the runs that made a metric worse: compare each run with the one before, and the newest with the first.
 
-Each is one paired comparison, as `diff` makes it: worse when the 95% interval of the change excludes 0. Over many runs
-and metrics chance alone gives such changes, so with enough runs a change must also be larger than the series' usual
-step.
+Each comparison is paired, as in `diff`: a run is worse if the 95% interval of the change excludes 0. Over
+many runs and metrics, chance alone produces some such changes. With enough runs, a change must therefore
+also be larger than the usual change from one run of the series to the next.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 
 
 def kind_of(run: RunResults, dataset: str) -> tuple[str, ...]:
-    """Return what runs must share for their figures to be comparable: dataset, system and measurement."""
+    """Return the properties that runs must share to be comparable: dataset, system, parity, judge and groups."""
     measured, groups = run.config.measured, run.config.datasets[dataset].groups
     return (dataset, run.system, measured.parity or "", measured.judge or "", groups or "")
 
@@ -36,7 +36,7 @@ class Series:
 
     @property
     def tables(self) -> list[Table]:
-        """The values of each run."""
+        """The table of values of each run, oldest first."""
         return [run.tables[self.dataset] for run in self.runs]
 
     def means(self, metric: str) -> list[Estimate | None]:
@@ -45,7 +45,10 @@ class Series:
 
 
 def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None) -> tuple[list[RunResults], list[str]]:
-    """Return the finished runs, oldest first, and a note for each skipped one."""
+    """Return the finished runs in a folder, oldest first, and a note for each run that was skipped.
+
+    With `where`, return only the runs whose settings have these values.
+    """
     if not folder.is_dir():
         raise ToolkitError(f"{folder}: no such folder; evaluate_rag.py writes its runs to results/")
     folders = sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))
@@ -73,7 +76,7 @@ def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None)
 
 
 def make_series(runs: Sequence[RunResults]) -> list[Series]:
-    """Return the runs by dataset and system, each series in the order of the runs."""
+    """Group comparable runs into series, by dataset, system and measurement; each series keeps the runs' order."""
     kinds: dict[tuple[str, ...], list[RunResults]] = {}
     for run in runs:
         for dataset in run.tables:
@@ -135,12 +138,12 @@ class Regression:
 
     @property
     def before(self) -> str:
-        """The name of the run that it is compared with."""
+        """The name of the earlier run with which the run is compared."""
         return self.series.runs[self.prior].name
 
 
 def watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = False) -> list[str]:
-    """Return the metrics to follow: the requested ones, or those of a short table that can get worse."""
+    """Return the metrics to check for regressions: those in `asked`, else a short selection, or all with `every`."""
     names = dict.fromkeys(name for run in series.runs for name in run.means_of(series.dataset))
     if asked:
         return [name for name in names if {name, name.partition("@")[0]} & set(asked)]
@@ -151,8 +154,8 @@ def watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = 
 def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float = MAX_FALL) -> list[Regression]:
     """Return the runs that made a metric worse, or in which more questions failed, oldest first.
 
-    A slow decline, without any single step, is found by comparing the newest run with the first. `max_fall` decides
-    where there are too few documents for an interval.
+    A slow decline without one large step is found by comparing the newest run with the first. `max_fall` is the
+    largest fall that is allowed if there are too few documents for an interval.
     """
     tables = [_select_metrics(table, metrics) for table in series.tables]
     last = len(tables) - 1
@@ -183,7 +186,7 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
 def _find_fall(
     metric: str, before: Table, after: Table, others: Sequence[Mapping[str, float]], max_fall: float
 ) -> Fall | None:
-    """Return the fall of a metric; None where it did not fall, or no more than usual."""
+    """Return how much a metric got worse from one run to another; None if it did not, or not more than usual."""
     change = change_of(before, after, metric)
     usual = median(abs(one[metric]) for one in others) if len(others) >= _OTHERS else None
     if abs(change) <= max(EQUAL, _LARGE * (usual or 0.0)) or describe_metric(metric).improves(change) is not False:
@@ -193,7 +196,7 @@ def _find_fall(
 
 
 def _rank_significance(fall: Fall) -> tuple[float, float]:
-    """Return the change divided by the width of its interval, and the size of the change."""
+    """Return a sort key for falls: the change divided by the width of its interval, then the size of the change."""
     change, (low, high) = abs(fall.step.mean or 0.0), fall.step.ci95 or (0.0, 0.0)
     return min(1e6, change / (high - low)) if high > low else 1e6, change
 

@@ -1,4 +1,4 @@
-"""The command `results index`: a page over all runs, and checks for a CI."""
+"""The command `results index`: a page that shows all runs over time, and checks for CI."""
 
 import argparse
 import math
@@ -27,7 +27,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def index(options: argparse.Namespace) -> int:
-    """Write the page and the files for the CI, print the regressions, and return 4 where a check fails."""
+    """Write the page over all runs and the CI files, print the regressions, and return 4 if a check fails."""
     where = parse_settings({"where": options.where}, where="--where").where
     runs, notes = changes.read_runs(options.folder, where=where)
     for note in notes:
@@ -105,7 +105,10 @@ def write_index(
     explained: Sequence[summary.Explanation],
     scale: Scale,
 ) -> Path:
-    """Write the page and return its path; it needs no server and no other file, and links to the runs' reports."""
+    """Write the page over all runs and return its path.
+
+    The page is self-contained: it needs no server and no other file. It links to the runs' reports.
+    """
     numbers = {run.name: number for number, run in enumerate(runs, 1)}
     body = render(
         "index.html.j2",
@@ -148,7 +151,10 @@ def _describe_series(
 
 
 def _find_report(run: RunResults, folder: Path) -> str:
-    """Return the address of a run's report relative to the page; empty where there is none."""
+    """Return the address of a run's report; empty if there is no report.
+
+    The address is relative if the report is below the page's folder, otherwise it is a file URL.
+    """
     report = run.folder / REPORT
     if not report.is_file():
         return ""
@@ -168,7 +174,7 @@ def draw(
     regressions: Sequence[changes.Regression],
     bands: Bands | None,
 ) -> Plot | None:
-    """Return the plot of a metric: its line, the band of its interval, and the events at each run."""
+    """Return a plot of a metric over the runs: its line and interval, the regressions, and where the data changed."""
     means = series.means(metric)
     known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]
     if not known:
@@ -204,7 +210,7 @@ def draw(
 
 
 def _find_range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:
-    """Return the ends of the axis: tenths for a share, the values with a margin for any other unit."""
+    """Return the ends of an axis: rounded to tenths for a share, or with a margin around the values otherwise."""
     ends = [end for mean in means for end in (mean.mean or 0.0, *(mean.ci95 or ()))]
     low, high = min(ends), max(ends)
     if share:

@@ -1,4 +1,4 @@
-"""The output for a CI: a summary in Markdown, and checks as JUnit XML."""
+"""Explain regressions, and make the output for CI: a summary in Markdown, and checks as JUnit XML."""
 
 import argparse
 import re
@@ -26,7 +26,7 @@ _SHORTEST = 8
 
 @dataclass(frozen=True)
 class Fallen:
-    """A question that a run answered worse."""
+    """A question that got worse or failed in a run, with its values and verdicts in both runs."""
 
     id: Id
     question: str
@@ -38,7 +38,7 @@ class Fallen:
 
 
 class FallenValues(NamedTuple):
-    """The values of a question that got worse, and its id in the earlier run."""
+    """A question's values in two runs, and its id in the earlier run."""
 
     earlier: Id
     before: float | None
@@ -47,7 +47,7 @@ class FallenValues(NamedTuple):
 
 @dataclass(frozen=True)
 class FallenGroup:
-    """A document or a label's value, with the number of its questions that fell."""
+    """A document or a label value, with the number of its questions, and of those that got worse."""
 
     name: str
     fell: int
@@ -56,7 +56,7 @@ class FallenGroup:
 
 @dataclass(frozen=True)
 class ChangedSetting:
-    """A setting, the commit, the data or the machine, with its old and new value."""
+    """A property that differs between two runs (a setting, commit, data or machine), with its old and new value."""
 
     name: str
     before: str
@@ -65,7 +65,7 @@ class ChangedSetting:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The causes and the extent of a regression."""
+    """A regression's extent and possible causes: the worse questions, where they cluster, and what changed."""
 
     regression: Regression
     metric: str
@@ -77,7 +77,10 @@ class Explanation:
 
 
 def explain(regression: Regression) -> Explanation:
-    """Return the questions that fell by the most significant metric or failed, their clusters, and the changes."""
+    """Return the questions that a regression affects, where they cluster, and what changed between the two runs.
+
+    A question is affected if it newly failed, or got worse by the regression's most significant metric.
+    """
     series = regression.series
     before, after = series.runs[regression.prior], series.runs[regression.at]
     metric = regression.falls[0].metric if regression.falls else ""
@@ -113,7 +116,7 @@ def changes_between(before: RunResults, after: RunResults, dataset: str) -> Iter
 
 
 def shown_digest(text: str) -> str:
-    """Return a commit or a digest shortened, with its mark of changed files."""
+    """Return a long commit hash or digest cut to 8 characters; a final `+`, which marks changed files, is kept."""
     mark = "+" if text.endswith("+") else ""
     plain = text.removesuffix("+")
     return f"{plain[:_SHORTEST]}{mark}" if len(plain) >= 40 else text
@@ -143,7 +146,7 @@ def _make_fallen(values: FallenValues, before: RunQuestion, after: RunQuestion) 
 
 
 def _count_shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[FallenGroup]:
-    """Return, for each name of the rows, how many questions fell and how many were asked."""
+    """Return, for each name that `names_of` gives to rows, how many questions were asked and how many got worse."""
     fell: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     for row, id in enumerate(table.ids):
@@ -160,7 +163,7 @@ def _count_documents(table: Table, fallen: set[Id]) -> list[FallenGroup]:
 
 
 def _count_labels(table: Table, fallen: set[Id]) -> list[FallenGroup]:
-    """Return the label values with more fallen questions than others, the largest excess first."""
+    """Return the label values whose share of worse questions is above average, the largest excess first."""
     if not table.labels or not fallen:
         return []
     kinds, overall = kinds_of(table.labels), sum(id in fallen for id in table.ids) / len(table.ids)
@@ -223,7 +226,7 @@ def metric_title(metric: str) -> str:
 
 
 def value(metric: str, number: float | None) -> str:
-    """Return a value with its unit; shares in per cent."""
+    """Return a metric's value with its unit; a share is given in per cent, and an unknown value as `–`."""
     return "–" if number is None else f"{describe_metric(metric).in_words(number)}{describe_metric(metric).unit_behind}"
 
 
@@ -237,7 +240,7 @@ def headline(explanation: Explanation) -> str:
 
 
 def fall_in_words(fall: Fall) -> str:
-    """Return the change of a metric at the run, in words."""
+    """Return a metric's change in words: its old and new value, the difference, and the interval."""
     step = fall.step
     way = "fell" if (step.mean or 0) < 0 else "rose"
     old, new = value(fall.metric, step.first), value(fall.metric, step.second)
@@ -247,7 +250,7 @@ def fall_in_words(fall: Fall) -> str:
 
 
 def sentences(explanation: Explanation) -> list[str]:
-    """Return sentences about a regression: how many questions fell, which ones, what changed, if it persists."""
+    """Return sentences about a regression: how many questions got worse, where, what changed, and if it persists."""
     regression = explanation.regression
     asked = len(regression.series.tables[regression.at].ids)
     lines = [f"{len(explanation.questions)} of {asked} questions got worse{_describe_clusters(explanation)}."]
@@ -299,7 +302,7 @@ class Check:
 
 
 def parse_gate(text: str) -> str:
-    """Return a valid gate of `--fail-on`; raise the parser's error for an invalid one."""
+    """Return a `--fail-on` gate unchanged if it is valid; raise ArgumentTypeError if it is not."""
     try:
         return text if text in (REGRESSION, BAND) or _parse_parts(text) else ""
     except ToolkitError as error:
