@@ -35,6 +35,8 @@ SAMPLE = ROOT / "samples" / "cuad"
 BEGIN, END = "<!-- ways -->\n", "<!-- /ways -->"
 QUOTE = "laws of the State of Delaware"
 METRIC = "char_recall@8"
+LIMIT = ["--item-timeout", "3600"]
+"""Tracing makes a document many times slower, above all on a busy machine."""
 MOST_FOR_A_QUOTE, MOST_FOR_A_QUESTION = 39, 26
 """The most files on the two ways; a test compares them."""
 
@@ -104,7 +106,9 @@ def quote_way(folder: Path) -> Way:
     """Trace a gold quote: archive, bundle, an evaluation with empty replies, report."""
     bundle, replies = folder / "cuad", folder / "replies.jsonl"
     with Way(QUOTE) as way:
-        convert(cuad, ["--source", str(SAMPLE), "--out", str(bundle), "--max-documents", "1", "--engine", "serial"])
+        convert(
+            cuad, ["--source", str(SAMPLE), "--out", str(bundle), "--max-documents", "1", "--engine", "serial", *LIMIT]
+        )
     ids = [row["id"] for row in _rows(bundle)]
     replies.write_text("".join(json.dumps({"id": one, "answer": "Unknown."}) + "\n" for one in ids), encoding="utf-8")
     with way:
