@@ -1,7 +1,9 @@
-"""Makes the virtual environment ready, one line for each step; `make` calls it. Needs nothing but Python.
+"""Installs the project into a virtual environment and prints one line per step. It needs only Python.
 
 python install.py .venv             packages, fonts, the embedder's model, a browser
 python install.py .venv --extras    the extras of extras.lock, too
+
+`make` calls it.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _TOLD = re.compile(r"^(Collecting|Requirement already|Ignoring) ")
 
 
 class Step(NamedTuple):
-    """A command, what it is called, and how many lines it will tell of what it did (0: unknown)."""
+    """A command to run, its label, and the number of lines that it prints as progress (0: unknown)."""
 
     label: str
     command: list[str]
@@ -37,11 +39,11 @@ class Step(NamedTuple):
 
 
 class StepError(Exception):
-    """A step that failed, with the end of what it said."""
+    """A failed step; the message has the last lines of its output."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Do every step; stop at the first that fails, with its last words and where the rest is."""
+    """Run every step; stop at the first that fails, and print the last lines of its output."""
     parser = argparse.ArgumentParser(prog="python install.py", description="Make the virtual environment ready.")
     parser.add_argument("venv", type=Path, help="the virtual environment's folder")
     parser.add_argument("--extras", action="store_true", help="install extras.lock, after everything else")
@@ -65,7 +67,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def make_environment(venv: Path) -> None:
-    """Make the folder; where Debian has taken the module out of Python, its package is installed first."""
+    """Create the virtual environment; if Python lacks the module for it, as on Debian, install python3-venv first.
+
+    Installing it needs apt-get and root; without them, raise an error that names the package.
+    """
     folder = venv.parent
     folder.mkdir(parents=True, exist_ok=True)
     trial = [sys.executable, "-m", "venv", str(venv)]
@@ -84,7 +89,7 @@ def make_environment(venv: Path) -> None:
 
 
 def steps(venv: Path, *, extras: bool) -> Iterator[Step]:
-    """Yield what is to be done in the environment, in order."""
+    """Yield the steps to run in the environment, in order."""
     python = str(venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     # --no-compile: Python compiles what is used when it is used, a small part of a gigabyte of packages
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
@@ -101,13 +106,13 @@ def steps(venv: Path, *, extras: bool) -> Iterator[Step]:
 
 
 def locked(label: str, pip: list[str], lock: str) -> Step:
-    """Return the step that installs a lock."""
+    """Return the step that installs the packages of a lock file."""
     names = re.findall(r"^[\w.-]+==", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE)
     return Step(label, [*pip, "-r", str(ROOT / lock)], len(names))
 
 
 def perform(step: Step, log: IO[str]) -> None:
-    """Run a step, show how far it is, and say in one line how it ended."""
+    """Run a step, show its progress, and print its result in one line; raise StepError if it fails."""
     started = time.monotonic()
     log.write(f"$ {' '.join(step.command)}\n")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PYTHONUNBUFFERED": "1"}
@@ -132,7 +137,7 @@ def perform(step: Step, log: IO[str]) -> None:
 
 
 def follow(process: subprocess.Popen[str], step: Step, log: IO[str], started: float) -> list[str]:
-    """Write what a command says into the log, draw the progress, and return its last lines."""
+    """Write a command's output to the log while showing the progress; return the last lines of the output."""
     lines: queue.Queue[str | None] = queue.Queue()
     threading.Thread(target=pump, args=(process.stdout, lines), daemon=True).start()
     last: list[str] = []
@@ -153,14 +158,17 @@ def follow(process: subprocess.Popen[str], step: Step, log: IO[str], started: fl
 
 
 def pump(source: IO[str] | None, lines: queue.Queue[str | None]) -> None:
-    """Hand on every line of a command, and None at its end."""
+    """Put every line of a command's output into a queue, and None at its end."""
     for line in source or ():
         lines.put(line)
     lines.put(None)
 
 
 def draw(step: Step, told: int, started: float, drawn: float) -> float:
-    """Show how far a step is, on a terminal at once, elsewhere now and then; return when that was last done."""
+    """Show the progress of a step; return when it was last shown.
+
+    On a terminal a progress bar is drawn again and again; elsewhere a line is printed every 15 seconds.
+    """
     now = time.monotonic()
     share = min(told / step.total, 1.0) if step.total else 0.0
     if sys.stderr.isatty():
@@ -177,7 +185,7 @@ def draw(step: Step, told: int, started: float, drawn: float) -> float:
 
 
 def say(line: str) -> None:
-    """Print a line in the place of the progress."""
+    """Print a line; on a terminal it replaces the progress bar."""
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     print(line, flush=True)

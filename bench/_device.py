@@ -17,13 +17,17 @@ _PATIENCE = 5.0
 
 
 class Watch:
-    """The utilisation of the device in percent, with the time of each sample."""
+    """Samples of an NVIDIA device's utilisation, each a time and a percentage."""
 
     def __init__(self) -> None:
         self.samples: list[tuple[float, float]] = []
 
     def between(self, start: float, end: float) -> float | None:
-        """Return the mean utilisation between two times of `time.perf_counter`; None without samples."""
+        """Return the mean utilisation between two times of `time.perf_counter`, as a share from 0 to 1.
+
+        None if there is no sample between them. In an interval of more than a second, the first half second is
+        ignored, since the device reports its utilisation with a delay.
+        """
         if end - start > 2 * _SETTLE:
             start += _SETTLE
         told = [share for at, share in self.samples if start <= at <= end]

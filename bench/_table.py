@@ -1,4 +1,4 @@
-"""Prints tables, finds the data, and measures memory."""
+"""Helpers for the benchmarks: they print tables, find the benchmark data, and measure memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows under their headings, aligned."""
+    """Print a table with aligned columns: its title, the column headings and the rows."""
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [list(head), *cells]) for i in range(len(head))]
     print(f"\n{title}")
@@ -21,7 +21,10 @@ def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]
 
 
 def data_folder() -> Path | None:
-    """Return the folder with real benchmark files, or None."""
+    """Return the folder with the real benchmark data, or None if there is none.
+
+    It is the folder that EXHIBIT_DATA names, else ../shared/data.
+    """
     for folder in (os.environ.get("EXHIBIT_DATA"), ROOT.parent / "shared" / "data"):
         if folder and Path(folder).is_dir():
             return Path(folder)
@@ -29,7 +32,7 @@ def data_folder() -> Path | None:
 
 
 def cuad_folder(given: Path | None) -> Path:
-    """Return CUAD's folder: the given one, the real one, or the samples with a note on stderr."""
+    """Return the CUAD folder: the given one, else the real release, else the sample (with a note on stderr)."""
     data = data_folder()
     if given is not None:
         return given
@@ -40,7 +43,10 @@ def cuad_folder(given: Path | None) -> Path:
 
 
 def corpus_folder(given: Path | None) -> Path:
-    """Return a folder of text files: the given one, LegalBench-RAG-mini, or the samples with a note on stderr."""
+    """Return a folder of text files to measure on.
+
+    It is the given folder, else LegalBench-RAG's corpus, else the corpus of the sample (with a note on stderr).
+    """
     data = data_folder()
     if given is not None:
         return given
@@ -51,12 +57,15 @@ def corpus_folder(given: Path | None) -> Path:
 
 
 def read_texts(folder: Path) -> list[str]:
-    """Return the texts below a folder, in order."""
+    """Return the contents of all .txt files below a folder, in the order of their paths."""
     return [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.txt"))]
 
 
 def peak_memory() -> float:
-    """Return the peak memory of this process in MB; not from `ru_maxrss`, which on Linux includes its parent's."""
+    """Return the peak memory of this process in MB.
+
+    On Linux it is read from /proc, since `ru_maxrss` includes the memory of the parent process there.
+    """
     status = Path("/proc/self/status")
     if status.is_file():
         return int(status.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0]) / 1e3

@@ -1,12 +1,13 @@
-"""Measures how often metrics call a right answer right, on pairs of right and wrong answers.
+"""Measures how often the answer metrics accept right answers and reject wrong ones.
 
     python -m bench.answer_pairs [--json] [--judge openai:MODEL]
 
-`tests/evaluation/answer_pairs.jsonl` has 180 questions about contracts, laws and policies, each with an expected
-answer, and as many right replies in other words as replies that are wrong by one word. `refusals.jsonl` beside it has
-210 refusals, and 210 answers that use the same words. 200 pairs and 100 replies were held out before the rules were
-written. A reply counts as right if containment is 1, if token F1 is 0.5 or more, or if a judge gives a mark of 4 or
-more.
+`tests/evaluation/answer_pairs.jsonl` has 180 questions about contracts, laws and policies. Each has an
+expected answer, right replies in other words, and equally many replies that are wrong by one word.
+`refusals.jsonl` beside it has 210 refusals, and 210 answers that use the same words. 200 pairs of a
+question and a reply, and 100 of the texts in `refusals.jsonl`, were held out before the rules were written.
+A metric calls a reply right if containment is 1, if token F1 is 0.5 or more, or if a judge gives a mark of
+4 or more.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ LEAST = {"answered_rightly": 1.0, "answer_contained": 1.0, "answer_f1": 0.5, "an
 
 
 class Pairs(NamedTuple):
-    """The replies of one part of the data, and which of them are right."""
+    """The replies of one part of the data (development or held-out), and for each whether it is right."""
 
     cases: list[Case]
     right: list[bool]
 
 
 class Accuracy(NamedTuple):
-    """The accuracy of a metric on one part of the pairs."""
+    """The accuracy of one metric on one part of the pairs: the development pairs or the held-out ones."""
 
     part: str
     metric: str
@@ -51,7 +52,7 @@ class Accuracy(NamedTuple):
 
 
 class Recognised(NamedTuple):
-    """The accuracy of the rule for refusals on one part of the replies."""
+    """The accuracy of the rule that recognises refusals, on the development replies or the held-out ones."""
 
     part: str
     replies: int
@@ -67,7 +68,7 @@ def _rows(name: str, *, held_out: bool) -> Iterator[dict[str, Any]]:
 
 
 def read_pairs(*, held_out: bool) -> Pairs:
-    """Return the pairs that the rules were written on, or the held-out pairs."""
+    """Return the held-out pairs, or the pairs that the rules were developed with."""
     cases: list[Case] = []
     right: list[bool] = []
     for row in _rows("answer_pairs.jsonl", held_out=held_out):
@@ -94,7 +95,7 @@ def _accuracy(part: str, name: str, right: Sequence[bool], values: Values) -> Ac
 
 
 def recognised(part: str, *, held_out: bool) -> Recognised:
-    """Return the accuracy of the rule for refusals."""
+    """Return the accuracy of the rule that recognises refusals, on the development or the held-out replies."""
     rows = list(_rows("refusals.jsonl", held_out=held_out))
     read = [read_refusal(row["text"]) for row in rows]
     agreed = sum(one.refused == row["refusal"] for one, row in zip(read, rows, strict=True))
@@ -103,7 +104,7 @@ def recognised(part: str, *, held_out: bool) -> Recognised:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print both tables."""
+    """Print two tables: the accuracy of the answer metrics, and that of the rule that recognises refusals."""
     parser = build_parser("python -m bench.answer_pairs", __doc__)
     add_json(parser)
     parser.add_argument("--judge", metavar="LLM", help="a language model whose marks are also compared with the pairs")

@@ -72,7 +72,7 @@ def convert(name: str, source: Path, jobs: int, *flags: str) -> Conversion | str
 
 
 def _watch(process: subprocess.Popen[str]) -> Callable[[], int]:
-    """Sample the memory of a process and all its children until it ends; return a function that returns the peak."""
+    """Start to sample the memory of a process and its children; return a function that returns the peak so far."""
     highest = [0]
 
     def sample() -> None:
@@ -107,7 +107,7 @@ def tree_memory(root: int) -> int:
 
 
 def source_of(name: str) -> tuple[Path, str]:
-    """Return a benchmark's source, and whether it is the real data or the sample."""
+    """Return the path of a benchmark's source, and the word `real` or `sample`."""
     data = data_folder()
     if data is not None and name in SOURCES and (data / SOURCES[name]).exists():
         return data / SOURCES[name], "real"
@@ -116,7 +116,7 @@ def source_of(name: str) -> tuple[Path, str]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[Path]:
-    """Serve the sample site on loopback; yield a list of its pages' addresses."""
+    """Serve the sample web site on localhost; yield the path of a file that lists the URLs of its pages."""
     handler = partial(_Quiet, directory=str(folder / "site"))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -130,11 +130,11 @@ def served(folder: Path) -> Iterator[Path]:
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
-        """Write no log."""
+        """Suppress the log lines of the server."""
 
 
 def row(name: str, jobs: int) -> list[object]:
-    """Return a converter's row of the table."""
+    """Convert one benchmark and return its row of the table; if the conversion fails, a row with the error."""
     source, which = source_of(name)
     if name == "web":
         with served(source) as urls:
@@ -154,7 +154,10 @@ def row(name: str, jobs: int) -> list[object]:
 
 
 def straightforward(root: Path, limit: int) -> tuple[int, int, float]:
-    """Return the located quotes, all quotes, and the seconds of a simple pipeline."""
+    """Search CUAD's quotes with a simple pipeline: pypdf, and one regular expression per quote.
+
+    Return the number of matched quotes, the number of all quotes, and the seconds.
+    """
     contracts = load(root, limit)
 
     def work() -> int:
@@ -169,7 +172,11 @@ def straightforward(root: Path, limit: int) -> tuple[int, int, float]:
 
 
 def compare_cuad(jobs: int, limit: int) -> None:
-    """Print the time of CUAD's conversion, with copying, card and validation, and that of the simple search alone."""
+    """Print a table that compares CUAD's conversion with the simple pipeline: matched quotes and seconds.
+
+    The conversion also copies files, writes the card and validates the bundle; the simple pipeline only
+    searches.
+    """
     source, _ = source_of("cuad")
     root = source if (source / "master_clauses.csv").is_file() else source / "CUAD_v1"
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:

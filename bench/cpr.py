@@ -46,7 +46,7 @@ ALSO = (
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table."""
+    """Ask the pipeline all questions of the bundle; print its citation metrics, overall and by source type."""
     parser = argparse.ArgumentParser(prog="python -m bench.cpr", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--preset", default="routed")

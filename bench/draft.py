@@ -62,7 +62,11 @@ ABSENT = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 
 
 class By(NamedTuple):
-    """The reader's score of each chunk, in the order of reading, and the log-odds from the vectors of all chunks."""
+    """The scores that one draft is based on.
+
+    They are the reader model's score for each chunk that it read, in order, and the log-odds from the vectors
+    of all chunks (None if they were not computed).
+    """
 
     scores: tuple[float, ...]
     spot: float | None
@@ -70,7 +74,7 @@ class By(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged:
-    """A draft compared with the experts' gold: whether it hits one of their passages, and whether there is one."""
+    """A draft, whether it overlaps a gold passage of the experts, and whether the experts marked any passage."""
 
     draft: Draft
     right: bool
@@ -79,12 +83,12 @@ class Judged:
 
     @property
     def likely(self) -> float:
-        """The models' probability that the document answers."""
+        """The models' probability that the document answers the question."""
         return self.draft.confidence if self.draft.spans else 1 - self.draft.confidence
 
 
 class Noted:
-    """A wrapper of the reader that records the scores for each question."""
+    """A wrapper around the reader model that records its scores for each question."""
 
     def __init__(self, reader: SpanReader) -> None:
         self.name, self.threads, self._reader = reader.name, reader.threads, reader
@@ -92,13 +96,13 @@ class Noted:
         self._spots: dict[tuple[float, ...], float | None] = {}
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Read with the reader, and record the scores."""
+        """Return what the reader model finds in the passages, and record its scores."""
         readings = self._reader.read(question, passages, hint)
         self._scores[question] = (*self._scores.get(question, ()), *(one.score for one in readings))
         return readings
 
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
-        """Return the reader's confidence, and record the log-odds from the vectors."""
+        """Return the reader model's confidence, and record `spot`, the log-odds from the vectors."""
         self._spots[tuple(scores)] = spot
         return self._reader.confidence(scores, spot=spot)
 
@@ -112,7 +116,7 @@ class Noted:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the precision of certain drafts, at each confidence."""
+    """Print the precision and recall of drafted answers and absences at several thresholds, for each bundle."""
     parser = argparse.ArgumentParser(prog="python -m bench.draft", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("bundles", type=Path, nargs="+")
     parser.add_argument("--names", type=Path, help="only documents whose names are in this file")
@@ -148,7 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: Asker, noted: Noted) -> Iterable[Judged]:
-    """Yield the verdict on every question of the playbook for every document."""
+    """Draft an answer to each question of the playbook for each document; yield its comparison with the gold."""
     bundle = open_bundle(root)
     gold: dict[tuple[str, str], list[Span]] = defaultdict(list)
     label = LABELS[playbook.name]
@@ -181,7 +185,11 @@ def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: As
 
 
 def chosen_files(root: Path, options: argparse.Namespace) -> list[str]:
-    """Return the files in `--names`, or those for tuning, from `--skip` on, at most `--limit`."""
+    """Return the names of the files to measure, as the options choose them.
+
+    They are all files of the bundle, those that `--names` lists, or with `--tuning` those for tuning. `--skip`
+    leaves out the first of them, and `--limit` is the largest number.
+    """
     material, excluded = read_material(root), Excluded(read_names(options.names) if options.names else ())
     if options.tuning:
         names = sorted(draw_dev(material, excluded, DEV))
@@ -191,7 +199,11 @@ def chosen_files(root: Path, options: argparse.Namespace) -> list[str]:
 
 
 def fit(judged: Sequence[Judged], path: Path) -> None:
-    """Fit the probability that a document answers, from the log-odds of vectors and the chunks' scores; write it."""
+    """Fit the probability that a document answers a question, and write the parameters to a JSON file.
+
+    The inputs of the logistic fit are the log-odds from the vectors and the reader model's scores of the
+    chunks.
+    """
     known = [one for one in judged if one.by.spot is not None and len(one.by.scores) == READ]
     wanted = np.array([float(one.answerable) for one in known])
     spots = np.array([one.by.spot for one in known])
@@ -207,12 +219,12 @@ def fit(judged: Sequence[Judged], path: Path) -> None:
 
 
 def asked_for(label: str) -> str:
-    """Return the topic of a label or of a playbook's question, in the same words for both."""
+    """Return the topic of a gold label or of a playbook's question in one normal form, to compare the two."""
     return re.sub(r"[^a-z0-9 -]", "", HYPOTHESES.get(label, label).lower().replace("&", "and"))
 
 
 def hits(spans: Sequence[Span], gold: Sequence[Span]) -> bool:
-    """Return whether a drafted passage shares half of itself, or half of a gold passage, with the gold."""
+    """Return whether a drafted span overlaps a gold span by at least half of the shorter of the two."""
     for span in spans:
         for place in gold:
             shared = min(span.end, place.end) - max(span.start, place.start)
@@ -222,12 +234,12 @@ def hits(spans: Sequence[Span], gold: Sequence[Span]) -> bool:
 
 
 def share(part: int, whole: int) -> str:
-    """Return a share in percent, for a table."""
+    """Return a ratio with three decimals for a table, or `–` if the whole is 0."""
     return f"{part / whole:.3f}" if whole else "–"
 
 
 def print_sure(judged: Sequence[Judged]) -> None:
-    """Print, for each threshold, the number of certain answers and the share of right ones."""
+    """Print, for each confidence threshold, the number of drafted answers, their precision and their recall."""
     answerable = sum(one.answerable for one in judged)
     rows = []
     for level in LEVELS:
@@ -240,7 +252,10 @@ def print_sure(judged: Sequence[Judged]) -> None:
 
 
 def print_absent(judged: Sequence[Judged]) -> None:
-    """Print, for each threshold, the number of certain absences and the share of right ones."""
+    """Print, for each threshold, the number of questions drafted as absent, and their precision and recall.
+
+    A question counts as absent if the probability of an answer is at most the threshold.
+    """
     absent = sum(not one.answerable for one in judged)
     rows = []
     for level in ABSENT:

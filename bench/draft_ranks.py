@@ -1,9 +1,10 @@
-"""Measures whether systems rank alike on drafted questions and on the experts' questions, about the same documents.
+"""Measures whether drafted questions rank systems in the same order as the experts' questions do.
 
     python -m bench.draft_ranks datasets_out/cuad --names NOT_FOR_TRAINING.tsv --skip 6 --limit 14 --work scratch
 
-Prints each system's means on both bundles, their difference with an interval by a bootstrap over documents, and
-Kendall's tau for each metric. The drafts are those of `exhibit draft`, without a review.
+Both sets of questions are about the same documents. The drafts are those of `exhibit draft`, without a
+review. For each metric it prints each system's two means, their difference with a bootstrap interval over
+documents, and Kendall's tau.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ ByDocument = Mapping[str, Sequence[float]]
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables."""
+    """Print, for each metric, the systems' means on both sets of questions, and Kendall's tau of the rankings."""
     parser = argparse.ArgumentParser(prog="python -m bench.draft_ranks", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("bundle", type=Path, help="the experts'")
     parser.add_argument("--names", type=Path, help="only documents whose names are in this file")
@@ -79,7 +80,7 @@ def only(dataset: Dataset, names: Sequence[str]) -> Dataset:
 
 
 def draft_questions(experts: Dataset, work: Path) -> Dataset:
-    """Return a dataset of drafted questions about the documents of another dataset."""
+    """Return a dataset of drafted questions about another dataset's documents; existing drafts are used again."""
     folder, bundle = work / "documents", work / "drafted"
     if not bundle.is_dir():
         folder.mkdir(parents=True)
@@ -92,7 +93,7 @@ def draft_questions(experts: Dataset, work: Path) -> Dataset:
 
 
 def replied(system: str, dataset: Dataset) -> list[Case]:
-    """Return the cases of a dataset with a system's replies."""
+    """Run a system (`PRESET` or `PRESET:NAME=VALUE`) on a dataset; return the cases with its replies."""
     preset, _, setting = system.partition(":")
     settings = dict([setting.split("=", 1)]) if setting else {}
     config = Config.preset(
@@ -105,7 +106,7 @@ def replied(system: str, dataset: Dataset) -> list[Case]:
 
 
 def scored(cases: Sequence[Case]) -> dict[str, ByDocument]:
-    """Return the values of each metric by document."""
+    """Return, for each metric, its values grouped by document; cases without a value are left out."""
     values = measure(cases, names=METRICS)
     grouped: dict[str, dict[str, list[float]]] = {metric: {} for metric in METRICS}
     for metric in METRICS:
@@ -127,7 +128,7 @@ def mean(values: ByDocument) -> float:
 
 
 def difference(first: ByDocument, second: ByDocument) -> list[str]:
-    """Return both means, and their difference with an interval by a bootstrap over documents."""
+    """Return both means, and their difference with a 95% bootstrap interval over documents, as text."""
     documents = sorted(first.keys() | second.keys())
     drawn = np.random.default_rng(0).integers(len(documents), size=(DRAWS, len(documents)))
     sums = [np.array([[sum(v.get(d, ())), len(v.get(d, ()))] for d in documents], dtype=float) for v in (first, second)]

@@ -82,14 +82,14 @@ _OURS = "ours, int8"
 
 
 class Spent(NamedTuple):
-    """The time of one way to embed the texts."""
+    """The wall-clock and processor seconds that one embedder took."""
 
     seconds: float
     processor: float
 
 
 def sample(folder: Path, count: int) -> list[str]:
-    """Return some chunks of 500 characters, the same in every run, all different."""
+    """Return a random sample of different chunks of up to 500 characters, the same sample in every run."""
     chunks = [text[start:end] for text in read_texts(folder) for start, end in rcts.split(text)]
     different = list({" ".join(chunk.split()): chunk for chunk in chunks}.values())
     return random.Random(7).sample(different, min(count, len(different)))
@@ -103,7 +103,7 @@ def timed(work: Callable[[], object]) -> Spent:
 
 
 def run_peers(python: Path, texts: Sequence[str], threads: int, work: Path) -> dict[str, tuple[Spent, Vectors]]:
-    """Return the time and the vectors of each peer that the interpreter has; one run."""
+    """Run each peer that the other interpreter has installed, once; return its time and its vectors."""
     command = [str(python), "-c", _PEERS, str(find_file(MODEL).parent), str(work), str(threads)]
     done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
     if done.returncode:
@@ -113,13 +113,13 @@ def run_peers(python: Path, texts: Sequence[str], threads: int, work: Path) -> d
 
 
 def run_bare(model: MiniLM, batches: Sequence[Ids], threads: int) -> None:
-    """Run the graph on existing tokens, with as many threads as the embedder."""
+    """Run the ONNX graph alone on texts that are already tokenised, with as many threads as the embedder."""
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(model.run, batches))
 
 
 def equal_batches(tokens: Sequence[Ids], size: int) -> list[Ids]:
-    """Return batches of texts with the same number of tokens."""
+    """Return the tokenised texts in batches of at most `size`; all texts of a batch have the same length."""
     groups: dict[int, list[Ids]] = defaultdict(list)
     for ids in tokens:
         groups[ids.shape[1]].append(ids)
@@ -127,21 +127,25 @@ def equal_batches(tokens: Sequence[Ids], size: int) -> list[Ids]:
 
 
 def top_ten(vectors: Vectors) -> list[set[int]]:
-    """Return the ten nearest other texts of each text."""
+    """Return, for each text, the row numbers of its ten nearest other texts."""
     scores = vectors @ vectors.T
     np.fill_diagonal(scores, -1)
     return [set(map(int, row)) for row in np.argsort(-scores, axis=1)[:, :10]]
 
 
 def agreement(ours: Vectors, exact: Vectors) -> list[str]:
-    """Return the mean and the lowest cosine, and the share of nearest neighbours that are the same."""
+    """Return how well two embedders agree on the same texts: three numbers as text.
+
+    They are the mean and the lowest cosine of their vectors, and the share of each text's ten nearest
+    neighbours that is the same.
+    """
     cosines = (ours * exact).sum(axis=1)
     kept = np.mean([len(a & b) / 10 for a, b in zip(top_ten(ours), top_ten(exact), strict=True)])
     return [f"{cosines.mean():.4f}", f"{cosines.min():.4f}", f"{kept:.1%}"]
 
 
 def measure(texts: list[str], rounds: int, threads: int, peer: Path | None) -> None:
-    """Time all embedders alternately, and print the two tables."""
+    """Time all embedders alternately; print a table of their speed and a table of their agreement."""
     default, full = MiniLM(threads=threads), MiniLM("fp32", threads=threads)
     tokens = sorted(default.tokenise(texts), key=lambda ids: -ids.shape[1])
     batches = equal_batches(tokens, 16)
@@ -176,7 +180,7 @@ def measure(texts: list[str], rounds: int, threads: int, peer: Path | None) -> N
 
 @guarded()
 def main() -> int:
-    """Print the tables."""
+    """Measure all embedders on a sample of chunks, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
     parser.add_argument("--texts", type=int, default=400, help="the number of chunks (default: 400)")

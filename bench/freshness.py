@@ -1,7 +1,8 @@
-"""Lists pages whose figures are older than the code that gave them: `python -m bench.freshness [--mark|--renew PAGE]`.
+"""Lists pages whose code changed after they were measured: `python -m bench.freshness [--mark|--renew PAGE]`.
 
-A page names that code in a comment, `<!-- measured-with: exhibit/law exhibit/rag sha256:… -->`, with a digest of the
-code.
+Each page has a comment with the folders of that code, and a digest of their files:
+
+    <!-- measured-with: exhibit/law exhibit/rag sha256:… -->
 """
 
 import argparse
@@ -19,7 +20,10 @@ _MARK = re.compile(r"<!-- measured-with: ([\w./ -]{1,400}) sha256:([0-9a-f]{0,64
 
 
 def digest_of(root: Path, places: str) -> str:
-    """Return a digest of the Python and TOML files of some folders, by name and content."""
+    """Return a SHA-256 over the names and contents of all Python and TOML files in some folders.
+
+    `places` are paths below `root`, separated by spaces.
+    """
     digest = hashlib.sha256()
     for place in sorted(places.split()):
         folder = root / place
@@ -33,20 +37,20 @@ def digest_of(root: Path, places: str) -> str:
 
 
 def stale_pages(root: Path) -> dict[Path, str]:
-    """Return the pages whose code changed since they were measured, with the folders of that code."""
+    """Return the pages whose code changed after they were measured, each with the folders that its comment names."""
     pages = sorted([*(root / "docs").glob("*.md"), *(root / "bench" / "results").glob("*.md")])
     marks = [(page, mark) for page in pages for mark in _MARK.finditer(page.read_text(encoding="utf-8"))]
     return {page: mark[1] for page, mark in marks if digest_of(root, mark[1]) != mark[2]}
 
 
 def mark_page(page: Path) -> None:
-    """Write the warning below the page's comment, if it is not there yet."""
+    """Write one warning that a page is out of date, below the page's `measured-with` comment."""
     text = page.read_text(encoding="utf-8").replace(f"\n{WARNING}\n", "")
     page.write_text(_MARK.sub(lambda mark: f"{mark[0]}\n{WARNING}\n", text, count=1), encoding="utf-8")
 
 
 def renew_page(root: Path, page: Path) -> None:
-    """Write the present digest into a page that was just measured, and remove the warning."""
+    """Write the current digest of its code into a page that was just measured, and remove the warning."""
     text = page.read_text(encoding="utf-8").replace(f"\n{WARNING}\n", "")
     if not _MARK.search(text):
         raise ToolkitError(f"{page}: no measured-with comment; add <!-- measured-with: exhibit/FOLDER sha256: -->")
@@ -56,7 +60,7 @@ def renew_page(root: Path, page: Path) -> None:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """List stale pages; with --mark write a warning into each; with --renew record that a page was measured today."""
+    """List stale pages; with --mark, write a warning into each; with --renew, store the current digest in a page."""
     parser = argparse.ArgumentParser(prog="python -m bench.freshness", description=__doc__)
     parser.add_argument("--mark", action="store_true", help="write a visible line into each stale page")
     parser.add_argument(

@@ -3,15 +3,17 @@
     python -m bench.gpu --source FOLDER [--embedder minilm:fp16] [--repeat 4]
     python -m bench.gpu --source FOLDER --embedder cuda [--weights model.safetensors] --repeat 300 [--json FILE]
 
-The folder's documents are read and split first. Then their chunks are embedded `--repeat` times with changed words, so
-that there is enough work to measure. Each phase works for `--seconds`, and prints a line at its start and end. A phase
-that does not end within `--stall` seconds more is stopped, and its stack is printed. An NVIDIA device is sampled ten
-times a second, and the time of its kernels is taken from a profile of some chunks.
+The folder's documents are read and split first. Then their chunks are embedded `--repeat` times, each time
+with a number in front, so that there is enough work to measure. Each phase runs for `--seconds`, and prints
+a line at its start and end. If a phase takes `--stall` seconds more, the program prints its stack and ends.
+The utilisation of an NVIDIA device is sampled ten times a second, and the time of its kernels is taken from
+a profile of some chunks.
 
-For the embedder `cuda` each part is measured alone and with the others: tokens by one process and by workers; the
-device with texts of one length together and with padded texts; copies during the work and after it. `--weights` names
-the official weights if they are neither installed nor in the cache. `--device cpu` runs everything without a device, as
-a test of this program; its figures are those of the CPU.
+For the embedder `cuda`, each part is measured alone and together with the others: tokenising in one process
+and in several workers; the device with texts sorted by length and with padded texts; copying the vectors
+during the computation and after it. `--weights` names the official weights if they are neither installed
+nor in the cache. `--device cpu` runs everything without a device, to test this program; its figures are
+those of the CPU.
 """
 
 from __future__ import annotations
@@ -56,27 +58,27 @@ Work = Callable[[], Iterator[int]]
 
 @runtime_checkable
 class Fed(Protocol):
-    """An embedder whose workers make tokens, and whose device can run tokens alone."""
+    """An embedder with worker processes that tokenise (`feed`), and a device that can run ready-made tokens."""
 
     many: int
     feed: Feed
 
     def start(self, tokens: Tokens) -> Callable[[], Vectors]:
-        """Start to compute the vectors of some tokens; return a function that waits for them."""
+        """Start computing the vectors of tokenised texts; return a function that waits for them and returns them."""
 
     def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """Yield the start of each slab of texts, and its vectors."""
+        """Yield, for each slab (a large batch of texts), the index of its first text, and its vectors."""
 
 
 def chunks_of(folder: Path, repeat: int) -> list[str]:
-    """Return a folder's chunks of 500 characters, once for each repetition, with no string twice."""
+    """Return a folder's chunks of 500 characters, `repeat` times; a number in front makes each string unique."""
     chunks = [text[start:end] for text in read_texts(folder) for start, end in rcts.split(text)]
     chunks = [chunk for chunk in chunks if chunk.strip()]
     return [chunk if not turn else f"{turn} {chunk}" for turn in range(repeat) for chunk in chunks]
 
 
 class Timing(NamedTuple):
-    """The number of chunks, the seconds, and the share of them that the device was busy, as it reports."""
+    """The measurements of one phase: its chunks, its seconds, and the share of the time that the device was busy."""
 
     name: str
     chunks: int
@@ -92,7 +94,7 @@ class Timing(NamedTuple):
 
 
 class Clock:
-    """Times one phase after another, prints its progress, and writes the measurements to a file."""
+    """A timer that runs one phase after another, prints the progress, and writes the measurements to a file."""
 
     def __init__(self, watch: Watch, *, seconds: float, stall: float, into: Path | None, about: dict[str, Any]) -> None:
         self._watch, self._seconds, self._stall = watch, seconds, stall
@@ -101,7 +103,7 @@ class Clock:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Print the start of a step and its duration; stop the program if the step does not end."""
+        """Print the start of a step and its duration; end the program if the step takes too long."""
         print(f"{name} …", flush=True)
         started = time.perf_counter()
         guard = threading.Timer(self._seconds + self._stall, _give_up, [name])
@@ -114,7 +116,7 @@ class Clock:
         print(f"{name}: {time.perf_counter() - started:.1f} s", flush=True)
 
     def time(self, name: str, work: Work) -> None:
-        """Run a function until its time is over or it is done."""
+        """Run one phase until its work is done or its time is over; record, print and save its timing."""
         chunks, ended = 0, 0.0
         with self.step(name):
             pieces = work()
@@ -144,7 +146,7 @@ class Clock:
 
 
 def _give_up(name: str) -> None:
-    """End the program if it hangs, and print its stack."""
+    """End the program because a step hangs: print the stack of every thread, and kill the child processes."""
     print(f"{name}: does not end; its stack:", file=sys.stderr, flush=True)
     faulthandler.dump_traceback(all_threads=True)
     for child in multiprocessing.active_children():
@@ -153,7 +155,7 @@ def _give_up(name: str) -> None:
 
 
 def open_embedder(wanted: str, **options: Any) -> Embedder:
-    """Return the embedder; `weights`, `device` and `slab` are for `cuda` alone."""
+    """Open an embedder by name; raise an error if `weights`, `device` or `slab` is given for any but `cuda`."""
     module, argument = load_plugin("exhibit.models.embedders", wanted)
     named = {name: value for name, value in options.items() if value is not None}
     if named and wanted.partition(":")[0] != "cuda":
@@ -163,7 +165,7 @@ def open_embedder(wanted: str, **options: Any) -> Embedder:
 
 
 def time_whole(clock: Clock, embedder: Embedder, chunks: Sequence[str]) -> None:
-    """Time an embedder that gets one piece after another."""
+    """Time an embedder without worker processes, which gets one batch of chunks after another."""
 
     def work() -> Iterator[int]:
         for start in range(0, len(chunks), _PIECE):
@@ -173,7 +175,7 @@ def time_whole(clock: Clock, embedder: Embedder, chunks: Sequence[str]) -> None:
 
 
 def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
-    """Time the parts of an embedder with a feed: each alone, then together."""
+    """Time the parts of an embedder with worker processes: tokenising alone, the device alone, then both."""
     alone, many = Feed(workers=0, slab=embedder.many), embedder.many
     slabs: list[Tokens] = []
     with clock.step("workers, until the first tokens are there"):
@@ -199,7 +201,7 @@ def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
 
 
 def overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
-    """Run slabs of existing tokens; each runs while the vectors of the one before are copied."""
+    """Run tokenised slabs, each while the vectors of the slab before are copied; yield the size of each."""
     waiting: list[Callable[[], Vectors]] = []
     for tokens in slabs:
         waiting.append(embedder.start(tokens))
@@ -210,13 +212,16 @@ def overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
 
 
 def waited(embedder: Fed, feed: Feed, chunks: Sequence[str]) -> Iterator[int]:
-    """Tokenise, run and copy one slab after another, without overlap."""
+    """Tokenise, run and copy one slab after another, without overlap; yield the number of texts in each."""
     for _, tokens in feed.slabs(chunks):
         yield len(embedder.start(tokens)())
 
 
 def padded(tokens: Tokens) -> Tokens:
-    """Return as many tokens as padding would give for texts in their order; only their number is meaningful."""
+    """Return dummy tokens with the lengths that texts would have after padding, if they were not sorted by length.
+
+    Each group of 1,024 texts gets the length of its longest text.
+    """
     edges = range(0, len(tokens.lengths), _PADDED)
     lengths = [np.full_like(part := tokens.lengths[at : at + _PADDED], part.max()) for at in edges]
     total = int(sum(map(np.sum, lengths)))
@@ -231,7 +236,7 @@ def checked(vectors: Vectors) -> Vectors:
 
 
 def describe_machine(device: str) -> dict[str, Any]:
-    """Return a description of the machine."""
+    """Return a description of the machine: processors, load, ONNX Runtime's providers, PyTorch and the device."""
     about: dict[str, Any] = {"processors": os.cpu_count(), "load": [round(load, 2) for load in os.getloadavg()]}
     if find_spec("onnxruntime"):
         about["onnxruntime"] = import_module("onnxruntime").get_available_providers()
@@ -272,7 +277,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Embed, and print the speed."""
+    """Read and split the documents, time the embedder, and print a table of its phases."""
     options = parse(arguments)
     with watched() as watch:
         clock = Clock(watch, seconds=options.seconds, stall=options.stall, into=options.json, about={})

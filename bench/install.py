@@ -1,7 +1,7 @@
 """Measures the size of an installation on disk: `python -m bench.install [EXTRA …]`.
 
-It counts the files of every distribution that the project and the named extras require, directly or indirectly, in the
-environment that runs this; without compiled Python files and without pip.
+It adds up the files of every distribution that the project and the named extras require, directly or
+indirectly, as they are installed in this environment. Compiled Python files and pip are not counted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def size_of(distribution: metadata.Distribution) -> int:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Count, and print megabytes by package."""
+    """Print the total size of the required packages in megabytes, and the size of the largest ones."""
     parser = Parser(prog="python -m bench.install", description=__doc__)
     parser.add_argument("extras", nargs="*", metavar="EXTRA", help="print, notebook, ocr …")
     extras = parser.parse_args(argv).extras

@@ -1,7 +1,8 @@
-"""Compares the location of gold with simpler ways: pypdf's text, a regular expression per quote, unique matches only.
+"""Compares how this project locates gold with simpler methods.
 
     python -m bench.locate [--source CUAD_v1] [--contracts 40]
 
+The simpler methods are pypdf's text, one regular expression per quote, and unique verbatim matches only.
 All run on the same contracts, so that the ratios hold on any machine.
 """
 
@@ -35,7 +36,7 @@ class Contract:
 
     @property
     def quotes(self) -> list[str]:
-        """All quotes."""
+        """The quotes of all clauses, in one list."""
         return [quote for quotes in self.clauses for quote in quotes]
 
 
@@ -63,17 +64,23 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float]:
 
 
 def by_expression(quote: str, text: str) -> bool:
-    """Return whether a quote is found with any white space between its words, by a regular expression."""
+    """Return whether a quote matches in a text, with any white space between its words."""
     return re.search(r"\s+".join(map(re.escape, quote.split())), text) is not None
 
 
 def unique_verbatim(clause: list[str], text: str) -> bool:
-    """Return whether every quote of a question occurs exactly once verbatim; other questions are dropped."""
+    """Return whether every quote of a clause occurs in a text exactly once, verbatim.
+
+    The simple method drops every question for which this is false.
+    """
     return all(text.count(quote) == 1 for quote in clause)
 
 
 def compare_extraction(contracts: list[Contract]) -> list[Document]:
-    """Print the time of reading the PDFs, and the share of the quotes that each text contains verbatim."""
+    """Print how long this project and pypdf take to read the PDFs, and the share of quotes found in each text.
+
+    Return the documents as this project reads them.
+    """
     ours, our_time = timed(lambda: [read_document(contract.pdf) for contract in contracts])
     theirs, their_time = timed(
         lambda: ["\n".join(page.extract_text() for page in PdfReader(contract.pdf).pages) for contract in contracts]
@@ -118,7 +125,7 @@ def compare_search(contracts: list[Contract], documents: list[Document]) -> None
 
 
 def compare_rule(contracts: list[Contract], documents: list[Document]) -> None:
-    """Print the number of questions that remain if a question needs unique, verbatim quotes."""
+    """Print how many questions are left if all their quotes must be unique and verbatim, and how many are located."""
     texts = [read_document(contract.text) for contract in contracts]
     questions = sum(len(contract.clauses) for contract in contracts)
     kept, rule_time = timed(
@@ -155,7 +162,7 @@ def compare_rule(contracts: list[Contract], documents: list[Document]) -> None:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Compare on CUAD's contracts."""
+    """Compare reading, searching and the rule of unique quotes on CUAD's contracts, and print three tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.locate", description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--source", type=Path, metavar="DIR", help="a CUAD_v1 folder (default: real data, else samples)"

@@ -45,7 +45,7 @@ _PAGE, _MARGIN, _LINE = (1240, 1754), 120, 34  # pixels of A4 at 150 dots an inc
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the folder."""
+    """Write the folder; with --time, run the three commands on it and print the time of each."""
     parser = argparse.ArgumentParser(prog="python -m bench.mixed_folder", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--time", action="store_true", help="run draft, review and evaluate on it, and time each")
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_folder(out: Path) -> None:
-    """Write the twenty documents."""
+    """Write twenty documents into a new folder: PDFs, Word files, scans and Markdown texts."""
     out.mkdir(parents=True)
     for path in sorted(SAMPLES.glob("cuad/CUAD_v1/full_contract_pdf/**/*.[pP][dD][fF]")):
         shutil.copy(path, out / path.name.lower())
@@ -79,7 +79,7 @@ def make_folder(out: Path) -> None:
 
 
 def time_commands(folder: Path) -> None:
-    """Run the three commands with an empty cache, and print the time of each."""
+    """Run `exhibit draft`, `review` and `evaluate` with an empty cache, and print the time of each."""
     bundle, run = (folder.with_name(f"{folder.name}-{what}") for what in ("bundle", "run"))
     commands = [
         ["draft", str(folder), "--out", str(bundle), "--ocr"],
@@ -113,7 +113,7 @@ def write_word(text: str, path: Path) -> None:
 
 
 def write_scan(text: str, path: Path) -> None:
-    """Write a text as pages that are pictures, slightly rotated, like those of a scanner."""
+    """Write a text as a PDF whose pages are slightly rotated pictures, like those of a scanner."""
     font = ImageFont.load_default(24)
     lines = [part for line in text.splitlines() for part in (textwrap.wrap(line, 84) or [""])]
     most = (_PAGE[1] - 2 * _MARGIN) // _LINE

@@ -55,14 +55,14 @@ class Result(NamedTuple):
 
 
 def texts(name: str) -> Iterator[str]:
-    """Yield the texts of a group."""
+    """Yield the sample texts of a group, such as `en` or `cs`, in the order of their paths."""
     _, folder, pattern = _TEXTS[name]
     for path in sorted((_SAMPLES / folder).glob(pattern)):
         yield path.read_text(encoding="utf-8")
 
 
 def scan_page(picture: Image.Image, *, seed: int, skew: float = SKEW) -> Image.Image:
-    """Return a page as from a worn scanner: rotated, grey, grainy, with specks and a little blur."""
+    """Return the picture of a page as a poor scanner gives it: rotated, grey, grainy, with specks and some blur."""
     chance = np.random.default_rng(seed)
     turned = picture.convert("L").rotate(skew, Image.Resampling.BICUBIC, fillcolor=255)
     pixels = 25 + 0.85 * np.asarray(turned, dtype=float)
@@ -75,7 +75,7 @@ def scan_page(picture: Image.Image, *, seed: int, skew: float = SKEW) -> Image.I
 
 
 def make_scan(printed: Document, target: Path, *, pages: int, skew: float = SKEW) -> Path:
-    """Write a PDF with pictures of a document's first pages."""
+    """Write a PDF with simulated scans of a document's first pages; return its path."""
     assert printed.path is not None
     pictures = [
         scan_page(render(printed.path, page.number, scale=DPI / 72), seed=page.number, skew=skew * (-1) ** page.number)
@@ -86,7 +86,7 @@ def make_scan(printed: Document, target: Path, *, pages: int, skew: float = SKEW
 
 
 def compare(printed: Document, scanned: Document) -> tuple[int, int, int, int]:
-    """Return the numbers of characters, of wrong characters, of sentences, and of located sentences."""
+    """Return four counts: characters, wrong characters, sentences, and sentences that are located on the scan."""
     characters = wrong = sentences = located = 0
     for truth, page in zip(printed.pages, scanned.pages, strict=False):
         text = printed.text[truth.span.start : truth.span.end]
@@ -101,7 +101,7 @@ def compare(printed: Document, scanned: Document) -> tuple[int, int, int, int]:
 
 
 def measure(how: Ocr, name: str, *, pages: int, folder: Path) -> Result:
-    """Print, scan and read documents up to this number of pages."""
+    """Print a group's texts, simulate scans of up to `pages` pages, read them with OCR, and return the scores."""
     totals = np.zeros(4, dtype=int)
     left, seconds = pages, 0.0
     with Printer() as printer:

@@ -1,9 +1,10 @@
-"""Measures the location of parsers' output on the page: OHR-Bench's quotes, and chunks of MinerU's Markdown.
+"""Measures how well the output of other parsers is located on the page.
 
     python -m bench.parsers [--data FOLDER]
 
-The quotes state their page; the chunks are cut from MinerU's pages at line ends. A chunk is located if its document
-contains four fifths of its letters. The folder has `ohr/` and `cuad/` (default: EXHIBIT_DATA, else ../shared/data).
+It uses OHR-Bench's quotes, which state their page, and chunks of MinerU's Markdown, which are cut from its
+pages at line ends. A chunk is located if its document contains four fifths of its letters. The folder has
+`ohr/` and `cuad/` (default: EXHIBIT_DATA, else ../shared/data).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def chunks_of(text: str) -> Iterator[str]:
 
 
 def measure_quotes(root: Path, documents: dict[str, Document]) -> list[list[object]]:
-    """Return the number of located quotes, and of those on the stated page."""
+    """Return table rows: how many quotes are located, and how many of these on the page that the source states."""
     lines = (root / "ohr" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if Path(row["document"]).stem.strip() in documents]
     located = on_page = unaided = 0
@@ -69,7 +70,7 @@ def measure_quotes(root: Path, documents: dict[str, Document]) -> list[list[obje
 
 
 def measure_chunks(root: Path, documents: dict[str, Document]) -> list[list[object]]:
-    """Return the number of located chunks, and of those with a table."""
+    """Return table rows: how many of MinerU's chunks are located, and how many of its chunks with a table."""
     counts = {"chunks": [0, 0], "chunks with a table": [0, 0]}
     started = time.perf_counter()
     for path in sorted((root / "ohr" / "MinerU").iterdir()):
@@ -92,7 +93,7 @@ def measure_chunks(root: Path, documents: dict[str, Document]) -> list[list[obje
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Measure on OHR-Bench."""
+    """Print how many of OHR-Bench's quotes and of MinerU's chunks are located."""
     parser = argparse.ArgumentParser(prog="python -m bench.parsers", description=__doc__.partition("\n")[0])
     default = Path(os.environ.get("EXHIBIT_DATA") or Path(__file__).parent.parent.parent / "shared" / "data")
     parser.add_argument("--data", type=Path, default=default, metavar="FOLDER", help="the folder with ohr/ and cuad/")

@@ -1,9 +1,9 @@
-"""Measures the paths of paragraphs: the section tree of a law's printed text against the headings of its Markdown.
+"""Measures whether each paragraph of a law gets the right path: the labels of all parts above it, in order.
 
 python -m bench.paths FOLDER [--json FILE] [--show N]
 
-FOLDER has LAW/DATE.md, or LAW.md, at any depth. A path is right if the labels of all parts above a § are those of the
-Markdown's headings, in order: ČÁST PRVNÍ > HLAVA I > Díl 1.
+An example of a path is `ČÁST PRVNÍ > HLAVA I > Díl 1`. The path in the section tree of the law's printed
+text is compared with the headings of its Markdown. FOLDER has LAW/DATE.md, or LAW.md, at any depth.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def compare(law: Law) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...] | None]]:
-    """Yield each paragraph's label, its path in the Markdown, and its path in the printed text, None if not found."""
+    """Yield each paragraph's label, its path in the Markdown, and its path in the printed text (None: not found)."""
     tree = read_structure(Document("law.txt", law.text))
     paths = dict(_paths(tree, ()))
     for paragraph in law.paragraphs:
@@ -70,7 +70,7 @@ def compare(law: Law) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...] | 
 
 
 def _paths(section: Section, above: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the start of the heading of each labelled part, and the labels down to it."""
+    """Yield, for each labelled part, the offset of its heading, and the labels from the top down to it."""
     path = (*above, section.label) if section.label else above
     if section.label:
         yield section.title.start, path

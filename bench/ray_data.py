@@ -35,14 +35,14 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def kill_worker(number: int) -> int:
-    """Return a square; one item kills the Ray worker of its process, as the system does when memory is exhausted."""
+    """Return the square of a number; for one number, kill the Ray worker, as the system does when memory runs out."""
     if number == _KILLER:
         os.kill(os.getppid(), signal.SIGKILL)
     return number * number
 
 
 def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome[Any]]:
-    """Yield outcomes by Ray Data, which needs all items at once."""
+    """Apply a function to all items with Ray Data; yield the outcomes in order. Takes the place of `Runner.map`."""
     import ray.data
     from ray import cloudpickle
 
@@ -59,7 +59,7 @@ def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) ->
 
 
 def prepare(way: str) -> Any:
-    """Return Ray's runner, with tasks or with Ray Data, on a running cluster."""
+    """Start a local cluster with two workers; return the class of the Ray runner, with tasks or with Ray Data."""
     from exhibit.engine.runners import ray as runner
 
     if way == _WAYS[1]:
@@ -82,7 +82,10 @@ def convert(way: str, out: Path) -> tuple[float, float, str]:
 
 
 def survive(way: str, patience: float) -> str:
-    """Return the outcome of items of which one kills its Ray worker each time."""
+    """Run items of which one kills its Ray worker every time; return a line that says how many were done.
+
+    After `patience` seconds the line says that the work is not done.
+    """
     runner = prepare(way)
     told: list[str | BaseException] = []
 
@@ -124,7 +127,7 @@ def processor_seconds(root: int) -> float:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run both, and print their times."""
+    """Do the same work with Ray tasks and with Ray Data, and print their times."""
     what, _, rest = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.ray_data",

@@ -1,15 +1,15 @@
-"""Measures answers in the documents' own words through the whole pipeline: the words, and the decision to refuse.
+"""Measures the extractive answers of the whole pipeline: their span F1, and the decision to refuse.
 
     python -m bench.reading datasets_out/cuad --list NOT_FOR_TRAINING.tsv [--words test] [--preset careful]
     python -m bench.reading datasets_out/cuad --list NOT_FOR_TRAINING.tsv --tuning --fit models/weights/confidence.json
     python -m bench.reading                plain questions about the short documents of bench/short.jsonl
 
-Only listed documents are searched, since no weights were trained on them. With --tuning the documents are those that
-`training.gather` keeps for tuning, for weights that were trained without them; --weights names their folder, with
-`adapter`, `reranker`, `reader` and `kinds`. Questions are in the benchmark's words, or with --words test in words
-outside the training data. Span F1 compares the words of an answer with a gold quote, or with all of them together,
-whichever is better; it is 0 for a refusal. With --fit the confidence is fitted to the outcomes, so that the figures do
-not measure quality.
+Only the listed documents are searched, since no weights were trained on them. With --tuning, the documents
+are those that `training.gather` keeps for tuning; this needs weights that were trained without them.
+--weights names the folder of such weights: `adapter`, `reranker`, `reader` and `kinds`. Questions are in
+the benchmark's words, or with --words test in words outside the training data. Span F1 compares an answer
+with each gold quote and with all quotes together, and takes the best value; it is 0 for a refusal. With
+--fit, the confidence is fitted to the outcomes, so that the printed figures do not measure quality.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _STEPS = 50
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a document, and the quotes that answer it; no quotes if nothing does."""
+    """A question about a document, and the quotes that answer it; none if the document has no answer."""
 
     text: str
     document: str
@@ -64,7 +64,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Seen:
-    """An asked question: the pipeline's confidence that there is an answer, and the quality of its answer."""
+    """A question that was asked, with the confidence that there is an answer, and the F1 of the given answer."""
 
     question: Question
     found: float | None
@@ -75,7 +75,7 @@ class Seen:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the figures of each bundle."""
+    """Ask the questions of each bundle and print their figures; with --fit, fit the confidence to them."""
     parser = argparse.ArgumentParser(prog="python -m bench.reading", description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="*", type=Path)
     parser.add_argument("--list", type=Path, metavar="TSV", help="the list of documents that no model was trained on")
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _short(config: Config) -> None:
-    """Print the figures on short documents: on those that their confidence was fitted to, and on the others."""
+    """Print the figures on short documents: first on those that the confidence was fitted to, then on the others."""
     seen: dict[bool, list[Seen]] = {True: [], False: []}
     with SHORT.open(encoding="utf-8") as lines, tempfile.TemporaryDirectory() as folder:
         for number, line in enumerate(lines):
@@ -137,7 +137,10 @@ def use_weights(folder: Path) -> None:
 
 
 def _documents(root: Path, options: argparse.Namespace) -> dict[str, Location]:
-    """Return the documents that are searched."""
+    """Return the bundle's documents that are searched, as the options choose them.
+
+    They are all documents, those that `--list` names, or with `--tuning` those for tuning; at most `--limit`.
+    """
     material = read_material(root)
     excluded = Excluded(read_names(options.list) if options.list else ())
     files = material.bundle.files
@@ -149,7 +152,10 @@ def _documents(root: Path, options: argparse.Namespace) -> dict[str, Location]:
 
 
 def _questions(root: Path, documents: set[str], words: str) -> Iterator[Question]:
-    """Yield the questions about some documents in the wanted words; in the benchmark's words if there are no others."""
+    """Yield the questions about some documents, in the benchmark's words or in those for testing.
+
+    A question without wordings for testing is asked in the benchmark's words.
+    """
     bundle = read_material(root).bundle
     name = bundle.info.name if bundle.info else root.name
     wordings = read_wordings(name) if words == "test" and name in LABELS else {}
@@ -201,7 +207,7 @@ def _report(title: str, seen: Sequence[Seen]) -> None:
 
 
 def _fit(seen: Sequence[Seen], path: Path) -> None:
-    """Fit the confidence again, alone or together with the reranker's, and overwrite its file."""
+    """Fit the reader model's confidence, alone or combined with the reranker's, and write it to a file."""
     seen = [one for one in seen if 0.0 < one.sure < 1.0]
     told = json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
     together = seen[0].found is not None
@@ -226,7 +232,7 @@ def _odds(share: float) -> float:
 
 
 def logistic(table: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> list[float]:
-    """Return the slopes and the offset of the logistic curve with the greatest likelihood."""
+    """Fit a logistic regression by maximum likelihood; return its slopes and its offset."""
     table = np.concatenate([table, np.ones((len(table), 1))], axis=1)
     curve = np.zeros(table.shape[1])
     ridge = 1e-3 * np.eye(

@@ -42,7 +42,7 @@ KS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def make_run(folder: Path, texts: Sequence[str], *, cases: int, seed: int = 1) -> Path:
-    """Write the results of an invented run, row by row; deterministic."""
+    """Write the result files of an invented run, always the same for one seed; return its folder."""
     chance = random.Random(seed)
     path = folder / "contracts" / "eval_results.jsonl"
     path.parent.mkdir(parents=True)
@@ -121,14 +121,14 @@ def _passages(document: int, start: int, texts: Sequence[str], chance: random.Ra
 
 
 class Took(NamedTuple):
-    """Milliseconds of wall-clock time, and of the page's own thread, which do not depend on other programs."""
+    """A duration in milliseconds: by the wall clock, and as processor time of the page's own thread."""
 
     clock: float
     work: float
 
 
 def first_paint(browser: Browser, report: Path) -> Took:
-    """Return the time from navigation to the first contentful paint, with lines of the list."""
+    """Return the time from opening a report to its first contentful paint, once its list of questions is there."""
     page, work = _new_page(browser)
     page.goto(report.resolve().as_uri(), wait_until="commit")
     page.wait_for_selector(".line .question", state="attached")
@@ -139,7 +139,7 @@ def first_paint(browser: Browser, report: Path) -> Took:
 
 
 def open_times(browser: Browser, report: Path, keys: Sequence[str]) -> dict[str, list[Took]]:
-    """Return the times until a case is shown: by a link into a new page, and in an open page."""
+    """Return the times to show a case: opened by a link in a new page, and opened in a loaded page."""
     fresh, then = [], []
     for key in keys:
         page, work = _new_page(browser)
@@ -159,7 +159,7 @@ def open_times(browser: Browser, report: Path, keys: Sequence[str]) -> dict[str,
 
 
 def _new_page(browser: Browser) -> tuple[Page, Callable[[], float]]:
-    """Return a page, and a function that returns the milliseconds of its thread."""
+    """Return a new browser page, and a function that returns the processor milliseconds of its thread."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -201,7 +201,7 @@ print(peak_memory())
 
 
 class Drawing(NamedTuple):
-    """The cost of writing a report: wall-clock seconds, processor seconds, and megabytes."""
+    """The cost of writing a report: wall-clock seconds, processor seconds, and megabytes of memory."""
 
     clock: float
     work: float
@@ -217,7 +217,7 @@ def draw_apart(folder: Path) -> tuple[Path, Drawing]:
 
 
 def page_cost(folder: Path, scratch: Path, *, documents: int = 10, pages: int = 10) -> tuple[int, float, float]:
-    """Return the number of rendered pages of a folder's PDFs, and the milliseconds and kilobytes of each."""
+    """Render pages of a folder's PDFs; return their number, and the milliseconds and kilobytes per page."""
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".pdf")
     started, drawn = time.process_time(), 0
     for number, path in enumerate(paths[:: max(1, len(paths) // documents)][:documents]):
@@ -238,7 +238,7 @@ def size_of(folder: Path) -> tuple[int, int]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print one table, and the sizes."""
+    """Write an invented run and its report, open the report in a browser, and print the times and sizes."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.report", description=__doc__.split("\n")[0] if __doc__ else ""
     )

@@ -1,11 +1,11 @@
-"""What a change of the scoring rules changed: the same replies, scored by two versions of the code.
+"""Shows what a change of the scoring rules changed: compares two scorings of the same replies.
 
     exhibit evaluate BUNDLE --target predictions:FILE --run-name before     (in a checkout of the older version)
     exhibit evaluate BUNDLE --target predictions:FILE --run-name after
     python -m bench.rescore results/before results/after [--metrics recall@10,char_recall@8] [--questions 3]
 
-A metric's mean is over the questions that have a value. A question changed where the value, or whether there is one,
-is not the same. Verdicts are counted by what they were and what they are.
+A metric's mean is over the questions that have a value. A question has changed if its two values differ, or
+if only one version has a value for it. Verdicts are counted by their old and their new value.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ class Change(NamedTuple):
 
 
 def read_rows(run: Path) -> dict[Key, dict[str, Any]]:
-    """Return the rows of a run by dataset and id, as they are written; an older version's are not checked."""
+    """Return the rows of a run's result files by dataset and id.
+
+    The rows are not validated, since an older version may have written them.
+    """
     files = sorted(run.glob(f"*/{RESULTS}"))
     if not files:
         raise ToolkitError(f"{run}: no DATASET/{RESULTS}; give the folder of a run")
@@ -63,7 +66,7 @@ def read_rows(run: Path) -> dict[Key, dict[str, Any]]:
 
 
 def check_same_replies(before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[str, Any]]) -> None:
-    """Raise where the two runs are not on the same questions with the same answers."""
+    """Raise an error if the two runs do not have the same questions with the same answers."""
     if before.keys() != after.keys():
         raise ToolkitError(f"{len(before.keys() ^ after.keys())} questions are in one of the two runs only")
     other = [key for key in before if before[key]["reply"].get("answer") != after[key]["reply"].get("answer")]
@@ -77,7 +80,7 @@ def check_same_replies(before: Mapping[Key, dict[str, Any]], after: Mapping[Key,
 def changes(
     before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[str, Any]], metrics: Sequence[str]
 ) -> Iterator[Change]:
-    """Yield each metric of each dataset that either version has."""
+    """Yield how each metric changed on each dataset; a metric without a value in either run is left out."""
     for dataset in dict.fromkeys(key[0] for key in before):
         keys = [key for key in before if key[0] == dataset]
         for metric in metrics:
@@ -98,7 +101,10 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def moved(before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[str, Any]], metric: str) -> list[Key]:
-    """Return the questions on which a metric has another value, the largest differences first."""
+    """Return the questions for which a metric's value changed, the largest differences first.
+
+    A question with a value in only one of the two runs counts as a difference of 2.
+    """
     found = []
     for key in before:
         one, two = (rows[key]["scores"].get(metric) for rows in (before, after))

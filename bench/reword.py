@@ -46,7 +46,7 @@ Place = Literal["front", "middle", "end"]
 
 
 class NamedQuestion(NamedTuple):
-    """A question, divided into name and question proper."""
+    """A question of the form `Consider X; Y`, split into the document's name X and the question Y itself."""
 
     name: str
     """The document's name, with its article or its possessive."""
@@ -54,7 +54,7 @@ class NamedQuestion(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A form of question."""
+    """A template for a question: the position of the document's name, and whether it has quotation marks."""
 
     place: Place
     """The position of the name."""
@@ -70,7 +70,7 @@ def split(question: str) -> NamedQuestion | None:
 
 
 def reword(question: str) -> str:
-    """Return the question in another form; a question of unknown form gets a polite introduction."""
+    """Return the question in another form; one of unknown form gets `Please tell me:` in front."""
     query = split(question)
     if query is None:
         return f"Please tell me: {_low(question.strip())}"
@@ -78,11 +78,12 @@ def reword(question: str) -> str:
 
 
 def free(question: str) -> str | None:
-    """Return the question in another person's words, written by hand; None if there are none.
+    """Return the question as a person reworded it; None if it is not one of the 200 reworded questions.
 
-    There are 200, fifty of each benchmark of LegalBench-RAG-mini, by the sha256 of the published question. They are in
-    the words of lawyers, laymen, students and people in a hurry, and name the document informally. No model was trained
-    on them, but the weights of words and names were chosen with a look at them.
+    They are fifty questions of each benchmark of LegalBench-RAG-mini, stored by the SHA-256 of the published
+    question. They use the words of lawyers, laymen, students and people in a hurry, and name the document
+    informally. No model was trained on them, but they were looked at when the weights of words and names were
+    chosen.
     """
     digest = hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()
     return _free_words().get(digest)
@@ -101,18 +102,21 @@ def unname(question: str) -> str:
 
 
 def frame_of(question: str) -> Frame:
-    """Return the frame of a question, chosen by its words alone, so that it does not depend on the other questions."""
+    """Return the frame for a question, chosen by a hash of its text, so that the choice is always the same."""
     digest = hashlib.sha256(question.encode("utf-8", "surrogatepass")).digest()
     return FRAMES[int.from_bytes(digest[:8]) % len(FRAMES)]
 
 
 def write(frame: Frame, query: NamedQuestion) -> str:
-    """Return the question in a frame."""
+    """Return the question in the form of a frame, with or without quotation marks around the name."""
     return frame.write(query if frame.quotes else NamedQuestion(_unquote(query.name), query.ask))
 
 
 def _inside(query: NamedQuestion) -> str:
-    """Return the question with the name after its words for "the document"; else the name introduces it."""
+    """Return the question with the name inserted after words such as `the document` or `this agreement`.
+
+    A question without such words gets the name in front: `My question is about NAME: …`.
+    """
     match = _DOCUMENT.search(query.ask)
     if not match:
         return f"My question is about {query.name}: {_low(query.ask)}"
@@ -142,7 +146,7 @@ FRAMES: tuple[Frame, ...] = (
 
 
 def _low(text: str) -> str:
-    """Return a text without its first capital, unless the capital is part of a name."""
+    """Return a text with its first letter in lower case, unless the first word may be a name."""
     first = re.match(r"[A-Za-z]+(?![\w'’-])", text)
     return text[0].lower() + text[1:] if first and first[0].lower() in _SAFE and not text[1:2].isupper() else text
 
@@ -154,7 +158,7 @@ def _high(text: str) -> str:
 
 
 def _close(ask: str) -> str:
-    """Return a question with a mark at its end; "Information about …" is no question and gets a full stop."""
+    """Return a text that ends with a mark: `?` after a question, `.` after a phrase such as `Information about …`."""
     mark = "?" if ask.split()[0].lower() in _ASKING else "."
     return _high(ask) if ask.endswith(_MARKS) else f"{_high(ask)}{mark}"
 
@@ -173,7 +177,7 @@ def _unquote(name: str) -> str:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write a bundle with other questions."""
+    """Write a copy of a bundle with reworded questions, and print their number."""
     what, _, more = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.reword",

@@ -51,7 +51,7 @@ class ScoredQuestion(BaseModel):
     retrieved: list[Snippet]
 
     def precision_recall(self, k: int) -> tuple[float, float]:
-        """Return character precision and recall of the first k."""
+        """Return the character precision and recall of the first k retrieved spans."""
         shared = retrieved = 0
         for snippet in self.retrieved[:k]:
             retrieved += snippet.end - snippet.start
@@ -74,13 +74,13 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float]:
 
 
 def median(work: Callable[[], Result]) -> tuple[Result, float]:
-    """Return the result of a function, and the median of three times."""
+    """Run a function three times; return its result, and the median of its seconds."""
     runs = sorted((timed(work) for _ in range(3)), key=lambda run: run[1])
     return runs[1]
 
 
 def write_corpus(folder: Path) -> list[Path]:
-    """Write files of the size of contracts."""
+    """Write text files that are as long as contracts; return their paths."""
     chance = random.Random(5)
     vocabulary = "agreement party shall notice term licence fee without prior written consent of the other".split()
     paths = [folder / f"contract_{number}.txt" for number in range(FILES)]
@@ -91,7 +91,7 @@ def write_corpus(folder: Path) -> list[Path]:
 
 
 def make_cases(files: list[Path], queries: int, depth: int) -> list[Case]:
-    """Return questions about one file each; half of their passages come from it."""
+    """Return cases with random gold in one file each; about half of the passages are from that file."""
     chance = random.Random(7)
 
     def passage(file: Path) -> Passage:
@@ -111,7 +111,10 @@ def make_cases(files: list[Path], queries: int, depth: int) -> list[Case]:
 
 
 def straightforward(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> list[Row]:
-    """Return each query's figures by the double loop; with `read`, each snippet's text is read."""
+    """Return each question's precision and recall at every k, computed by the double loop.
+
+    With `read`, each snippet's text is also read from its file.
+    """
     rows = []
     for case in cases:
         query = ScoredQuestion(
@@ -134,14 +137,14 @@ def straightforward(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> li
 
 
 def ours(cases: list[Case], options: Options) -> list[Row]:
-    """Return each query's figures by this project's metric."""
+    """Return each question's precision and recall at every k, computed by this project's metric."""
     columns = characters.measure(cases, options).values()
     return [tuple(value or 0.0 for value in row) for row in zip(*columns, strict=True)]
 
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Score the same rankings in all ways."""
+    """Score the same rankings with the double loop and with this project's metric; print their times."""
     parser = argparse.ArgumentParser(prog="python -m bench.score", description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--queries", type=int, default=6000, metavar="N", help="the number of questions (default: 6,000)"

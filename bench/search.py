@@ -24,7 +24,10 @@ _REPEATS = 5
 
 
 def best_of(*works: Callable[[], object]) -> list[float]:
-    """Return the shortest of a few runs of each function; they alternate, so that other programs disturb all alike."""
+    """Return the shortest time of each function in seconds, over a few runs.
+
+    The functions alternate, so that other programs disturb all of them alike.
+    """
     times: list[list[float]] = [[] for _ in works]
     for _ in range(_REPEATS):
         for kept, work in zip(times, works, strict=True):
@@ -35,7 +38,7 @@ def best_of(*works: Callable[[], object]) -> list[float]:
 
 
 def unit(rows: int, width: int, seed: int) -> Vectors:
-    """Return random unit rows."""
+    """Return random vectors of length one, one per row."""
     vectors = np.random.default_rng(seed).standard_normal((rows, width), dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors

@@ -1,6 +1,6 @@
 """Counts lines of code in Python, TOML and JavaScript, without comments, docstrings and blank lines.
 
-python -m bench.size            two tables: parts of the repository, and rooms of the product
+python -m bench.size            two tables: parts of the repository, and rooms (packages) of the product
 python -m bench.size --json     the same for a program
 """
 
@@ -48,7 +48,7 @@ class Size(NamedTuple):
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the sizes of the repository's parts and of the product's rooms."""
+    """Print the sizes of the repository's parts, and of the product's rooms (the packages in `exhibit/`)."""
     parser = argparse.ArgumentParser(prog="python -m bench.size", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parts() -> dict[str, Size]:
-    """Return the size of each part of the repository."""
+    """Return the size of each part of the repository: product, tests, benchmarks, training and so on."""
     found = {name: sorted((ROOT / name).rglob("*")) for name in ("tests", "bench", "training", "docs", "samples")}
     doors = list(ROOT.glob("*.py"))
     for name in ("converters", "rag", "schemas"):
@@ -79,7 +79,7 @@ def parts() -> dict[str, Size]:
 
 
 def rooms() -> dict[str, Size]:
-    """Return the size of each room of the product, and of all together."""
+    """Return the size of each room of the product (a package in `exhibit/`), and of all together."""
     files = {path.parent.name: path.parent.rglob("*") for path in sorted(PRODUCT.glob("*/__init__.py"))}
     found = {name: [path for path in paths if not is_data(path)] for name, paths in files.items()}
     found["exhibit"] = [path for path in PRODUCT.glob("*") if path.is_file()]
@@ -94,7 +94,7 @@ def is_data(path: Path) -> bool:
 
 
 def measure(paths: Iterable[Path]) -> Size:
-    """Return the lines of code of some files together; files in other languages are skipped."""
+    """Return the lines of code of some files, summed by language; files in other languages are skipped."""
     lines, files = dict.fromkeys((".py", ".toml", ".js"), 0), 0
     for path in paths:
         if path.suffix in lines and path.is_file():
@@ -111,7 +111,7 @@ def plain_lines(text: str, suffix: str) -> int:
 
 
 def code_of(text: str) -> dict[int, int]:
-    """Return the lines of a file that contain code, each with its number of characters of code."""
+    """Return the numbers of the lines of a Python file that have code, each with its characters of code."""
     documented = set(_docstrings(ast.parse(text)))
     lines: dict[int, int] = {}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

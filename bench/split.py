@@ -26,7 +26,7 @@ _SIZE = 500
 def best_of(rounds: int, *ways: Callable[[], object]) -> list[float]:
     """Return each function's fastest run in processor seconds.
 
-    They alternate, so that other programs disturb all alike.
+    The functions alternate, so that other programs disturb all of them alike.
     """
     best = [float("inf")] * len(ways)
     for _ in range(rounds):
@@ -51,7 +51,7 @@ def same_share(texts: Sequence[str], ours: Sequence[Sequence[Span]], theirs: Seq
 
 
 def compare(name: str, texts: Sequence[str], separators: Sequence[str], rounds: int) -> list[object]:
-    """Return a row: chunks, seconds of both, ratios, and the share of equal chunks."""
+    """Time both splitters; return a row: chunks, seconds of each, ratios, and the share of equal chunks."""
     theirs = RecursiveCharacterTextSplitter(
         separators=list(separators), chunk_size=_SIZE, chunk_overlap=0, strip_whitespace=False
     )
@@ -72,7 +72,7 @@ def compare(name: str, texts: Sequence[str], separators: Sequence[str], rounds: 
 
 @guarded()
 def main() -> int:
-    """Print the table."""
+    """Compare the splitters with two sets of separators, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
     parser.add_argument("--rounds", type=int, default=7, help="runs of each, of which the fastest counts (default: 7)")

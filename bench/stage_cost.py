@@ -1,9 +1,10 @@
-"""Measures the cost of the stages of gold: a run is scored again, alternately with and without them.
+"""Measures the time that scoring spends on the stages of gold.
 
     python -m bench.stage_cost RUN [--times 3]
 
-RUN is a run of the built-in pipeline, such as that of `exhibit demo`; its replies are read from its journal, its index
-from the cache. The times are processor times, and the ratio is that of the least times.
+RUN is a run of the built-in pipeline, such as that of `exhibit demo`. It is scored again, alternately with
+and without the stages; its replies are read from its journal, its index from the cache. The times are
+processor times, and the ratio is that of the shortest times.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from exhibit.schemas.run_folder import RunFolder
 
 @contextmanager
 def without_stages() -> Iterator[None]:
-    """Score without stages."""
+    """Leave the stages of gold out of the scoring while the block runs."""
     with patch.object(scoring, "stages_of", lambda *_: []), patch.object(scoring, "ceilings_of", lambda _: {}):
         yield
 

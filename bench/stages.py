@@ -2,8 +2,9 @@
 
     python -m bench.stages [--data FOLDER] [--work FOLDER] [--questions N] [--page FILE]
 
-The samples, and the first documents of the shared benchmarks (`DOCUMENTS`), are converted once into the work folder and
-asked with each preset; an existing run is not repeated. With --page the tables are written as a page.
+The samples, and the first documents of the shared benchmarks (`DOCUMENTS`), are converted once into the
+work folder and evaluated with each preset; a finished run is not repeated. With --page the tables are
+written as a page.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Rows = list[list[object]]
 
 
 def convert_one(name: str, source: Path, out: Path, documents: int | None) -> Path:
-    """Return a bundle; it is converted if it is missing."""
+    """Return the folder of a benchmark's bundle; convert the benchmark if the bundle is missing."""
     if not (out / "bundle.json").is_file():
         print_note(f"converting {name} from {source}")
         convert(name, source=source, out=out, max_documents=documents, force=True)
@@ -51,7 +52,7 @@ def convert_one(name: str, source: Path, out: Path, documents: int | None) -> Pa
 
 
 def bundles_of(work: Path, data: Path | None) -> dict[str, Path]:
-    """Return the bundles with the questions, by their name in the table."""
+    """Return the folders of all bundles to evaluate, by their name in the table; convert those that are missing."""
     found = {
         f"sample: {name}": convert_one(name, ROOT / "samples" / name, work / f"sample-{name}", None) for name in SAMPLES
     }
@@ -67,7 +68,7 @@ def _source(data: Path | None, name: str) -> Path:
 
 
 def run_preset(preset: str, name: str, bundle: Path, work: Path, questions: int) -> RunResults:
-    """Return a run of a preset on a bundle; an unfinished run is continued."""
+    """Return the results of a preset on a bundle; start or continue the run if it is not finished."""
     folder = work / "results" / f"{preset}-{bundle.name}"
     if not (folder / SUMMARY).is_file():
         print_note(f"{preset}: {name}")
@@ -92,7 +93,7 @@ def lost_shares(tables: Sequence[Table]) -> tuple[int, dict[str, float | None]]:
 
 
 def preset_rows(runs: Mapping[str, Mapping[str, RunResults]]) -> Iterator[list[object]]:
-    """Yield a row for each preset and benchmark; before them, the means over the samples and over the benchmarks."""
+    """Yield table rows: the means over all samples and all benchmarks, then each preset on each benchmark."""
     for title, is_sample in (("all samples", True), ("all benchmarks", False)):
         for preset, by_name in runs.items():
             chosen = [run for name, run in by_name.items() if name.startswith("sample: ") == is_sample]
@@ -133,7 +134,7 @@ _PARSER_HEAD = ["benchmark", "parser, chunker", "gold", "whole", "95%", "in part
 
 
 def page_of(presets: Rows, parsers: Rows, *, questions: int) -> str:
-    """Return the page of results."""
+    """Return the results page in Markdown, with both tables."""
     documents = ", ".join(f"{name} {count}" for name, count in DOCUMENTS.items())
     parsed = ", ".join(f"{name} {count}" for name, count in PARSED.items())
     return "\n".join(

@@ -1,10 +1,12 @@
-"""Measures questions about laws by language and kind: the right law and § first, in the right version, and among eight.
+"""Measures retrieval of laws, by language and by kind of question.
 
     python -m converters.statutes --source LAWS --out datasets_out/statutes --ask-in en
     python -m bench.statutes datasets_out/statutes
 
-The bundle's questions name the §. Those of `law_topics.tsv` are in English, written by hand: they describe the topic
-and name only the law. Intervals are 95%, by a bootstrap over laws.
+The figures are how often the right § of the right law comes first, how often in the right version, and how
+often it is among the first eight passages. The bundle's questions name the §. Those of `law_topics.tsv` are
+in English, written by hand: they describe the topic and name only the law. Intervals are 95%, by a
+bootstrap over laws.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ DRAWS = 2000
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table."""
+    """Ask the bundle's questions and the topics; print the shares for all laws and for the held-out laws."""
     parser = argparse.ArgumentParser(prog="python -m bench.statutes", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--preset", default="routed")
@@ -61,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def print_groups(title: str, replied: Sequence[Case]) -> None:
-    """Print the shares by the languages of question and law, and by kind."""
+    """Print the three shares for each language of question and law, and for each kind of question."""
     groups: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in replied:
         kind = "refused rightly" if case.is_impossible else str(case.labels["kind"])
@@ -74,12 +76,12 @@ def print_groups(title: str, replied: Sequence[Case]) -> None:
 
 
 def half(case: Case) -> str:
-    """Return whether a case's law is for tuning or held out, the same on every machine."""
+    """Return `tuning` or `aside` (held out) for the law of a case, chosen by a hash of the law's name."""
     return "tuning" if hashlib.sha256(str(case.labels["law"]).encode()).digest()[0] % 2 else "aside"
 
 
 def topics(dataset: Dataset) -> Iterator[Case]:
-    """Yield the hand-written English questions about laws of the bundle, each about the last version."""
+    """Yield the hand-written English questions about the bundle's laws, with gold in each law's last version."""
     info = open_bundle(dataset.root).info
     last = {law_name(entry.title).codes[:1]: entry for entry in (info.documents if info else ())}
     for at, line in enumerate(TOPICS.read_text(encoding="utf-8").splitlines()[1:]):
@@ -97,7 +99,11 @@ def topics(dataset: Dataset) -> Iterator[Case]:
 
 
 def scores(case: Case) -> tuple[bool, bool | None, bool]:
-    """Return whether the right § is first, whether in the right version, and whether among the first passages."""
+    """Return three results for a case; for an impossible question, the first is whether the reply is a refusal.
+
+    They are whether the first passage is the right §, whether it is in the right version, and whether one of
+    the first eight passages is the right § in the right version.
+    """
     if case.is_impossible:
         return is_refusal(case.reply.answer or ""), None, False
     versions = [right_version(passage, case) for passage in case.reply.passages[:TOP]]
@@ -106,7 +112,7 @@ def scores(case: Case) -> tuple[bool, bool | None, bool]:
 
 
 def figures(cases: Sequence[Case]) -> list[str]:
-    """Return the three shares with their intervals; the right answer to an impossible question is a refusal."""
+    """Return the three shares with their intervals, as text; for impossible questions, the share of refusals only."""
     columns = zip(*map(scores, cases), strict=True)
     laws = [str(case.labels["law"]) for case in cases]
     shown = [interval(column, laws) for column in columns]

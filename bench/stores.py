@@ -1,14 +1,15 @@
-"""Compares index types with exact search on the same vectors in one run: build time, size, speed as ratios, recall.
+"""Compares index types with exact search on the same vectors: build time, size, speed as ratios, recall.
 
-Building and batches are measured in processor time of all threads, which depends less on other programs. A single query
-is measured in wall-clock time, which a user waits for: its rows are divided among the cores.
+Building and batches are measured in processor time of all threads, which depends less on other programs. A
+single query is measured in wall-clock time, which is the time that a user waits: all cores share its work.
 
 python -m bench.stores --rows 10000 100000
 python -m bench.stores --rows 20000 --stores faiss milvus:lite "milvus:lite?index=HNSW"     (the extra `milvus`)
 python -m bench.stores --rows 1000000 --vectors index/chunk.faiss --csv points.csv
 
-Vectors come from a file (.npy, or a .faiss of an index), and are grown to the requested rows by moving each one along
-the difference of two others, which keeps their distribution; without a file, they come from a mixture of clusters.
+Vectors come from a file (.npy, or a .faiss of an index), and are grown to the requested rows by moving each
+one along the difference of two others, which keeps their distribution; without a file, they come from a
+mixture of clusters.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def read_vectors(path: Path) -> Vectors:
 
 
 def mixture(rows: int, width: int, seed: int) -> Vectors:
-    """Return unit vectors in clusters that share most of their directions, like embeddings of texts."""
+    """Return random unit vectors in clusters, with most of the variance in few dimensions, like text embeddings."""
     draw = np.random.default_rng(seed)
     scales = 1 / np.sqrt(np.arange(1, width + 1, dtype=np.float32))
     centres = draw.standard_normal((300, width), dtype=np.float32) * scales
@@ -75,7 +76,10 @@ def mixture(rows: int, width: int, seed: int) -> Vectors:
 
 
 def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: bool = True) -> Vectors:
-    """Return so many rows: the first are the given ones, the others are near them."""
+    """Return `rows` vectors: first the given ones, then new ones near them.
+
+    Without `keep`, all vectors are new. If more than `rows` are given, a random part of them is returned.
+    """
     draw = np.random.default_rng(seed)
     first = base[np.sort(draw.permutation(len(base))[:rows])] if keep else base[:0]
     grown = np.empty((rows, base.shape[1]), dtype=np.float32)
@@ -88,7 +92,7 @@ def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: 
 
 
 def build(spec: str, folder: Path) -> dict[str, float]:
-    """Fill a store as ingestion does, some hundreds or thousands of rows at a time, and save it."""
+    """Fill a store in batches, as ingestion does, and save it; return its times, its size and its memory."""
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
     store = _open_store(spec, folder, vectors.shape[1])
     started, clock = time.process_time(), time.perf_counter()
@@ -104,7 +108,7 @@ def build(spec: str, folder: Path) -> dict[str, float]:
 
 
 def search(spec: str, folder: Path) -> dict[str, float]:
-    """Open a store in a new process and search it: single queries, a batch, and within some keys."""
+    """Open a store and search it: single queries, a batch, and within some keys; return times, memory and recall."""
     queries, exact = np.load(folder / "queries.npy"), np.load(folder / "exact.npy")
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
     rows = len(vectors)
@@ -133,9 +137,10 @@ def _open_store(spec: str, folder: Path, width: int) -> VectorStore:
 
 
 def recall(vectors: Vectors, queries: Vectors, keys: Keys, least: Vectors) -> float:
-    """Return the share of the keys (below 0 = none) whose rows are as near as the last row that should be found.
+    """Return the recall of a search: the share of its results that score as high as the k-th exact result.
 
-    Rows are compared by score, not by key: repeated chunks have one vector, and any of them may be found.
+    `least` has that score for each query; a key below 0 means no result. Scores are compared and not keys,
+    since repeated chunks have the same vector, and any of them may be found.
     """
     near = [np.asarray(vectors[row]) @ query for row, query in zip(keys, queries, strict=True)]
     return float(np.mean((np.array(near) >= least[:, None] - _ROUNDED) & (keys >= 0)))
@@ -149,7 +154,7 @@ def _time_work(work: Callable[[], object]) -> float:
 
 
 def _each(work: Callable[[Vectors], object], queries: Vectors) -> float:
-    """Return the median wall-clock milliseconds of single queries, whose rows are divided among the cores."""
+    """Return the median wall-clock milliseconds of single queries, each of which uses all cores."""
     work(queries[:1])
     took = []
     for number in range(min(_SINGLE, len(queries))):
@@ -160,7 +165,7 @@ def _each(work: Callable[[Vectors], object], queries: Vectors) -> float:
 
 
 def measure(spec: str, folder: Path) -> dict[str, float]:
-    """Build and search in separate processes, so that the memory of each is measured."""
+    """Build and search a store in two processes, so that the memory of each is measured; return all figures."""
     figures: dict[str, float] = {}
     for work in (build, search):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -171,7 +176,10 @@ def measure(spec: str, folder: Path) -> dict[str, float]:
 def compare(
     rows: int, specs: list[str], base: Vectors, queries: Vectors, *, seen: Callable[[], dict[str, float]] = dict
 ) -> dict[str, dict[str, float]]:
-    """Measure each store on the same rows; `seen` adds measurements from outside while the store exists."""
+    """Measure each store on the same rows; return the figures of each.
+
+    `seen` is called while the store exists, and returns further figures, which are added.
+    """
     vectors = grow(base, rows, 1)
     nearest = faiss.knn(queries, vectors, _K, metric=faiss.METRIC_INNER_PRODUCT)[0]
     points: dict[str, dict[str, float]] = {}

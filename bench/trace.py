@@ -1,10 +1,11 @@
-"""Traces a gold quote from the archive to the report, and a question to its first scored passage, through the code.
+"""Traces a gold quote from the archive to the report, and a question to its first scored passage.
 
-python -m bench.trace             the two ways
-python -m bench.trace --write     the same, into docs/architecture.md
+python -m bench.trace             print the two traces
+python -m bench.trace --write     write them into docs/architecture.md
 
-A file is on the way if one of its functions gets the traced words, alone or within a row or a reply, but not within a
-whole document. Code that only runs meanwhile (settings, progress, other questions) is not on the way.
+A file is in a trace if one of its functions gets the traced text as an argument, alone or within a row or a
+reply, but not within a whole document. Code that only runs meanwhile (settings, progress, other questions)
+is not in the trace.
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ _DEEPEST, _MOST = 4, 60
 
 
 class Way:
-    """The files whose functions get some words, in the order in which they first do; one thread at a time."""
+    """A tracer that records which files have a function that gets a given text as an argument.
+
+    It is a context manager. The files are in the order in which they first get the text; one thread is traced
+    at a time.
+    """
 
     def __init__(self, words: str, *, until: str = "") -> None:
         self.words, self.until = words, until
@@ -95,7 +100,7 @@ class Way:
 
 
 def _file_of(code: CodeType) -> str:
-    """Return the path of a function's file within the product's rooms; "" for other files."""
+    """Return the path of a function's file below `exhibit/`; an empty string for other files."""
     path = Path(code.co_filename)
     if code.co_name.startswith("<") or not path.is_relative_to(PRODUCT):
         return ""
@@ -103,7 +108,7 @@ def _file_of(code: CodeType) -> str:
 
 
 def quote_way(folder: Path) -> Way:
-    """Trace a gold quote: archive, bundle, an evaluation with empty replies, report."""
+    """Trace a gold quote through a conversion, an evaluation of replies without passages, and the report."""
     bundle, replies = folder / "cuad", folder / "replies.jsonl"
     with Way(QUOTE) as way:
         convert(
@@ -135,7 +140,7 @@ def _run(bundle: Path, out: Path) -> list[str]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the two ways, or write them into the page."""
+    """Print the two traces, or write them into docs/architecture.md."""
     parser = argparse.ArgumentParser(prog="python -m bench.trace", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write docs/architecture.md again")
     options = parser.parse_args(argv)
@@ -150,7 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def block(quote: Way, question: Way) -> str:
-    """Return the ways, each in the order in which the files first get the words."""
+    """Return both traces as Markdown: the files in the order in which they first get the text."""
     titles = {
         "A gold quote, from the archive to the report": quote,
         "A question, to its first scored passage": question,

@@ -1,6 +1,7 @@
-"""Writes the font of the invisible words that OCR adds to a page, `python -m bench.unseen_font`: evidence/unseen.pdf.
+"""Writes the font of the invisible text that OCR adds to a page: `python -m bench.unseen_font`.
 
-The font has one glyph, a box of half an em, for all of Unicode; it is embedded, so that boxes are the same everywhere.
+The file is evidence/unseen.pdf. The font has one glyph, a box of half an em, for all of Unicode; it is
+embedded, so that boxes are the same everywhere.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from exhibit.runtime.command import guarded
 
 @guarded()
 def main() -> int:
-    """Write the file."""
+    """Write the PDF with the font."""
     FONT_FILE.write_bytes(font_pdf())
     return 0
 
@@ -45,7 +46,7 @@ def font_pdf() -> bytes:
 
 
 def _font(writer: PdfWriter) -> DictionaryObject:
-    """Return a font for all of Unicode, whose codes are UTF-16 and map to themselves."""
+    """Return a PDF font for all of Unicode; each code is a UTF-16 unit, and maps to the same character."""
     file = _stream(_truetype())
     file[NameObject("/Length1")] = NumberObject(len(_truetype()))
     box = ArrayObject(NumberObject(value) for value in (0, DESCENT, ADVANCE, ASCENT))

@@ -1,13 +1,13 @@
-"""Makes any number of real vectors: of chunks of real documents in many sizes, all different, and of real questions.
+"""Makes any number of vectors from real texts: of different chunks of documents, and of questions.
 
     python -m bench.vectors --source FOLDER [FOLDER …] --questions BUNDLE --out vectors.npy --embedder cuda
     python -m bench.scale --part chunks --vectors vectors.npy --queries vectors.queries.npy
 
-Texts are split at 500 characters, then at 475, 450 and so on, until there are `--rows` different chunks: a hundred
-contracts give a hundred thousand. A chunk of one size overlaps those of another, so that a question has many close
-neighbours, which is the harder case for an approximate index. Rows are in random order, so that the first rows are a
-fair sample. A million take a minute on an accelerator, and half a day on two cores. Vectors are written in half
-precision, and their queries beside them.
+Texts are split at 500 characters, then at 475, 450 and so on, until there are `--rows` different chunks: a
+hundred contracts give a hundred thousand. A chunk of one size overlaps those of another, so that a question
+has many close neighbours, which is the harder case for an approximate index. Rows are in random order, so
+that the first rows are a fair sample. A million take a minute on an accelerator, and half a day on two
+cores. Vectors are written in half precision; those of the questions go into a second file beside them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PIECE = 1 << 15
 
 
 def distinct_chunks(texts: Sequence[str], rows: int) -> tuple[list[str], int]:
-    """Return so many different chunks in random order, and the least size used."""
+    """Return `rows` different chunks in random order, and the smallest chunk size that was needed."""
     chunks: dict[str, None] = {}
     for size in track(SIZES, total=None, label="split", unit="size"):
         for text in texts:
@@ -57,7 +57,7 @@ def distinct_chunks(texts: Sequence[str], rows: int) -> tuple[list[str], int]:
 
 
 def embed_all(embedder: Embedder, chunks: Sequence[str]) -> npt.NDArray[np.float16]:
-    """Return a row for each chunk, in half precision."""
+    """Return the vectors of the chunks in half precision, one row per chunk."""
     vectors = np.empty((len(chunks), embedder.dimensions), np.float16)
     starts = range(0, len(chunks), _PIECE)
     for at in track(starts, total=len(starts), label="embed", unit="part"):
@@ -74,14 +74,14 @@ def read_asked(bundles: Sequence[Path]) -> list[str]:
 
 
 def about(path: Path) -> str:
-    """Return a description of a file of vectors: the text beside it, or its name."""
+    """Return the description of a file of vectors from the .json file beside it; without one, the file's name."""
     told = path.with_suffix(".json")
     return str(json.loads(told.read_text(encoding="utf-8"))["about"]) if told.is_file() else path.name
 
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Split, embed and write."""
+    """Split the documents, embed the chunks and the questions, and write their vectors."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.vectors", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

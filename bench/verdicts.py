@@ -2,9 +2,10 @@
 
     python -m bench.verdicts [--json]
 
-`samples/verdicts.jsonl` has 200 replies of the built-in pipeline, each judged with its question and expected answer:
-right, partly, wrong, refused-rightly or refused-wrongly. A metric says "good" from 0.5 on, a verdict if it is right or
-refused-rightly; only replies that a metric applies to are compared. Kappa is Cohen's: 0 is agreement by chance.
+`samples/verdicts.jsonl` has 200 replies of the built-in pipeline, each judged with its question and
+expected answer: right, partly, wrong, refused-rightly or refused-wrongly. A metric counts a reply as good
+if the metric is 0.5 or more; a verdict counts it as good if the verdict is right or refused-rightly. Only
+replies that a metric applies to are compared. Kappa is Cohen's: 0 is agreement by chance.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
 
 
 def agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[Agreement]:
-    """Return the agreement of each metric, of all together, and of calling every reply good."""
+    """Return the agreement with the verdicts: of each metric, of all combined, and of calling every reply good."""
     values: Mapping[str, Values] = measure(cases, names=METRICS)
     columns = {name: values[name] for name in METRICS}
     columns[TOGETHER] = [
@@ -80,7 +81,7 @@ def agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[Agreement
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table."""
+    """Print how well each metric agrees with the verdicts."""
     parser = build_parser("python -m bench.verdicts", __doc__)
     add_json(parser)
     options = parser.parse_args(argv)

@@ -27,7 +27,7 @@ _LONGEST = 420  # characters of a clause that a table's cell shows
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the page anew."""
+    """Write the altered clauses into docs/vary.md, between the page's markers."""
     parser = Parser(prog="python -m docs.altered", description=__doc__)
     parser.parse_args(argv)
     text = PAGE.read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ def _table(kind: str, corpora: Sequence[TextCorpus]) -> str:
 
 
 def _changed(row: TextRow, parent: TextRow, corpus: TextCorpus, after: TextCorpus) -> Iterator[tuple[str, str]]:
-    """Yield the passages of a question that are not as they were."""
+    """Yield the old and the new text of each passage of a question that was altered."""
     old = [corpus.words(passage) for passage in parent.passages]
     if row.is_impossible:
         text = after.documents[str(row.filename)].text

@@ -1,6 +1,6 @@
-"""Runs docs/notebook.ipynb from its top and keeps what it shows: `python -m docs.notebook` (the extras notebook, test).
+"""Runs docs/notebook.ipynb and saves its outputs: `python -m docs.notebook` (extras notebook and test).
 
-Kept are tables, text and pictures; progress, and the second form of each picture, are not.
+Tables, text and PNG pictures are saved. Progress (stderr) and the JPEG form of each picture are not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST = 600
 
 
 def executed(path: Path, folder: Path) -> Any:
-    """Return a notebook as it is after its cells were run, in order, by a kernel of their own in a folder."""
+    """Run a notebook's cells in order, in a new kernel whose working folder is `folder`; return the notebook."""
     book = nbformat.read(path, as_version=4)
     client = NotebookClient(
         book, timeout=LONGEST, resources={"metadata": {"path": str(folder)}}, record_timing=False, kernel_name="python3"

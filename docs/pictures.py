@@ -1,8 +1,11 @@
-"""Draws the pictures of the README from the samples: `python -m docs.pictures` after `make demo`.
+"""Draws the pictures of the README from the samples.
 
-Those of `exhibit view`: `python -m docs.pictures --view`, after `make demo`, too.
-Those of the guide on drafting: `python -m bench.mixed_folder contracts --time`, then
-`python -m docs.pictures --drafts contracts-bundle-review.html contracts-run/report.html`.
+    python -m docs.pictures           after `make demo`
+    python -m docs.pictures --view    the pictures of `exhibit view`, also after `make demo`
+    python -m docs.pictures --drafts contracts-bundle-review.html contracts-run/report.html
+
+The last command draws the pictures of the guide on drafting. Its two files are written by `python -m
+bench.mixed_folder contracts --time`.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ def gold_on_the_page() -> Image.Image:
 
 
 def report_screens(report: Path) -> Iterator[tuple[str, Image.Image]]:
-    """Yield a name and a picture of the report's top, of a case opened in it, in the dark, and on a telephone."""
+    """Yield names and screenshots of a report: its top, an open case, the same in dark mode, and a narrow screen."""
     if not report.is_file():
         raise ToolkitError(f"{report}: no such report")
     with sync_playwright() as playwright:
@@ -67,7 +70,7 @@ def report_screens(report: Path) -> Iterator[tuple[str, Image.Image]]:
 
 
 def draft_screens(review: Path, report: Path) -> Iterator[tuple[str, Image.Image]]:
-    """Yield a name and a picture of the page on which drafts are judged, and of the report on what was drafted."""
+    """Yield names and screenshots of the page on which drafts are reviewed, and of the report on the drafts."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
         page = browser.new_page(viewport={"width": 1200, "height": 900}, reduced_motion="reduce")
@@ -80,7 +83,7 @@ def draft_screens(review: Path, report: Path) -> Iterator[tuple[str, Image.Image
 
 
 def view_screens() -> Iterator[tuple[str, Image.Image]]:
-    """Yield a name and a picture of the pages that `exhibit view` serves: all there is, and a document."""
+    """Yield names and screenshots of two pages that `exhibit view` serves: the start page and a document."""
     command = [sys.executable, "-m", "exhibit", "view", "--no-browser"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
         try:
@@ -110,7 +113,7 @@ def _opened(browser: Browser, report: Path, *, width: int, height: int, scheme: 
 
 
 def _open_case(page: Page) -> None:
-    """Open the first case on whose page gold and a passage meet; the first of all where there is none."""
+    """Open the first case in which a passage overlaps gold on the page; if there is none, the first case."""
     for number in (*range(min(int(page.evaluate("META.total")), 60)), 0):
         page.evaluate("number => openCase(number)", number)
         page.wait_for_function("number => current === number && panel.dataset.took && !panel.ariaBusy", arg=number)
@@ -127,7 +130,7 @@ def _picture(data: bytes) -> Image.Image:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Write every picture."""
+    """Write the pictures that the options choose into docs/images/."""
     parser = argparse.ArgumentParser(prog="python -m docs.pictures", description=__doc__)
     parser.add_argument("--report", type=Path, default=REPORT, help=f"the report to show (default {REPORT})")
     parser.add_argument("--view", action="store_true", help="the pages of exhibit view, over datasets_out and results")

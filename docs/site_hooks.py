@@ -1,4 +1,4 @@
-"""What the site has beside the pages of docs/: README, measurements, a reference and the Python API, from the code.
+"""Hooks that add pages to the MkDocs site: README, measurements, and a reference and Python API from the code.
 
 MkDocs calls the `on_…` functions (mkdocs.yml).
 """
@@ -51,7 +51,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Let links that leave docs/ lead to the same file in the site; those to the project's forge are its own."""
+    """Return a page with its links to files outside docs/ rewritten to the copies of these files in the site.
+
+    In a page below files/, a link such as `../../tags`, which only the web host of the repository can resolve,
+    is replaced by its text.
+    """
     path = ROOT / "docs" / page.file.src_uri
     if page.file.src_uri.startswith("files/"):
         return re.sub(r"\[([^\]\n]+)\]\(\.\./\.\./[^)\n]*\)", r"\1", markdown)
@@ -59,7 +63,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _place(target: Path) -> str:
-    """Return where a file of the repository stands in the site."""
+    """Return the path in the site of a file of the repository."""
     inside = target.relative_to(ROOT).as_posix()
     if inside == "README.md":
         return "index.md"
@@ -71,7 +75,7 @@ def _place(target: Path) -> str:
 
 
 def _moved(text: str, path: Path, place: str) -> str:
-    """Return a page's text with its links as they are from its place in the site."""
+    """Return a page's text with its relative links rewritten for its path in the site."""
 
     def link(match: re.Match[str]) -> str:
         target = (path.parent / match[2]).resolve()

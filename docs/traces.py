@@ -1,4 +1,4 @@
-"""Writes the traces that the pages show from the samples: `python -m docs.traces`."""
+"""Writes the trace that docs/retrieval.md shows, from the samples: `python -m docs.traces`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DIGITS = {"documents": 2, "passages": 1}
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the page anew."""
+    """Search the sample contracts, and write the trace into docs/retrieval.md."""
     argparse.ArgumentParser(prog="python -m docs.traces", description=__doc__).parse_args(argv)
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(fill(text, block(ask(QUESTION))), encoding="utf-8")
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def ask(question: str, **settings: Any) -> Retrieved:
-    """Return what the page's own two commands give: an index of the sample contracts, and a search in it."""
+    """Return the result of the page's two commands: index the sample contracts, and search them."""
     with tempfile.TemporaryDirectory(prefix="traces-") as name:
         pipeline = Pipeline(Config.preset("routed", **settings))
         pipeline.index(CONTRACTS, Path(name) / "index")
@@ -52,7 +52,10 @@ def block(retrieved: Retrieved) -> str:
 
 
 def shortened(trace: dict[str, Any]) -> dict[str, Any]:
-    """Return a trace with its two best documents and passages, and with as many digits as every processor gives."""
+    """Return a trace with only its two best documents and passages, and with rounded numbers.
+
+    Numbers have only the digits that are the same on every processor.
+    """
     documents, passages = trace["documents"], trace["passages"]
     best = [{k: v for k, v in row.items() if k != "row"} for row in passages["best"][:2]]
     short = {
@@ -79,7 +82,7 @@ def told(trace: dict[str, Any]) -> str:
 
 
 def fill(text: str, content: str) -> str:
-    """Return a page with a block between its markers."""
+    """Return a page with the text between its markers replaced."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -1,10 +1,11 @@
-"""Makes `converters/_typefaces` anew: Liberation and DejaVu Sans without hinting, under names of our own.
+"""Makes the fonts in `converters/_typefaces`: Liberation and DejaVu Sans without hinting, under new names.
 
     pip install fonttools && python docs/typefaces.py FOLDER
 
-FOLDER holds Liberation 2.1.5 (twelve files) and DejaVu Sans 2.37, as Debian's fonts-liberation2 and fonts-dejavu-core
-have them. The Open Font License reserves the name Liberation for the unchanged files, so what is changed is renamed.
-The same input and fontTools 4.68 give the same bytes, whose sha256 stand in `_typefaces/SHA256SUMS`.
+FOLDER holds Liberation 2.1.5 (twelve files) and DejaVu Sans 2.37, as Debian's fonts-liberation2 and
+fonts-dejavu-core have them. The Open Font License reserves the name Liberation for the unchanged files, so
+the changed files are renamed. The same input and fontTools 4.68 give the same bytes; their SHA-256 hashes
+are in `_typefaces/SHA256SUMS`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _PRIVATE = range(0xE000, 0xF900)
 
 
 def main() -> None:
-    """Cut, rename and write every face."""
+    """Write a reduced and renamed copy of every font."""
     source = Path(sys.argv[1])
     OUT.mkdir(exist_ok=True)
     for family in ("Serif", "Sans", "Mono"):
@@ -35,12 +36,12 @@ def main() -> None:
 
 
 def characters(path: Path) -> list[int]:
-    """Return the characters that a font has."""
+    """Return the Unicode code points of the characters that a font has, in order."""
     return sorted(TTFont(path).getBestCmap())
 
 
 def cut(path: Path, family: str, style: str, codes: Iterable[int]) -> None:
-    """Write a font with these characters, without hinting, under another name; its licence stays in it."""
+    """Write a copy of a font with only these characters, without hinting, under a new name; keep its licence."""
     font = TTFont(path, recalcTimestamp=False)
     options = subset.Options()
     options.hinting = False  # it is for screens of few dots, and half of the file

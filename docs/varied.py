@@ -1,8 +1,9 @@
-"""Writes the figures of the built-in pipeline on every kind of variant into vary.md: `python -m docs.varied CUAD`.
+"""Writes the built-in pipeline's figures on every kind of variant into vary.md: `python -m docs.varied CUAD`.
 
-CUAD is the folder of the release. The first contracts of it are converted, varied and evaluated, each variant beside
-its control, with the default preset; the shortest contracts are scanned, because OCR takes seconds a page. A report of
-each kind is left in --work. What is there already, from a run that was stopped, is used and not made again.
+CUAD is the folder of the release. Its first contracts are converted, varied and evaluated with the default
+preset, each variant beside its control. For scans the shortest contracts are used, because OCR takes
+seconds per page. --work keeps the bundles, the runs and a report of each kind; what a stopped run left
+there is not made again.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ STAGES = {
 
 
 class Measured(NamedTuple):
-    """A kind, the metrics that tell its effect, and whether the sample for scans is used."""
+    """A kind of variant, the metrics that show its effect, and whether it uses the small sample for scans."""
 
     kind: str
     metrics: tuple[str, ...]
@@ -64,7 +65,7 @@ KINDS = (
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the table of the page anew."""
+    """Measure every kind of variant, and write the table into vary.md; with --kind, only print it."""
     parser = Parser(prog="python -m docs.varied", description=__doc__)
     parser.add_argument("source", type=Path, metavar="CUAD")
     parser.add_argument("--documents", type=int, default=15, help="contracts that are varied (default: %(default)s)")
@@ -110,7 +111,7 @@ def _parent(few: bool | None) -> str:
 
 
 def _shortest(source: Path, out: Path, count: int) -> Path:
-    """Write a release with the shortest contracts of another that have some clauses; return its folder."""
+    """Write a CUAD release of the `count` shortest contracts with 10,000 bytes or more of text; return its folder."""
     release = next(path.parent for path in sorted(source.rglob("master_clauses.csv")))
     lengths = {path.stem.strip(): path.stat().st_size for path in (release / "full_contract_txt").glob("*.txt")}
     pdfs = {path.stem.strip(): path for path in (release / "full_contract_pdf").rglob("*") if path.is_file()}
@@ -129,7 +130,7 @@ def _shortest(source: Path, out: Path, count: int) -> Path:
 
 
 def _stages(work: Path) -> str:
-    """Return what of the gold is left after each stage, of the scans and of their control."""
+    """Return a Markdown table of the share of gold left after each stage, for the scans and for their control."""
     run = RunResults(work / "results" / "scanned")
     [varied] = [run.means_of(dataset) for dataset in run.datasets if not dataset.endswith("-control")]
     [plain] = [run.means_of(dataset) for dataset in run.datasets if dataset.endswith("-control")]
@@ -145,7 +146,7 @@ def _stages(work: Path) -> str:
 
 
 def _measure(one: Measured, work: Path, limit: int) -> str:
-    """Return the line of a kind."""
+    """Vary and evaluate the bundle for one kind of variant; return its line of the table."""
     if one.few and not _has_ocr():
         return f"| `{one.kind}` | – | not measured: no OCR engine is installed | – | – |"
     name = one.kind.replace(":", "-")
@@ -180,7 +181,7 @@ def _has_ocr() -> bool:
 
 
 def _judged(means: Means) -> str:
-    """Return the share of right answers among those that can be judged, with their number."""
+    """Return the share of right answers among those that could be judged, and their number: `0.80 of 25`."""
     estimate = means.get(RIGHT)
     return "–" if estimate is None or not estimate.n else f"{_share(means, RIGHT)} of {estimate.n}"
 

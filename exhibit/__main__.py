@@ -45,7 +45,10 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
 
 
 def _split_flags(given: list[str]) -> tuple[list[str], set[str]]:
-    """Return the words without the flags that every verb has, and those flags; words after a `--` are kept."""
+    """Return the words without the flags that every verb has (`--quiet`, `--verbose`), and the flags found.
+
+    Words after a `--` are returned as they are.
+    """
     end = given.index("--") if "--" in given else len(given)
     return [word for word in given[:end] if word not in _OURS] + given[end:], set(given[:end]) & set(_OURS)
 

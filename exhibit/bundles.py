@@ -142,7 +142,7 @@ def load(place: Path | str) -> Bundle:
 
 
 def _list_converted() -> list[str]:
-    """Return the names of the converted bundles in the current folder."""
+    """Return the paths of the folders in `datasets_out/`."""
     return sorted(path.as_posix() for path in DEFAULT_OUT.glob("*") if path.is_dir())
 
 
@@ -189,12 +189,15 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def html_paragraphs(lines: Iterable[str]) -> str:
-    """Return one paragraph per line."""
+    """Return each line as an HTML paragraph."""
     return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
 def html_link(path: Path, label: str) -> str:
-    """Return a link to a file; relative where possible, because a notebook's server serves only its own folder."""
+    """Return an HTML link to a file.
+
+    It is relative for a file below the current folder, because a notebook's server serves only its own folder.
+    """
     here = Path.cwd()
     whole = path.resolve()
     address = whole.relative_to(here).as_posix() if whole.is_relative_to(here) else whole.as_uri()

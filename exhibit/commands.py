@@ -30,7 +30,7 @@ FLAGS: dict[str, str] = _TEXTS["flags"]
 
 
 def spellings() -> dict[str, str]:
-    """Return the spelling of each command with `exhibit`, by its spelling without it."""
+    """Return the form with `exhibit` for each command: `exhibit convert cuad` for `python -m converters.cuad`."""
     names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
     names |= {
         f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("exhibit.converters")
@@ -39,7 +39,7 @@ def spellings() -> dict[str, str]:
 
 
 def help_text() -> str:
-    """Return the table of verbs, the flags and the exit codes."""
+    """Return the help text of `exhibit`: the table of verbs, the flags and the exit codes."""
     lines = [
         f"usage: {PROGRAM} [--quiet|--verbose] VERB …",
         "",
@@ -63,7 +63,7 @@ def _format_list(title: str, meanings: dict[str, str]) -> list[str]:
 
 
 def kept_help(words: Sequence[str]) -> str:
-    """Return the stored help of a verb, with the additions of other distributions; empty where none is stored."""
+    """Return a verb's stored help, with the names that other packages add; empty if no help is stored."""
     try:
         kept = json.loads((Path(__file__).parent / "help.json").read_text(encoding="utf-8"))
     except OSError:

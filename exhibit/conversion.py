@@ -55,7 +55,7 @@ class Conversion:
     seconds: float
 
     def load(self) -> Bundle:
-        """Return the bundle as tables and pictures."""
+        """Open the bundle that the conversion wrote."""
         return load(self.out)
 
     def __repr__(self) -> str:
@@ -108,9 +108,10 @@ def convert(
 
 
 def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
-    """Do some work in a separate thread where this one runs an event loop, as in a notebook.
+    """Call a function, in a separate thread if this thread runs an event loop, as in a notebook.
 
-    Playwright, which prints documents, and the downloader each run an event loop, and a thread can have only one.
+    Playwright, which prints documents, and the downloader each run an event loop, and a thread can have only
+    one.
     """
     try:
         asyncio.get_running_loop()

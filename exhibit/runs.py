@@ -54,7 +54,7 @@ class Run(RunResults):
 
     @cached_property
     def summary(self) -> DataFrame:
-        """One row per metric and dataset, `ALL` where there are several: the mean with its interval."""
+        """One row per metric and dataset, with mean and interval; `ALL` stands for several datasets together."""
         rows = [
             {"metric": metric, "dataset": name, **one.as_json()}
             for name, means in self._make_columns().items()
@@ -131,9 +131,9 @@ class Comparison:
 
 
 def compare(first: Run | Path | str, second: Run | Path | str, *, max_fall: float = regression.MAX_FALL) -> Comparison:
-    """Compare two runs, each a run or its folder, over the questions that are the same in both.
+    """Compare two runs, each given as a run or as its folder, on the questions that are the same in both.
 
-    `max_fall` is the largest fall that is no regression where there are too few documents for an interval.
+    If there are too few documents for an interval, a fall of more than `max_fall` counts as a regression.
     """
     runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
     before, after = (list(run.tables.values()) for run in runs)

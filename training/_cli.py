@@ -101,7 +101,7 @@ def base_of(options: argparse.Namespace) -> Path:
 
 
 def start_of(options: argparse.Namespace) -> dict[str, Array]:
-    """Return the weights that a training starts from; none if it starts with new ones."""
+    """Return the weights of `--start`, from which a training continues; empty without that flag."""
     return read_tensors(options.start) if options.start else {}
 
 
@@ -144,7 +144,7 @@ def report_embedder(
 def report_reranker(
     judge: Judge, adapted: Mapping[str, Array], pack: Pack, options: argparse.Namespace, *, leave_out: frozenset[str]
 ) -> None:
-    """Print the reranker's figures on the embedder's first passages, and how well it detects that nothing answers."""
+    """Print the reranker's figures on the embedder's first passages, and how well it detects impossible questions."""
     device = torch.device(options.device)
     encoder = Encoder(adapted, rank=1, seed=0).to(device)
     for name, measured, role, split in sets_of(pack, options):
@@ -186,7 +186,7 @@ def report_library(encoder: Encoder, pack: Pack, ground: Ground, *, strength: fl
 
 
 def show(title: str, rows: Mapping[str, list[float]]) -> None:
-    """Print a small table."""
+    """Print a title, then a line of precision and recall for each group of questions."""
     print(title)
     for group, (count, *figures) in rows.items():
         print(f"  {group:14} n {int(count):5}  P@1 {figures[0]:5.1f}  R@8 {figures[1]:5.1f}  R@64 {figures[2]:5.1f}")
@@ -197,7 +197,7 @@ def _left_out(pack: Pack, ask: Ask, leave_out: frozenset[str]) -> bool:
 
 
 def _by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
-    """Return the figures of each kind of question."""
+    """Return the number of questions and their mean figures, for each kind of question."""
     rows = {}
     for kind in sorted({ask.kind for ask in wanted}):
         here = [at for at, ask in enumerate(wanted) if ask.kind == kind]
@@ -236,7 +236,7 @@ def digest(path: Path) -> str:
 
 
 def write(arrays: Mapping[str, Array], out: Path, told: Mapping[str, Any], *, eight: bool = False) -> None:
-    """Write weights in half precision, or low-rank ones in 8 bits, and their record beside them."""
+    """Write weights in half precision, with `eight` the low-rank ones in 8 bits, and their record beside them."""
     weights, record = out.with_suffix(".safetensors"), out.with_suffix(".json")
     write_tensors(arrays, weights, about={"format": "exhibit-lowrank/1"}, eight=eight)
     told = {"sha256": digest(weights), **told}

@@ -1,4 +1,4 @@
-"""Reads documents, questions and gold from bundles; passages are split and named by the code of the pipeline."""
+"""Reads documents, questions and gold from bundles; the pipeline's own code splits documents into passages."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _read_question(question: Question, lines: list[Gold], material: Material) ->
 
 
 class Reader:
-    """Reads documents with the code of the pipeline."""
+    """A reader of documents that splits them into passages with the pipeline's own code."""
 
     def __init__(self) -> None:
         # the same passages without the lexicon, which training does not need

@@ -74,7 +74,7 @@ def train_adapter(
     start: Mapping[str, Array] | None = None,
     say: Say = lambda _: None,
 ) -> Encoder:
-    """Return the network with trained low-rank weights; `start` has those of an earlier training."""
+    """Return the network with trained low-rank weights; with `start`, continue from those of an earlier training."""
     pack, texts, examples = ground.pack, ground.texts, ground.examples
     library = ground.library if recipe.library else None
     random = np.random.default_rng(recipe.seed)
@@ -119,7 +119,7 @@ class Batch:
 
 
 class _Batches:
-    """Draws batches; the high-ranked wrong passages are found again for each epoch."""
+    """The batches of one epoch; the wrong passages that rank high are found once, with the current weights."""
 
     def __init__(self, examples: Examples, encoder: Encoder, texts: Texts, recipe: Recipe, random: Random) -> None:
         self.examples, self.recipe, self.random = examples, recipe, random
@@ -200,11 +200,11 @@ def contrast(
 
 
 def _barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Return a mask of the passages that are not compared with a query, because they may answer it.
+    """Return a mask of the passages that do not count as wrong for a query, because they may answer it.
 
-    These are, for a question with a kind, passages with gold of this kind and passages of other benchmarks, which
-    nobody labelled for it; for a question without a kind, passages of other documents; for a heading, passages under
-    the same heading.
+    For a question with a kind, these are passages with gold of that kind, and passages of other benchmarks,
+    which nobody labelled for it. For a question without a kind, these are all passages except the wrong ones of
+    its own document. For a heading, these are the passages under the same heading.
     """
     pack, owner, of_kind = examples.pack, examples.source_of_document, examples.source_of_kind
     gold = np.zeros((len(pack.kinds), len(passages)), np.bool_)

@@ -1,9 +1,10 @@
-"""Blends the weights of several trainings: adds them, each with its factor, and approximates the sum by a given rank.
+"""Blends the weights of several trainings: adds them with factors, and reduces the sum to a given rank.
 
 python -m training.blend one.safetensors two.safetensors --shares 0.5 0.5 --rank 22 --out models/embedders/weights/legal
 
-Trainings with different seeds fail on different questions; their mean fails on fewer than any. Adapters can be blended,
-and rerankers on the same adapter; the head of the blended reranker is the mean of the heads.
+Trainings with different seeds fail on different questions; their mean fails on fewer questions than each of
+them. Adapters can be blended, and so can rerankers that were trained on the same adapter; the head of the
+blended reranker is the weighted sum of the heads.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def blend(adapters: Sequence[Mapping[str, Array]], shares: Sequence[float], *, r
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Blend adapters and write one."""
+    """Blend the given adapters, and write the result and its record."""
     parser = argparse.ArgumentParser(prog="python -m training.blend", description=__doc__.partition("\n")[0])
     parser.add_argument(
         "adapters",

@@ -49,7 +49,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Verdict(NamedTuple):
-    """The best score of a question, whether it has an answer, its source and its role."""
+    """A question's best score, whether it has an answer, its document, its source, and the role of its wording."""
 
     score: float
     answerable: bool
@@ -59,7 +59,7 @@ class Verdict(NamedTuple):
 
 
 def verdicts(pack: Pack, adapted: Mapping[str, Array], judge: Judge, *, split: str | None = None) -> list[Verdict]:
-    """Return the best score of every question of a pack, within the right document."""
+    """Return a verdict on each question of a pack, from the best score among the passages of its document."""
     device = next(judge.parameters()).device
     texts = Texts(pack.tokens, pack.ends, device)
     vectors = embed_all(Encoder(adapted, rank=1, seed=0).to(device), texts, pack)
@@ -77,7 +77,7 @@ def verdicts(pack: Pack, adapted: Mapping[str, Array], judge: Judge, *, split: s
 
 
 def fit(scores: Floats, answerable: Floats) -> tuple[float, float]:
-    """Return slope and offset of the logistic curve with the greatest likelihood."""
+    """Fit a logistic curve by maximum likelihood; return its slope and its offset."""
     if len(np.unique(answerable)) < 2:
         raise ToolkitError(
             "the fit needs questions with an answer and questions without one, and the pack has only one kind"

@@ -44,7 +44,7 @@ def document_key(name: str) -> str:
 
 
 def shingles(text: str) -> Shingles:
-    """Return a hash for each eight consecutive words."""
+    """Return the hashes of all sequences of eight consecutive words in a text, each hash once."""
     words = np.array([zlib.crc32(word.encode()) for word in word_runs(text.casefold())], np.uint64)
     count = max(len(words) - SHINGLE + 1, 0)
     total = np.zeros(count, np.uint64)
@@ -55,7 +55,7 @@ def shingles(text: str) -> Shingles:
 
 
 class Excluded:
-    """The listed names, and the words of the documents with these names."""
+    """The listed names, and the shingles (hashes of eight consecutive words) of the listed documents."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.names = frozenset(names)
@@ -67,7 +67,7 @@ class Excluded:
         return document_key(name) in self.names
 
     def learn(self, text: str) -> None:
-        """Add the words of a listed document."""
+        """Add the shingles of a listed document's text."""
         self._seen.append(shingles(text))
         self._all = np.zeros(0, np.uint64)
 
@@ -82,5 +82,5 @@ class Excluded:
         return float((self._all[places] == own).mean())
 
     def repeats(self, text: str) -> bool:
-        """Return whether most of a text is in an excluded document."""
+        """Return whether at least half of a text's shingles are in excluded documents."""
         return self.shared(text) >= MOST_SHARED

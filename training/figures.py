@@ -20,14 +20,14 @@ from training.tensors import Array, read_tensors
 
 
 def load_encoder(weights: Mapping[str, Array], low: Mapping[str, Array]) -> Encoder:
-    """Return the network with low-rank weights beside its own weights, so that both can be measured."""
+    """Return the network with its low-rank weights kept apart, so that it can be measured with and without them."""
     encoder = Encoder(weights, rank=_rank(low), seed=0)
     load(encoder, low)
     return encoder
 
 
 def load_judge(weights: Mapping[str, Array], low: Mapping[str, Array]) -> Judge:
-    """Return a reranker; `weights` are those of its embedder."""
+    """Return a reranker with the trained weights `low`; `weights` are those of its embedder."""
     judge = Judge(weights, rank=_rank(low), seed=0)
     load(judge.encoder, low)
     with torch.no_grad():

@@ -42,9 +42,10 @@ _LONGEST_SHORT = 0.8
 
 
 def find_short(answer: str, gold: Sequence[Span], text: str) -> list[Span]:
-    """Return the first spans of a short answer's words inside the gold.
+    """Return the first span in the gold that matches a short answer, as a list of one span.
 
-    [] if they are not there or are all of the gold.
+    White space and case may differ. The list is empty if no gold span contains the answer, or if the answer is
+    more than 80% of the gold span.
     """
     words = r"\s+".join(re.escape(word) for word in answer.split())
     for start, end in gold if words else ():
@@ -76,7 +77,7 @@ class _Tables:
         self._known: dict[tuple[str, int, int], int] = {}
 
     def query(self, text: str, kind: int, role: Role) -> int:
-        """Return the number of a question; it is added if it is new."""
+        """Return the number of a query; add the query if its text is new for this kind and role."""
         key = (text, kind, ROLES.index(role))
         if key not in self._known:
             self._known[key] = len(self.queries)
@@ -85,7 +86,7 @@ class _Tables:
         return self._known[key]
 
     def kind(self, name: str) -> int:
-        """Return the number of a kind; a new kind is added with all its wordings. -1 for no kind."""
+        """Return the number of a kind, -1 for an empty name; a new kind is added with all its wordings."""
         if not name:
             return -1
         if name not in self.kinds:
@@ -101,7 +102,10 @@ class _Tables:
         return self.kinds.index(name)
 
     def add_document(self, source: str, prepared: Prepared, split: str, *, headings: bool) -> int:
-        """Add a document with its passages, and its headings as questions about the passages under them."""
+        """Add a document with its passages; return its number.
+
+        With `headings`, each heading is added as a question about the passages under it.
+        """
         number = len(self.documents)
         about = {"name": prepared.entry.filename, "source": source, "sha256": words_hash(prepared.text), "split": split}
         self.documents.append(about)
@@ -117,7 +121,7 @@ class _Tables:
         return number
 
     def add_rows(self, document: int, text: str, asked: Sequence[Asked]) -> None:
-        """Add the questions about a document; the document gets the group that they name."""
+        """Add the questions about a document; the benchmark that they name becomes the document's group."""
         if asked and asked[0].group:
             self.documents[document]["group"] = asked[0].group
         for one in asked:
@@ -188,8 +192,9 @@ def gather(
 ) -> Pack:
     """Return a pack of the bundles' content.
 
-    For training it has all documents except the excluded ones; for measuring (`measure`) all documents, or only those
-    that `excluded` lists. The documents that `tuned` lists are for tuning, in addition to those that are drawn.
+    For training, it has all documents except the excluded ones. For measuring (`measure`), it has only the
+    documents that `excluded` lists, or all if that list is empty. Documents for tuning are drawn by a hash of
+    their names; those that `tuned` lists are added to them.
     """
     materials = [read_material(root) for root in roots]
     for material in materials:
@@ -242,7 +247,7 @@ def _prepare(
 
 
 def _add_grades(material: Material, numbers: Mapping[str, int], tables: _Tables) -> Counter[str]:
-    """Add the grades of a library's clauses; return the number of grades of clauses that are left out."""
+    """Add the grades of a library's clauses; return how many grades belong to clauses that are left out."""
     skipped: Counter[str] = Counter()
     others = read_queries(material.source) if material.graded else {}
     for graded in material.graded:
@@ -264,7 +269,7 @@ def _learn_excluded(materials: Sequence[Material], excluded: Excluded) -> None:
 
 
 def draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
-    """Return the documents for tuning: those with the smallest hashes of their names, the same on every machine."""
+    """Return the documents for tuning: a share, chosen by a hash of their names, the same on every machine."""
     names = [name for name in material.bundle.files if not excluded.lists(name)]
     # the hash is of the part that all spellings of a name share: a contract is for tuning in every bundle, or in none
     names.sort(key=lambda name: hashlib.sha256(document_key(name).encode()).digest())

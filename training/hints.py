@@ -1,11 +1,11 @@
-"""Trains classifiers of vectors: of questions by kind, and of passages by the kinds that they answer.
+"""Trains two linear classifiers of vectors: the kind of a question, and the kinds that a passage answers.
 
 python -m training.hints --pack pack.npz --adapter models/embedders/weights/legal.safetensors --out models/weights/kinds
 
-A question in words outside the training data is read better together with the wording of its predicted kind (a hint).
-Each training wording is classified by a classifier that was not trained on it, so that the reader learns how reliable
-hints are. A second linear classifier predicts which passages answer a question of a known kind; drafts use it, since it
-takes no time where the passages have vectors.
+The reader model understands an unknown wording better if it also gets its benchmark's wording of the
+predicted kind (a hint). Each training wording is classified by a classifier that was not trained on it, so
+that the reader model learns how reliable hints are. The second classifier is for drafts: it takes no time
+where the passages already have vectors.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Kinds:
         return _likely(vectors, torch.from_numpy(self.weight), torch.from_numpy(self.bias))
 
     def beside(self, question: Tokens, kind: int) -> Tokens:
-        """Return a question's tokens, followed by those of its kind.
+        """Return a question's tokens, followed by a separator and the tokens of its kind's wording (the hint).
 
-        Alone if it has no kind or is asked in the same words.
+        A question without a kind, or in exactly that wording, is returned without a hint.
         """
         if kind < 0 or np.array_equal(question, self.words[kind]):
             return question
@@ -130,7 +130,7 @@ def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
 
 
 def _tabulate_kinds(pack: Pack, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return three tables: the kinds asked of each document, those that it answers, those of each passage's gold."""
+    """Return three 0/1 tables by kind: asked about a document, answered by a document, gold in a passage."""
     shape = len(pack.documents), len(pack.kinds)
     asked, answers = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
     for document, kind, _, impossible in pack.rows[pack.rows[:, 1] >= 0]:
@@ -148,7 +148,10 @@ def _only(asked: Tensor, documents: Ints) -> Tensor:
 
 
 def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
-    """Fit a classifier to the passages' gold, and to the documents' answers by the soft maximum over their passages."""
+    """Fit a linear classifier of passages; return its weight and its bias.
+
+    The loss is on each passage's gold, and on each document's answers by the soft maximum over its passages.
+    """
     classifier = torch.nn.Linear(vectors.shape[1], asked.shape[1], device=vectors.device)
     torch.nn.init.zeros_(classifier.weight)
     torch.nn.init.constant_(classifier.bias, -5.0)
@@ -166,7 +169,7 @@ def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, g
 
 
 def _curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
-    """Return slope and offset of the logistic curve of greatest likelihood, penalised by the distance to `usual`."""
+    """Fit a logistic curve with a penalty on its distance to `usual`; return its slope and its offset."""
     table, curve = np.stack([odds, np.ones(len(odds))], axis=1), usual.copy()
     for _ in range(30):
         likely = 1 / (1 + np.exp(-np.clip(table @ curve, -60, 60)))
@@ -176,7 +179,7 @@ def _curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
 
 
 def _together(odds: Tensor, owner: Tensor, count: int) -> Tensor:
-    """Return the soft maximum of the log-odds of each document's passages."""
+    """Return, for each document and kind, the soft maximum of the log-odds over the document's passages."""
     best = torch.full((count, odds.shape[1]), -1e9, device=odds.device)
     best = best.scatter_reduce(0, owner[:, None].expand_as(odds), odds.detach(), "amax")
     sums = torch.zeros_like(best).index_add(0, owner, torch.exp(odds - best[owner]))
@@ -189,7 +192,7 @@ def _mean_loss(odds: Tensor, truth: Tensor, counts: Tensor) -> Tensor:
 
 
 def usual_of(pack: Pack) -> list[float]:
-    """Return the log-odds that a training document answers a question of each kind, with one added to both counts."""
+    """Return, for each kind, the log-odds that a training document answers it, with one added to both counts."""
     rows = pack.rows[np.isin(pack.rows[:, 0], pack.documents_of("train"))]
     answers = [rows[rows[:, 1] == kind, 3] == 0 for kind in range(len(pack.kinds))]
     return [round(float(np.log((some.sum() + 1) / ((~some).sum() + 1))), 2) for some in answers]
@@ -217,7 +220,7 @@ def _fit(vectors: Tensor, kinds: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the classifier, and print the share of wordings outside the training data that it classifies right."""
+    """Write both classifiers, and print the share of wordings that the first one classifies right."""
     parser = argparse.ArgumentParser(prog="python -m training.hints", description=(__doc__ or "").partition("\n")[0])
     _cli.add_inputs(parser)
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")

@@ -23,7 +23,7 @@ _GAIN = {4: 4.0, 3: 3.0, 2: 1.0}
 
 @dataclass(frozen=True)
 class Drawn:
-    """The queries of a step, each with clauses and the target share of each clause."""
+    """The queries of a training step, each with some clauses, and the target probability of each clause."""
 
     queries: Ints
     """The numbers of the queries' texts."""
@@ -33,16 +33,16 @@ class Drawn:
 
 
 def hold_out_queries(pack: Pack, share: float, fold: int = 0) -> frozenset[int]:
-    """Return the held-out queries: about this share, chosen by a hash of their words, so always the same.
+    """Return the held-out library queries: about this share, chosen by a hash of their words.
 
-    Each fold holds out other queries, so that with a share of a fifth, five trainings measure every query once.
+    Each fold holds out other queries: with a share of a fifth, five trainings measure every query once.
     """
     queries = {int(query) for query in pack.grades[:, 0]} if share else set()
     return frozenset(q for q in queries if fold <= _place(pack, q) / share < fold + 1)
 
 
 def _place(pack: Pack, query: int) -> float:
-    """Return a number from 0 to 1 that is a hash of a query's words."""
+    """Return a hash of a query's words as a number from 0 up to, but not including, 1."""
     words = pack.text(int(pack.queries[query, 0])).tobytes()
     return hashlib.sha256(words).digest()[0] / 256
 
@@ -66,7 +66,7 @@ class Library:
                 self.words[query].append(other)
 
     def draw(self, count: int, random: Random) -> Drawn:
-        """Return some queries with clauses of every grade."""
+        """Return `count` random queries, each with some clauses of every grade."""
         chosen = random.choice(list(self.graded), size=min(count, len(self.graded)), replace=False)
         clauses, shares = [], []
         for query in chosen.tolist():
@@ -83,7 +83,7 @@ class Library:
         return Drawn(self.pack.queries[asked, 0], clauses, shares)
 
     def passages(self, document: int) -> range:
-        """Return the passages of a clause."""
+        """Return the row numbers of a clause's passages."""
         span = self.pack.passages_of(document)
         return range(span.start, span.stop)
 

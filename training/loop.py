@@ -24,7 +24,7 @@ class Pace(Protocol):
 
 
 class Loop:
-    """Makes steps, and finally replaces the weights by their averages."""
+    """A training loop: it makes the steps, and finally replaces the weights by their moving averages."""
 
     def __init__(self, module: nn.Module, pace: Pace, *, steps: int) -> None:
         self._parameters = [p for p in module.parameters() if p.requires_grad]
@@ -48,7 +48,7 @@ class Loop:
         return float(loss.detach())
 
     def settle(self) -> None:
-        """Replace the last weights by the averages."""
+        """Replace the weights by their moving averages; do nothing if no average is kept."""
         with torch.no_grad():
             for average, parameter in zip(self._averages, self._parameters, strict=False):
                 parameter.copy_(average)

@@ -1,7 +1,7 @@
-"""Metrics of vectors and scores, within the right document.
+"""Metrics of vectors and scores, for ranking the passages of the question's own document.
 
-They are for choosing between trainings. They apply to single passages and to vectors alone; the effect of the weights
-on the whole pipeline is measured with `evaluate_rag.py`.
+They are for choosing between trainings. They judge vectors and scores of single passages; the effect of the
+weights on the whole pipeline is measured with `evaluate_rag.py`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Ask:
 
 
 def asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> list[Ask]:
-    """Return the questions of a pack in wordings of one role.
+    """Return the questions of a pack in wordings of one role, at most `each` wordings per question.
 
-    If there are many, `each` of them, chosen by the row's number.
+    The wordings are chosen by the row number of the question, so that the choice is always the same.
     """
     gold: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for row, start, end in pack.gold.tolist():
@@ -56,7 +56,7 @@ def asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> 
 
 
 def characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
-    """Return the precision of the first passage and the recall at each deeper depth, in characters."""
+    """Return the precision of the first passage, and the recall of the first 8 and the first 64, in characters."""
     figures = []
     total = sum(end - start for start, end in ask.gold)
     for depth in DEPTHS:
@@ -81,13 +81,16 @@ def table(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str
 
 
 def group_of(pack: Pack, ask: Ask) -> str:
-    """Return the benchmark of a question; in LegalBench-RAG, the documents' names begin with it."""
+    """Return the benchmark of a question: the group of its document, or else the document's source."""
     document = pack.documents[ask.document]
     return str(document.get("group") or document["source"])
 
 
 def joined(near: Scores, judged: Scores, *, dense: float) -> Scores:
-    """Return the sum of both scores, each in standard deviations among the passages."""
+    """Return the sum of two scores of the passages, each in standard deviations.
+
+    `judged` are the reranker's scores; `near` are the embedder's, which are multiplied by `dense`.
+    """
     return _standard(judged) + dense * _standard(near)
 
 
@@ -97,9 +100,9 @@ def _standard(values: Scores) -> Scores:
 
 
 def auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
-    """Return the probability that a question with an answer scores higher than one without.
+    """Return the AUROC: the probability that a question with an answer scores higher than one without.
 
-    None if one sort is missing.
+    None if there are no questions with an answer, or none without.
     """
     if not len(yes) or not len(no):
         return None
@@ -115,7 +118,10 @@ def auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
 
 
 def abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]:
-    """Return right abstentions and false refusals at the threshold with the best balance of both."""
+    """Return the share of right abstentions and the share of false refusals at the best threshold.
+
+    The best threshold is the one with the largest difference of the two shares.
+    """
     best = max(sorted([*yes, *no]), key=lambda cut: np.mean(np.array(no) < cut) - np.mean(np.array(yes) < cut))
     return float(np.mean(np.array(no) < best)), float(np.mean(np.array(yes) < best))
 
@@ -124,9 +130,10 @@ def abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]
 
 
 def library_ndcg(pack: Pack, near: Scores, queries: Sequence[int], depths: tuple[int, ...] = (5, 10)) -> list[float]:
-    """Return nDCG with the grade as gain, over the graded clauses of each query.
+    """Return the mean nDCG in percent at each depth, with the grade as gain.
 
-    `near` has one row for each query, with the score of each passage. Clauses without a grade are ignored.
+    It is computed over the graded clauses of each query; clauses without a grade are ignored. `near` has one
+    row for each query, with the score of each passage.
     """
     figures = []
     for at, query in enumerate(queries):

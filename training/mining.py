@@ -19,7 +19,10 @@ FIRST = 40
 def mine(
     examples: Examples, rows: Sequence[Row], passages: Tensor, queries: Tensor, *, first: int = FIRST
 ) -> list[Ints]:
-    """Return, for each question, the wrong passages of its document, highest-ranked first, over all its wordings."""
+    """Return, for each question, the wrong passages of its document, the most similar first, at most `first`.
+
+    A question with a kind is compared by the mean vector of its kind's wordings.
+    """
     device = passages.device
     middles = {
         kind: queries[torch.from_numpy(numbers).to(device)].mean(0) for kind, numbers in examples.wordings.items()

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 in PyTorch, frozen, with trainable low-rank weights beside each of its products."""
+"""all-MiniLM-L6-v2 in PyTorch, frozen, with trainable low-rank weights beside each linear layer."""
 
 from __future__ import annotations
 
@@ -35,17 +35,20 @@ ASKED = 64
 
 
 def products(weights: Mapping[str, object]) -> list[str]:
-    """Return the names of the products that get low-rank weights, layer by layer."""
+    """Return the names of the linear layers that get low-rank weights, from the first encoder layer to the last."""
     return [f"encoder.layer.{layer}.{name}" for layer in range(layers_of(weights)) for name in _PRODUCTS]
 
 
 def layers_of(weights: Mapping[str, object]) -> int:
-    """Return the number of layers."""
+    """Return the number of encoder layers, counted by the names of the weights."""
     return len({name.split(".")[2] for name in weights if name.startswith("encoder.layer.")})
 
 
 class Encoder(nn.Module):
-    """Computes token states from token ids; `down` and `up` are trained, all other weights are frozen."""
+    """The encoder, which computes token states from token ids.
+
+    The low-rank weights `down` and `up` are trained; all other weights are frozen.
+    """
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
@@ -67,12 +70,12 @@ class Encoder(nn.Module):
         return weight
 
     def merged(self, strength: float = 1.0) -> dict[str, Tensor]:
-        """Return the products' weights, plus the low-rank weights times a factor."""
+        """Return the weights of the linear layers, with the low-rank weights times `strength` added."""
         flat = {name: _flat(name) for name in self.names}
         return {n: self.w(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None, merged: Mapping[str, Tensor]) -> Tensor:
-        """Return the last states of a padded batch."""
+        """Return the hidden states of the last layer for a padded batch."""
         kinds = self.w("embeddings.token_type_embeddings.weight")
         state = f.embedding(ids, self.w("embeddings.word_embeddings.weight"))
         state = state + self.w("embeddings.position_embeddings.weight")[: ids.shape[1]]
@@ -119,7 +122,7 @@ class Encoder(nn.Module):
 
 
 class Judge(nn.Module):
-    """Reads question and passage together, and returns a score that is high if the passage answers."""
+    """The reranker: it reads a question and a passage together, and gives a high score if the passage answers."""
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
@@ -147,10 +150,11 @@ class Judge(nn.Module):
 
 
 class Reader(nn.Module):
-    """Reads a question and a window together.
+    """The extractive question-answering model: it reads a question together with a window of a document.
 
-    It returns a score like a `Judge`, the log-odds that the answer is yes, and for each token whether it is inside the
-    quote that answers, begins it or ends it, and the same for the short answer in the quote.
+    It returns a score like a `Judge`, the log-odds that the answer is yes, and three numbers for each token:
+    whether the token is inside the quote that answers, begins it or ends it. Three more numbers say the same of
+    the short answer within the quote.
     """
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
@@ -175,7 +179,8 @@ class Reader(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the scores, the log-odds of a yes, and six numbers for each token (see LABELS).
 
-        Yes or no is computed from the first token and from the quote: the mean of the tokens that are likely inside it.
+        The log-odds are computed from the first token's state, and from the mean state of the tokens that are
+        likely in the quote.
         """
         with half(ids.device):
             state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
@@ -209,7 +214,7 @@ class Texts:
         return self.ids[numbers, :longest].long(), mask
 
     def pair_lengths(self, questions: Tensor, passages: Tensor) -> Tensor:
-        """Return the lengths of pairs: the two texts share the special token between them."""
+        """Return the number of tokens of each pair; the two texts share the special token between them."""
         asked = self.lengths[questions].clamp(max=ASKED)
         return (asked + self.lengths[passages] - 1).clamp(max=MOST)
 
@@ -227,7 +232,7 @@ class Texts:
 
 
 def padded(length: int) -> int:
-    """Return a padded length: there are few different ones, since an accelerator prepares for each new shape."""
+    """Return a length rounded up to a multiple of 16, at most 256, so that an accelerator gets few shapes."""
     return min(MOST, -(-length // _STEP) * _STEP)
 
 
@@ -236,12 +241,12 @@ def _mean(state: Tensor, mask: Tensor) -> Tensor:
 
 
 def half(device: torch.device) -> torch.autocast:
-    """Return the context in which an accelerator computes in bfloat16; a CPU stays in single precision."""
+    """Return a context manager in which a GPU computes in bfloat16; on a CPU it changes nothing."""
     return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
 
 
 def _rooms(lengths: Sequence[int]) -> list[slice]:
-    """Return batches of texts, the longest first, each within the limit of tokens."""
+    """Return slices of texts that are sorted by length, longest first; each slice is within the limit of tokens."""
     rooms, at = [], 0
     while at < len(lengths):
         count = max(1, _ROOM // lengths[at])
@@ -251,7 +256,7 @@ def _rooms(lengths: Sequence[int]) -> list[slice]:
 
 
 def lowrank(encoder: Encoder, strength: float = 1.0) -> dict[str, Array]:
-    """Return the trained weights by name; `up @ down` is added to a weight."""
+    """Return the low-rank weights by name; the product `up @ down` is to be added to a layer's weight."""
     arrays: dict[str, Array] = {}
     for name in encoder.names:
         key = _flat(name)
@@ -269,7 +274,7 @@ def load(encoder: Encoder, low: Mapping[str, Array]) -> None:
 
 
 def start_from(module: Encoder | Judge | Reader, arrays: Mapping[str, Array]) -> None:
-    """Replace the low-rank weights and heads of a network by trained ones; None changes nothing."""
+    """Replace the low-rank weights and heads of a network by trained ones; an empty mapping changes nothing."""
     if not arrays:
         return
     load(module if isinstance(module, Encoder) else module.encoder, arrays)
@@ -280,7 +285,7 @@ def start_from(module: Encoder | Judge | Reader, arrays: Mapping[str, Array]) ->
 
 
 def merge(weights: Mapping[str, Array], low: Mapping[str, Array], strength: float = 1.0) -> dict[str, Array]:
-    """Return the weights plus low-rank weights times a factor."""
+    """Return a network's weights, with low-rank weights times `strength` added to the linear layers."""
     merged = dict(weights)
     for name in products(weights):
         merged[f"{name}.weight"] = weights[f"{name}.weight"] + strength * low[f"{name}.up"] @ low[f"{name}.down"]

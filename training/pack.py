@@ -1,7 +1,7 @@
 """The input of training: passages, questions and their answers, as token ids in one file.
 
-A pack is gathered where the bundles are (`training.gather`), and read where the accelerator is; there it needs numpy
-alone.
+A pack is gathered where the bundles are (`training.gather`), and read on the machine with the accelerator,
+where reading needs only numpy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Purpose = Literal["training", "measuring"]
 
 @dataclass
 class Pack:
-    """Tables whose columns are row numbers of each other.
+    """Tables of training data that refer to each other by row number.
 
     The passages of a document are consecutive, in reading order.
     """
@@ -84,7 +84,7 @@ class Pack:
 
 
 def is_called(kind: str, names: Set[str]) -> bool:
-    """Return whether one of the names means a kind: `cuad/Rofr/Rofo/Rofn`, or the same without its benchmark."""
+    """Return whether a kind is among the names, with its benchmark (`cuad/Governing Law`) or without it."""
     return kind in names or kind.partition("/")[2] in names
 
 
@@ -104,7 +104,7 @@ def save_pack(pack: Pack, path: Path) -> None:
 
 
 def load_pack(path: Path) -> Pack:
-    """Read a pack."""
+    """Read a pack; raise an error if the file is not a pack of this format."""
     try:
         with np.load(path) as archive:
             told = json.loads(archive["about"].tobytes())

@@ -1,7 +1,8 @@
 """The metrics of CUAD's authors: precision and recall over all confidences, by the rules of their script.
 
-A prediction is right if it shares at least half of all words with a gold quote; for parties also if it contains one. A
-quote without a right prediction is missed. Precision is made monotonic in recall.
+A prediction is right if the words that it shares with a gold quote are at least half of all words of the
+two. For parties, a prediction that contains the quote is right, too. A quote without a right prediction is
+missed. Precision is made monotonic in recall.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Predicted(NamedTuple):
 
 
 class Published(NamedTuple):
-    """The three metrics, and the recall of all predictions together."""
+    """CUAD's three metrics (AUPR, precision at 80% and at 90% recall), and the recall of all predictions."""
 
     area: float
     at_80: float

@@ -1,4 +1,4 @@
-"""Other wordings of the questions of benchmarks, by kind: some for training, others for testing only."""
+"""Other wordings of the benchmarks' questions, by kind: some for training, the others only for testing."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ def train_reader(
 ) -> Reader:
     """Return the trained reader.
 
-    `adapted` is the embedder that finds the passages, `judged` the reranker that it starts from.
+    `adapted` are the weights of the embedder that ranks the passages, `judged` those of the reranker, from
+    which the reader starts.
     """
     groups, windows = Groups(ground, adapted, recipe), Windows(ground.pack)
     hints = Hints(ground.pack, groups.queries, recipe.hints)
@@ -107,7 +108,7 @@ class Hints:
         self.taken = dict(zip(pack.queries[:, 0].tolist(), taken.tolist(), strict=True))
 
     def draw(self, text: int, random: np.random.Generator) -> Tokens:
-        """Return the tokens of a question, sometimes with its hint."""
+        """Return the tokens of a question, with its hint in a random share of the calls."""
         kind = self.taken.get(text, -1) if random.random() < self.share else -1
         return self.kinds.beside(self.pack.text(text), kind)
 
@@ -115,9 +116,10 @@ class Hints:
 def _show(
     group: Group, windows: Windows, hints: Hints, random: np.random.Generator
 ) -> list[tuple[int, Tokens, Window]]:
-    """Return a question's passages as windows of different lengths.
+    """Return a question's passages as windows of random lengths.
 
-    A wrong passage is never extended into the answer.
+    A window that gains the answer by being extended, or loses it by being cut, is replaced by the passage as it
+    is.
     """
     shown, words = [], hints.draw(group.query, random)
     for passage, share in zip(group.passages, group.shares, strict=True):
@@ -129,7 +131,7 @@ def _show(
 
 
 def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], windows: Windows, recipe: Recipe) -> Tensor:
-    """Return the loss on scores, on yes or no, and on tokens."""
+    """Return the weighted sum of the losses on scores, on yes or no, and on tokens."""
     scores, yes, tokens = reader(shown.ids, shown.mask, shown.types)
     order = scores_loss(scores, [group.shares for group in batch], sure=recipe.sure, exists=recipe.exists)
     said = [windows.verdict(group.row, group.query) if share else OUTSIDE for group in batch for share in group.shares]
@@ -140,7 +142,7 @@ def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], windows: Win
 
 
 def says_loss(odds: Tensor, said: Tensor) -> Tensor:
-    """Return the loss on yes or no, for the questions where it is known."""
+    """Return the loss on yes or no, over the windows whose right answer is known; 0 if there are none."""
     known = said >= 0
     if not known.any():
         return odds.sum() * 0
@@ -148,7 +150,10 @@ def says_loss(odds: Tensor, said: Tensor) -> Tensor:
 
 
 def tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:
-    """Return the loss on tokens; in each window, tokens with an answer have the same weight as all others together."""
+    """Return the loss on token labels: the mean over a window's tokens, plus the loss at starts and ends.
+
+    Windows with an answer and windows without one are averaged separately, and the latter have half the weight.
+    """
     known = (labels >= 0).float()
     wrong = f.binary_cross_entropy_with_logits(tokens, labels.clamp(min=0).float(), reduction="none") * known
     inside = wrong[:, :, 0].sum(1) / known[:, :, 0].sum(1).clamp(min=1)

@@ -57,7 +57,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class Models:
-    """A reader, the embedder that finds its passages, and the classifier of questions' kinds; None = no hints."""
+    """A reader, the weights of the embedder that ranks its passages, and the classifier of kinds (None: no hints)."""
 
     adapted: Mapping[str, Array]
     reader: Reader
@@ -70,7 +70,7 @@ class Models:
         return embed_all(encoder, Texts(pack.tokens, pack.ends, device), pack)
 
     def words(self, pack: Pack, wanted: Sequence[Ask], queries: torch.Tensor) -> list[Tokens]:
-        """Return the tokens of questions, each with those of its predicted kind."""
+        """Return the tokens of questions, each with its hint if there is a classifier of kinds."""
         own = [pack.text(int(pack.queries[ask.query, 0])) for ask in wanted]
         if self.kinds is None:
             return own
@@ -81,7 +81,7 @@ class Models:
 def read(
     reader: Reader, windows: Windows, asked: Sequence[tuple[Tokens, Window]], *, lean: float = 0.0
 ) -> Iterator[Reading]:
-    """Yield the reading of each window with its question's tokens, in order."""
+    """Run the reader on pairs of a question and a window; yield its output for each pair, in order."""
     device = reader.spans.weight.device
     merged = reader.encoder.merged()
     order = sorted(range(len(asked)), key=lambda at: asked[at][1].end - asked[at][1].start)
@@ -127,7 +127,7 @@ def overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
 
 
 def report(title: str, pack: Pack, models: Models, *, role: Role, split: str | None) -> None:
-    """Print, by source, the overlap of answers with gold, and the share of right refusals."""
+    """Print, by source, the F1 of answers against gold, and right abstentions at some rates of false refusals."""
     wanted = asks(pack, role=role, split=split)
     if not wanted:
         return
@@ -155,7 +155,10 @@ def report(title: str, pack: Pack, models: Models, *, role: Role, split: str | N
 
 
 def _short_figures(pack: Pack, windows: Windows, read: Sequence[tuple[Ask, list[Reading]]]) -> Iterator[str]:
-    """Yield the figures of the window with the best score: whether it has gold, its short answer, its yes or no."""
+    """Yield lines of figures on the best-scored window of each answerable question.
+
+    They say how often the window has gold, and how often its short answer and its yes or no are right.
+    """
     best = [(ask, max(few, key=lambda one: one.score)) for ask, few in read if few and not ask.impossible]
     chosen = [any(overlap([span], ask.gold) for span, _ in one.spans) for ask, one in best]
     yield f"the best window has gold: {np.mean(chosen):.3f} of {len(chosen)}"
@@ -173,7 +176,7 @@ def _short_figures(pack: Pack, windows: Windows, read: Sequence[tuple[Ask, list[
 
 
 def report_published(title: str, pack: Pack, models: Models, words: Sequence[str]) -> None:
-    """Print CUAD's own metrics of the readings of the first passages; `words` are the tokenizer's, by id."""
+    """Print the metrics of CUAD's authors for the reader's answers; `words` is the tokenizer's vocabulary."""
     wanted = [ask for ask in asks(pack, role="own", split=None) if group_of(pack, ask) == "cuad"]
     windows, vectors = Windows(pack), models.vectors(pack)
     orders = [order[:_READ] for order, _ in rankings(pack, wanted, *vectors)]
@@ -198,7 +201,7 @@ def report_published(title: str, pack: Pack, models: Models, words: Sequence[str
 
 
 def _answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
-    """Return the score and spans of the best window that has spans."""
+    """Return the best score of all windows, and the spans of the best window that has spans."""
     best = sorted(readings, key=lambda reading: -reading.score)
     spans = next((r.spans for r in best if r.spans), ())
     return best[0].score, [span for span, _ in spans]
@@ -208,7 +211,7 @@ def _answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
 
 
 def load_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Reader:
-    """Return a reader; `judged` are the weights of the reranker that it starts from."""
+    """Return a reader with the trained weights `low`; `judged` are those of the reranker that it starts from."""
     rank = next(int(array.shape[0]) for name, array in low.items() if name.endswith(".down"))
     reader = Reader(judged, rank=rank, seed=0)
     load(reader.encoder, low)
@@ -244,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def stacked(weights: Mapping[str, Array], adapter: Path, judge: Path) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the embedder's weights, and the reranker's with its head."""
+    """Return the embedder's weights, and those of the reranker that is built on it, with the reranker's head."""
     adapted, low = merge(weights, read_tensors(adapter)), read_tensors(judge)
     heads = {name: array for name, array in low.items() if name.startswith("head.")}
     return adapted, {**merge(adapted, low), **heads}

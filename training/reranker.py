@@ -132,7 +132,7 @@ def scores_loss(scores: Tensor, shares: Sequence[Sequence[float]], *, sure: floa
 
 
 class Groups:
-    """Draws questions with right and wrong passages."""
+    """A source of questions with right and wrong passages, for training."""
 
     def __init__(self, ground: Ground, weights: Mapping[str, Array], recipe: Recipe) -> None:
         self.pack, self.examples, self.recipe = ground.pack, ground.examples, recipe

@@ -69,14 +69,20 @@ class Examples:
         self.source_of_kind = np.array([sources[kind.partition("/")[0]] for kind in pack.kinds], np.int64)
 
     def shares(self, rows: list[Row], balance: float) -> npt.NDArray[np.float64]:
-        """Return the probability of each row; `balance` 1 = by the sources' sizes, 0 = all sources equally often."""
+        """Return the probability with which each row is drawn.
+
+        A `balance` of 1 draws sources in proportion to their size, 0 draws all sources equally often.
+        """
         sources = np.array([self.pack.documents[row.document]["source"] for row in rows])
         names, place, counts = np.unique(sources, return_inverse=True, return_counts=True)
         weights = (counts.astype(np.float64) ** balance / counts)[place] if len(names) else np.ones(len(rows))
         return np.asarray(weights / weights.sum(), np.float64)
 
     def draw_wording(self, row: Row, random: Random, *, own: float = 0.0) -> int:
-        """Return a query in one of the wordings of its kind; with the probability `own`, in its benchmark's wording."""
+        """Return the number of a query: a random wording of the row's kind.
+
+        With the probability `own` it is the benchmark's wording. A row without a kind has only its own words.
+        """
         if row.kind < 0:
             return row.query
         wordings = self.own if own and random.random() < own else self.wordings

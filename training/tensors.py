@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 
 
 def read_tensors(path: Path) -> dict[str, Array]:
-    """Return the arrays of a file by name, in single precision; integer arrays are skipped."""
+    """Return the arrays of a file by name, in single precision; integer arrays other than 8-bit ones are skipped."""
     try:
         data = path.read_bytes()
         length = int.from_bytes(data[:8], "little")

@@ -44,7 +44,8 @@ class Window:
 class Batch:
     """Questions with windows on the device.
 
-    `labels` has inside, start and end of the quote, then of the short answer; OUTSIDE where they are unknown.
+    `labels` has six numbers for each token: inside, start and end of the quote, then the same of the short
+    answer. They are OUTSIDE where there is no label.
     """
 
     ids: Tensor
@@ -54,7 +55,7 @@ class Batch:
 
 
 class Windows:
-    """The tokens of all documents in a row, with their offsets in the documents."""
+    """The tokens of all passages of a pack in one sequence, with their offsets in the documents."""
 
     def __init__(self, pack: Pack) -> None:
         if not len(pack.places):
@@ -71,7 +72,11 @@ class Windows:
         self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
     def around(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
-        """Return a passage as it is; or, at random, cut to its sentences or extended by the text around it."""
+        """Return the window of a passage.
+
+        With `random`, the passage is sometimes cut to some of its sentences, and sometimes extended by the text
+        around it.
+        """
         start, end = int(self.starts[passage]), int(self.ends[passage])
         document = int(self.pack.passages[passage, 0])
         if random is None or (drawn := random.random()) < _ALONE:
@@ -97,7 +102,7 @@ class Windows:
     def verdict(self, row: int, query: int) -> int:
         """Return 1 if the answer to a question in these words is yes, 0 if it is no, OUTSIDE if that is unknown.
 
-        Other wordings of a kind may ask for the contrary, so only the source's own wording has a label.
+        Other wordings of a kind may ask the opposite, so only the source's own wording has a label.
         """
         return self._says.get(row, OUTSIDE) if query in self._as_asked else OUTSIDE
 
@@ -113,7 +118,7 @@ class Windows:
         return inside
 
     def batch(self, asked: Sequence[tuple[int, Tokens, Window]], device: torch.device) -> Batch:
-        """Return pairs of a question's tokens and a window with labels; the row -1 has no labels."""
+        """Return a batch of questions and windows with labels; the row -1 stands for a question without gold."""
         questions = [tokens[: ASKED - 2] for _, tokens, _ in asked]
         sizes = [
             len(q) + 3 + min(w.end - w.start, MOST - len(q) - 3) for q, (_, _, w) in zip(questions, asked, strict=True)
@@ -143,9 +148,9 @@ def _by_row(spans: Ints) -> dict[int, Ints]:
 
 
 def edges(inside: npt.NDArray[np.bool_]) -> Labels:
-    """Return, for each token, whether it is in an answer, begins one, ends one.
+    """Return, for each token, whether it is in an answer, begins one, and ends one.
 
-    A cut answer begins or ends at the cut.
+    An answer that the window cuts begins or ends at the cut.
     """
     before = np.concatenate([[False], inside[:-1]])
     behind = np.concatenate([inside[1:], [False]])

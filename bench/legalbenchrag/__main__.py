@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _conditions(options: argparse.Namespace) -> list[Condition]:
-    """Return the conditions to measure: the published questions, and any other wordings."""
+    """Return the conditions to measure: the published questions, and the other wordings that the options name."""
     size: Size = "full" if options.full else "mini"
     asked = {"original": True, "reworded": options.reworded, "free": options.free, "unnamed": options.unnamed}
     wordings = [wording for wording in get_args(Wording) if asked[wording]]
@@ -84,7 +84,7 @@ def _measure(condition: Condition, options: argparse.Namespace) -> list[Measured
 
 
 def _recipes(options: argparse.Namespace) -> list[Recipe]:
-    """Return the recipes; raise an error for an unknown preset before any work."""
+    """Return the recipes that `--presets` names; raise an error for an unknown preset."""
     shared = {"embedder": options.embedder} if options.embedder else {}
     names = [name for name in options.presets.split(",") if name]
     return list(dict.fromkeys(parse_recipe(name, shared=shared) for name in names))

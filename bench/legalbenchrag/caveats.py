@@ -23,7 +23,7 @@ _NAMED = (
 
 
 def caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Iterator[str]:
-    """Yield the limits of the figures that concern these runs."""
+    """Yield the lines of the page's section on the limits of the figures, as far as these runs are concerned."""
     conditions = [condition for condition, _ in groups]
     embedders = {str(run.config["config"]["embedder"]) for _, runs in groups for run in runs}
     unnamed = any(condition.wording == "unnamed" for condition in conditions)
@@ -47,7 +47,7 @@ def caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Iterator[
 
 
 def provenance(papers: Sequence[Paper]) -> Iterator[str]:
-    """Yield each paper with the setup of its measurements."""
+    """Yield the lines of the page's section on the published figures: each paper, and how it measured."""
     yield "## Where the published figures come from"
     yield ""
     for paper in papers:
@@ -58,5 +58,5 @@ def provenance(papers: Sequence[Paper]) -> Iterator[str]:
 
 
 def wrapped(text: str) -> list[str]:
-    """Return the lines of a list item."""
+    """Return the text of a list item, wrapped into lines of at most 118 characters."""
     return textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

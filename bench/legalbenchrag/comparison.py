@@ -18,7 +18,7 @@ ABOVE, NOT_ABOVE = "▲", "▽"
 
 
 def number(value: float) -> str:
-    """Return a percentage for a table; a small one has as many digits as published."""
+    """Return a percentage for a table: with two decimals below 10, as in the papers, else with one."""
     return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
@@ -28,12 +28,12 @@ def signed(share: float) -> str:
 
 
 def comparable(runs: Sequence[Measured]) -> bool:
-    """Return whether the published figures are on the same questions: the whole sample, in its own wording."""
+    """Return whether all runs used the published questions: all of LegalBench-RAG-mini, in its own wording."""
     return all(run.is_published_sample and run.condition.wording == "original" for run in runs)
 
 
 def marks(run: Measured, metric: str, dataset: str, highest: Sequence[float] | None) -> list[str]:
-    """Return, for each k, a mark that shows whether a run is above the best published value; empty if there is none."""
+    """Return one mark per k: whether the run is above the highest published value; empty if none was published."""
     if highest is None:
         return [""] * len(KS)
     figures = [run.figure(metric, dataset, k) for k in KS]
@@ -44,7 +44,7 @@ def marks(run: Measured, metric: str, dataset: str, highest: Sequence[float] | N
 
 
 class Score(NamedTuple):
-    """The number of places in which a run is above the published figures, and the places where it is not."""
+    """How many published values a run exceeds, of how many, and descriptions of those that it does not exceed."""
 
     won: int
     places: int
@@ -52,7 +52,7 @@ class Score(NamedTuple):
 
 
 def score_of(run: Measured) -> Score:
-    """Return a run's score against the best published value of each dataset, metric and k."""
+    """Compare a run with the best published value of each dataset and metric at each k; return the score."""
     won, lost = 0, []
     for dataset, title in DATASETS.items():
         for metric in METRICS:
@@ -67,7 +67,10 @@ def score_of(run: Measured) -> Score:
 
 
 def against(run: Measured, method: Method) -> list[str]:
-    """Return, for each metric of a method, the number of k at which a run is better, over all datasets."""
+    """Return, for each metric, at how many k a run is better than a published method: `recall at 5 of 7 k`.
+
+    The values compared are means over all datasets.
+    """
     told = []
     for metric in METRICS:
         curve = method.curve(metric, ALL)
@@ -83,7 +86,7 @@ def against(run: Measured, method: Method) -> list[str]:
 def falls(
     groups: Sequence[tuple[Condition, Sequence[Measured]]],
 ) -> Iterator[tuple[Condition, str, Mapping[str, Difference]]]:
-    """Yield the loss of each preset under other wordings, paired with its run on the published questions."""
+    """Yield the difference between each preset's run on reworded questions and its run on the published ones."""
     plain = {(condition, run.label): run for condition, runs in groups for run in runs}
     for condition, runs in groups:
         if condition.wording == "original":
@@ -95,5 +98,5 @@ def falls(
 
 
 def _by_id(folder: Path) -> list[Table]:
-    """Return a run's values without the digests of its questions: a reworded question keeps its id."""
+    """Return a run's tables without the digests of its questions, so that reworded questions are paired by id."""
     return [replace(table, contents=()) for table in read_tables(folder)]

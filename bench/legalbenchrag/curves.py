@@ -32,7 +32,7 @@ rect{fill:#0d1117}.line{filter:brightness(1.45)}}
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of the picture: its corner, its greatest value, and its values."""
+    """One panel of the picture: the position of its corner, and the highest value of its axis."""
 
     x: float
     y: float

@@ -108,7 +108,7 @@ def _section(condition: Condition, runs: Sequence[Measured]) -> Iterator[str]:
 
 
 def _by_dataset(runs: Sequence[Measured]) -> Iterator[str]:
-    """Yield the summary's metrics for each dataset: enough for a condition that only checks another."""
+    """Yield the lines of a short table: the headline metrics of each run on each dataset."""
     yield _row("", ["dataset", *(f"{METRICS[metric]}@{k}" for metric, k in HEADLINE)])
     yield _rule(len(HEADLINE) + 1)
     for run in runs:

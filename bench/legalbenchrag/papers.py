@@ -26,7 +26,7 @@ class _Model(BaseModel):
 
 
 class Method(_Model):
-    """The published curves of a method, by dataset."""
+    """A published method, with its values at each k for each metric and dataset."""
 
     name: str
     precision: dict[str, Curve] = {}
@@ -34,7 +34,7 @@ class Method(_Model):
     drm: dict[str, Curve] = {}
 
     def curve(self, metric: str, dataset: str) -> Curve | None:
-        """Return a metric's values over k; None if there are none."""
+        """Return the method's values of a metric at each k on a dataset; None if they were not published."""
         known: dict[str, Curve] = getattr(self, metric)
         return known.get(dataset)
 
@@ -57,7 +57,7 @@ class Paper(_Model):
     method: list[Method]
 
     def titled(self, method: Method) -> str:
-        """Return a method's name with its paper's, for tables."""
+        """Return a method's name for tables, with the authors; `(another sample)` is added if its questions differ."""
         return f"{method.name}, {self.authors}{'' if self.same_set else ' (another sample)'}"
 
 
@@ -68,7 +68,7 @@ def published() -> tuple[Paper, ...]:
 
 
 def read_paper(path: Path) -> Paper:
-    """Return the figures of one file."""
+    """Read a paper and its figures from a TOML file; raise an error if the file is not valid."""
     try:
         return Paper.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (ValidationError, tomllib.TOMLDecodeError) as error:
@@ -78,7 +78,7 @@ def read_paper(path: Path) -> Paper:
 
 
 def best(metric: str, dataset: str, papers: Sequence[Paper] | None = None) -> list[float] | None:
-    """Return the highest published value at each k on the same questions; None if nothing was published."""
+    """Return the highest value at each k that a paper reports on the same questions; None if no paper does."""
     curves = [
         curve
         for paper in (published() if papers is None else papers)

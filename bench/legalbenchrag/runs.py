@@ -40,7 +40,7 @@ WORDINGS |= {"reworded": reword, "free": free, "unnamed": unname}
 
 
 class Condition(NamedTuple):
-    """The data of a run: presets are compared only under the same condition."""
+    """The data of a run: size, file type, wording, file names, limit. Only runs on the same data are compared."""
 
     size: Size = "mini"
     file_type: Literal["txt", "pdf"] = "txt"
@@ -50,12 +50,12 @@ class Condition(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """The name of the bundle's folder: the same for every wording, so that they share an index."""
+        """The name of the bundle's folder: the same for every wording, so that all wordings share an index."""
         return f"legalbenchrag-{self.size}-{self.file_type}"
 
     @property
     def variant(self) -> str:
-        """The difference between the bundle and the converter's."""
+        """The name of the bundle's variant: its wording, with `-nameless` if its files are renamed to numbers."""
         return self.wording if self.filenames else f"{self.wording}-nameless"
 
     @property
@@ -65,13 +65,13 @@ class Condition(NamedTuple):
 
 
 def all_conditions(limit: int | None) -> list[Condition]:
-    """Return every possible condition, the plain ones first."""
+    """Return all combinations of size, file type, file names and wording, each with the given limit."""
     made = product(("mini", "full"), ("txt", "pdf"), (True, False), WORDINGS)
     return [Condition(size, kind, wording, names, limit) for size, kind, names, wording in made]  # type: ignore[arg-type]
 
 
 class Recipe(NamedTuple):
-    """A preset with single settings overruled, as `--presets` names it: `routed:filenames=false`."""
+    """A preset with some settings replaced, written as in `--presets`: `routed:filenames=false`."""
 
     preset: str
     settings: tuple[tuple[str, str], ...] = ()
@@ -84,7 +84,7 @@ class Recipe(NamedTuple):
 
 
 def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recipe:
-    """Parse `PRESET[:NAME=VALUE…]`; `shared` settings are added unless the preset has its own."""
+    """Parse `PRESET[:NAME=VALUE…]` into a recipe; `shared` settings replace its values where they differ."""
     preset, *pairs = text.split(":")
     told: dict[str, str] = {}
     for pair in pairs:
@@ -103,7 +103,7 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
 def make_bundle(
     source: Path, out: Path, condition: Condition, *, engine: str, jobs: int | None, anew: bool = False
 ) -> Path:
-    """Return the bundle of a condition; it is converted and reworded if it is missing."""
+    """Return the folder of a condition's bundle; convert it if it is missing or out of date, then reword it."""
     plain = out / BUNDLES / "original" / condition.dataset
     if anew or not _is_current(plain, source):
         _convert(source, plain, condition, engine=engine, jobs=jobs)
@@ -116,7 +116,10 @@ def make_bundle(
 
 
 def _is_current(bundle: Path, source: Path) -> bool:
-    """Return whether a bundle is of this source and version; edited texts are not detected (use --anew)."""
+    """Return whether a bundle was made from this source by this version.
+
+    Only the benchmark files are compared: a change in the corpus is not detected (use --anew).
+    """
     if not (bundle / INFO).is_file():
         return False
     info = read_info(bundle / INFO)
@@ -152,9 +155,10 @@ def run(
     say: Callable[[str], None],
     **workers: Any,
 ) -> Path:
-    """Return the folder of a recipe's run; an unfinished run is made or continued.
+    """Return the folder of a recipe's run; start or continue the run if it is not finished.
 
-    `workers` (engine, jobs) are the settings of the engine; they change no figure.
+    A run with other settings, questions or another version is deleted and measured again. `workers` (engine,
+    jobs) are the settings of the engine, which do not change the results.
     """
     settings = _settings(recipe, bundle, out, condition, workers)
     folder = settings.output_dir / recipe.label
@@ -226,7 +230,7 @@ class Measured:
 
     @property
     def told(self) -> Mapping[str, Any]:
-        """The facts on the dataset in the run's config: questions, files."""
+        """The dataset's entry in the run's config, with its numbers of questions and files."""
         told: Mapping[str, Any] = next(iter(self.config["datasets"].values()))
         return told
 
@@ -241,7 +245,7 @@ class Measured:
         return (self.told["questions"], self.told["files"]) == SIZES[self.condition.size]
 
     def figure(self, metric: str, dataset: str, k: int) -> Figure | None:
-        """Return a figure; None if there is none."""
+        """Return the mean of a metric at k on a dataset, with its interval; None if the run has no such value."""
         name = metric if metric == "drm" else f"char_{metric}"
         return self.means.get(dataset, {}).get(f"{name}@{k}")
 
@@ -259,7 +263,7 @@ def read_measured(folder: Path, condition: Condition) -> Measured:
 
 
 def longest_passage(run: Measured) -> int:
-    """Return the length in characters of the longest passage that a run retrieved; k counts such passages."""
+    """Return the length in characters of the longest passage that a run retrieved; 0 if no passage has a span."""
     [dataset] = run.config["datasets"]
     rows = map(json.loads, read_lines(run.folder / dataset / RESULTS))
     spans = (passage["span"] for row in rows for passage in row["reply"]["passages"])
@@ -274,7 +278,7 @@ def _figure(told: Mapping[str, Any]) -> Figure | None:
 
 
 def finished_runs(out: Path, limit: int | None = None) -> Iterator[tuple[Condition, list[Measured]]]:
-    """Yield each condition with its finished runs, in the order of `ORDER`, then of their names."""
+    """Yield each condition with its finished runs; presets are in the order of `ORDER`, any others by name."""
     for condition in all_conditions(limit):
         folder = out / RUNS / condition.name
         ended = sorted((path.parent for path in folder.glob(f"*/{SUMMARY}")), key=_rank)

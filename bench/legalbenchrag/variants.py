@@ -1,4 +1,4 @@
-"""Makes bundles from a bundle with the same gold: with other questions, or with numbers as file names."""
+"""Makes variants of a bundle that keep its gold: with other questions, or with numbers as file names."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def rewrite(
     nameless: bool = False,
     force: bool = False,
 ) -> int:
-    """Write the bundle with each question rewritten by `word`; with `nameless`, its files are renamed to numbers.
+    """Write a copy of a bundle with each question rewritten by `word`; return the number of questions.
 
-    A question for which `word` returns None is left out. Return the number of questions.
+    A question for which `word` returns None is left out. With `nameless`, the files are renamed to numbers.
     """
     old = open_bundle(bundle)
     if old.info is None:
@@ -49,7 +49,10 @@ def rewrite(
 
 
 def number_files(bundle: BundleFolder) -> dict[str, str]:
-    """Return a number for each file, in the order of their checksums, so that it reveals no name, kind or folder."""
+    """Return a new name for each file: a number in the order of the checksums, with the old suffix.
+
+    The number reveals neither the file's name nor its folder nor its benchmark.
+    """
     ordered = sorted(bundle.files, key=lambda name: (sha256_of(bundle.files[name]), name))
     width = len(str(len(ordered)))
     return {name: f"{number:0{width}}{Path(name).suffix}" for number, name in enumerate(ordered, 1)}
@@ -67,7 +70,7 @@ def _row(question: Question, text: str, names: Mapping[str, str]) -> Row:
 
 
 def _counts(counts: Counts, asked: Sequence[Question], gold: Sequence[Gold]) -> Counts:
-    """Return the counts of a bundle from which some questions are left out."""
+    """Return a bundle's counts, computed again for the questions and gold that are left."""
     impossible = sum(question.is_impossible for question in asked)
     return counts.model_copy(
         update={

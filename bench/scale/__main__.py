@@ -43,7 +43,7 @@ def same_machine(known: dict[str, Any], part: str) -> bool:
 
 
 def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> dict[str, Any]:
-    """Return the points of a part."""
+    """Measure one part, such as `chunks` or `memory`, and return its points."""
     if part == "chunks":
         # points of two machines in one table would look like a difference of stores
         before = known.get("chunks") if same_machine(known, part) else None
@@ -66,7 +66,7 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, then write the page."""
+    """Measure the chosen parts, then write the page and its charts."""
     options = _parser().parse_args(arguments)
     store = options.out / "scale.json"
     results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.is_file() else {"machines": {}}

@@ -24,7 +24,7 @@ _PAPER = 10_000_000
 
 
 def documents(results: Results) -> str:
-    """Return the tables of ingestion by stage, queries and conversion."""
+    """Return the tables for the part on documents: ingestion by stage, query times, and conversion."""
     part = results["documents"]
     points = part["ingest"]
     each = [p["seconds"] / p["documents"] for p in points]
@@ -188,7 +188,7 @@ def _figure(name: str, value: float | None) -> str:
 
 
 def about(value: float) -> str:
-    """Return a large number rounded to two digits."""
+    """Return a large number rounded to two significant digits."""
     return f"{float(f'{value:.2g}'):,.0f}"
 
 
@@ -219,7 +219,7 @@ def chunk_pictures(results: Results) -> dict[str, Chart]:
 
 
 def routed(results: Results) -> str:
-    """Return the table of the time of a whole `routed` query, with and without a document's name, and of its memory."""
+    """Return the table of time and memory of a whole `routed` query, with and without a document's name."""
     part = results["routed"]
     rows = []
     for p in part["points"]:

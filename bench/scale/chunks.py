@@ -42,7 +42,10 @@ def measure(
     server: Server | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return points by rows and store; existing points of the same vectors that are not measured now are kept."""
+    """Measure each store at each number of rows, and return the points.
+
+    Earlier points of the same vectors are included, unless they are measured again.
+    """
     base = read_vectors(vectors) if vectors else mixture(20_000, 384, 1)
     queries = read_vectors(asked)[:_QUERIES] if asked else grow(base, _QUERIES, 2, spread=0.6, keep=False)
     points: list[Point] = []
@@ -59,12 +62,12 @@ def measure(
 
 
 def allowed(store: str, rows: int) -> bool:
-    """Return whether a store is measured with so many rows by default: slow stores are not, with very many."""
+    """Return whether a store is measured with this many rows by default; slow stores have an upper limit."""
     return rows <= _LARGEST or store not in _SLOW
 
 
 def described(vectors: Path | None, there: int) -> str:
-    """Return a description of the vectors, and of their number if the larger sizes are grown from them."""
+    """Return a description of the vectors; it states their number if larger sets are grown from them."""
     told = about(vectors) if vectors else _MIXED
     return told if there >= ROWS[-1] else f"{told}; {there:,}, grown by moving them along the difference of two others"
 
@@ -72,7 +75,8 @@ def described(vectors: Path | None, there: int) -> str:
 def _measure_server(server: Server | None, store: str, rows: int, base: Vectors, queries: Vectors) -> dict[str, float]:
     """Return the cost of an index type on a server: the server's memory and disk, and wall-clock time.
 
-    A batch has no time here: for other stores it is processor time, which is the server's in this case.
+    The time of a batch is left out: it would be the processor time of this process, but here the server
+    searches.
     """
     if server is None:
         raise ToolkitError(f"{store}: no server is named; give --milvus URI and --milvus-data DIR")
@@ -89,10 +93,10 @@ def _measure_server(server: Server | None, store: str, rows: int, base: Vectors,
 
 
 def reckon(points: Iterable[Mapping[str, Any]], store: str, what: str, rows: int) -> float | None:
-    """Return the extrapolated cost of a store with so many rows; None without two points.
+    """Return a store's cost, extrapolated to this many rows; None if there are fewer than two points.
 
-    Bytes are extrapolated by a straight line through the last two points, since each row takes as many; time by a power
-    law.
+    Bytes are extrapolated by a straight line through the last two points, since every row takes the same number
+    of bytes; times by a power law.
     """
     if what in _BYTES:
         return _line(points, store, what, rows)
@@ -113,7 +117,10 @@ def _points(points: Iterable[Mapping[str, Any]], store: str, what: str) -> list[
 
 
 def _law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[float, float, int] | None:
-    """Return the exponent, the factor (as a logarithm) and the most rows of the last three points."""
+    """Fit a power law to a store's last three points; None if there are fewer than two.
+
+    Return the exponent, the logarithm of the factor, and the largest number of rows.
+    """
     mine = _points(points, store, what)[-3:]
     if len(mine) < 2:
         return None
@@ -122,7 +129,7 @@ def _law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[fl
 
 
 def merged(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:
-    """Return all points in order; a new point replaces an old one."""
+    """Return all points in order; a new point replaces the old one with the same rows and store."""
     points = {(point["rows"], point["store"]): point for point in [*old, *new]}
     order = {store: number for number, store in enumerate((*STORES, *MILVUS))}
     return [points[key] for key in sorted(points, key=lambda key: (key[0], order.get(key[1], 99)))]
@@ -131,7 +138,8 @@ def merged(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:
 def crossing(points: Iterable[Point], store: str, what: str, limit: float) -> float | None:
     """Return the number of rows at which a store exceeds a limit, by a power law through its last points.
 
-    None if that is more than ten times the measured rows, where the law is unreliable.
+    None if the cost does not grow, or if the number is more than ten times the measured rows, where the law is
+    unreliable.
     """
     law = _law(points, store, what)
     if law is None or law[0] <= 0:

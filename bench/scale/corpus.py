@@ -38,14 +38,14 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def changed(text: str, number: int) -> str:
-    """Return a text with the number of its copy in every sentence or two."""
+    """Return a text with the number of its copy inserted about every 240 characters: ` (No. 3)`."""
     return _SENTENCE.sub(rf"\1 (No. {number})", text)
 
 
 def repeat(documents: Sequence[Path], count: int, folder: Path) -> list[Path]:
-    """Write so many documents.
+    """Write `count` documents into a folder, as copies of the given ones under new names; return their paths.
 
-    The first of a name is the original, and a PDF's copy differs by a comment at its end.
+    Each copy contains its own number: a text after every few hundred characters, a PDF in a comment at its end.
     """
     written = []
     for position in range(count):
@@ -62,7 +62,7 @@ def repeat(documents: Sequence[Path], count: int, folder: Path) -> list[Path]:
 
 
 def repeat_benchmark(count: int, folder: Path) -> Path:
-    """Write a benchmark in the format of LegalBench-RAG about so many contracts, and return its folder."""
+    """Write a benchmark in LegalBench-RAG's format about `count` contracts; return its folder."""
     paths = repeat(documents_of(None), count, folder / "corpus" / "cuad")
     tests = []
     for number, path in enumerate(paths):
@@ -76,7 +76,7 @@ def repeat_benchmark(count: int, folder: Path) -> Path:
 
 
 def repeat_contracts(count: int, folder: Path) -> Path:
-    """Write a source in CUAD's layout with so many PDFs, and return its folder."""
+    """Write a source in CUAD's layout with `count` PDFs; return its folder."""
     with (CONTRACTS / "master_clauses.csv").open(encoding="utf-8-sig", newline="") as file:
         head, *rows = csv.reader(file)
     pdfs = {_known_by(path.stem): path for path in files_of(CONTRACTS / "full_contract_pdf")}
@@ -99,5 +99,5 @@ def repeat_contracts(count: int, folder: Path) -> Path:
 
 
 def _known_by(name: str) -> str:
-    """Return the part that the names of a contract's PDF, text and row share: their first letters."""
+    """Return the first letters of a name, by which a contract's PDF, text file and CSV row are matched."""
     return re.sub(r"[^A-Z]", "", name.upper())[:12]

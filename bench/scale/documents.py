@@ -49,7 +49,7 @@ def _up_to(sizes: Sequence[int], limit: int) -> list[int]:
 
 
 def ingested(source: Path | None, size: int) -> dict[str, Any]:
-    """Return the cost of ingesting so many documents, and of a query on the index."""
+    """Return the cost of ingesting `size` documents, and of queries on that index."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         paths = repeat(documents_of(source), size, folder / "corpus")
@@ -59,7 +59,10 @@ def ingested(source: Path | None, size: int) -> dict[str, Any]:
 
 
 def converted(name: str, make: Callable[[int, Path], Path], size: int) -> dict[str, Any]:
-    """Return the cost of converting so many documents: processor seconds of all processes, and wall-clock seconds."""
+    """Return the cost of converting `size` documents.
+
+    It has the processor seconds of all processes, the wall-clock seconds, and the peak memory.
+    """
     with tempfile.TemporaryDirectory(prefix="scale-") as folder:
         source = make(size, Path(folder) / "source")
         before = _children()
@@ -84,7 +87,7 @@ def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
 
 
 def spread(values: Sequence[float]) -> float:
-    """Return the greatest distance of the values from their middle, as a share of it: 0.15 is within 15%."""
+    """Return how far values are from the middle of their range, as a share of it: 0.15 means within 15%."""
     return (max(values) - min(values)) / (max(values) + min(values))
 
 

@@ -38,7 +38,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over one axis; a limit is a horizontal line."""
+    """A chart of lines; an optional limit is drawn as a horizontal line."""
 
     title: str
     across: str
@@ -51,7 +51,7 @@ class Chart:
 
 
 def draw(chart: Chart) -> str:
-    """Return the picture; values that are not above zero are left out."""
+    """Return the chart as SVG; values that are zero or negative are left out."""
     kept = [Series(s.name, [p for p in s.points if p[0] > 0 and p[1] > 0], s.dashed) for s in chart.series]
     kept = [series for series in kept if series.points]
     xs = [x for series in kept for x, _ in series.points]
@@ -77,7 +77,7 @@ def draw(chart: Chart) -> str:
 
 @dataclass(frozen=True)
 class _Place:
-    """The position of values in the picture."""
+    """The mapping from values to positions in the picture, by the ranges of the two axes."""
 
     across: tuple[float, float]
     up: tuple[float, float]
@@ -96,13 +96,13 @@ def _share(value: float, low: float, high: float) -> float:
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
-    """Return powers of ten, or halves of them, around the values."""
+    """Return the two ends of an axis around the values: whole or half powers of ten, such as 10 or 31.6."""
     low, high = math.log10(min(values)), math.log10(max(values))
     return 10 ** (math.floor(2 * low + 0.01) / 2), 10 ** (math.ceil(2 * high - 0.01) / 2)
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return the powers of ten in a range; if there are few, their doubles and quintuples as well."""
+    """Return the powers of ten in a range; in a short range, also twice and five times each power."""
     steps = (1, 2, 5) if high <= 101 * low else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     return [value for power in powers for step in steps if 0.99 * low <= (value := step * 10.0**power) <= 1.01 * high]
@@ -138,7 +138,7 @@ def _draw_series(series: Series, place: _Place, colour: str) -> list[str]:
 
 
 def _names(kept: Sequence[Series], place: _Place) -> list[str]:
-    """Return each line's name beside its end; names of lines that end together are moved apart."""
+    """Return the SVG of the names beside the lines' ends; names that would overlap are moved apart."""
     ends = sorted((place.y(series.points[-1][1]), number) for number, series in enumerate(kept))
     at: list[float] = []
     for wanted, _ in ends:

@@ -54,7 +54,10 @@ class Original:
 
 
 def grow_index(source: Path, folder: Path, *, chunks: int, store: str) -> Path:
-    """Write an index of at least so many chunks: copies of a small one, with words and one layer of vectors."""
+    """Write an index of at least `chunks` chunks, made of copies of a small index; return its folder.
+
+    It has the words of the lexicon, and one layer of vectors.
+    """
     small = open_index(source)
     config = Config.parse({**small.config.model_dump(), "store": store})
     originals = list(read_originals(small))
@@ -71,7 +74,7 @@ def grow_index(source: Path, folder: Path, *, chunks: int, store: str) -> Path:
 
 
 def read_originals(index: Index) -> Iterator[Original]:
-    """Yield the documents of an index, with their words counted once."""
+    """Yield the documents of an index with their chunks, their vectors and their counted words."""
     stored: Any = faiss.read_index(str(index.folder / "chunk.faiss"))
     vectors = faiss.downcast_index(stored.index).reconstruct_n(0, stored.ntotal)
     for entry in index.documents:
@@ -130,7 +133,7 @@ def _add(index: Index, original: Original, turn: int, vectors: Vectors) -> None:
 
 
 def _words(original: Original, entry: Entry, turn: int) -> DocumentWords:
-    """Return the words of a copy: hashed words are replaced, so that no text is counted again."""
+    """Return the word counts of a copy: hashes of the name's words are replaced, and no text is counted again."""
     if not turn:
         return original.words
     swaps: dict[int, int] = {}

@@ -56,7 +56,7 @@ _WORKER = {
 
 
 class _Engine:
-    """An engine that counts the time of its items, and the wait for the first one."""
+    """An engine that measures the time of its items, and the wait for the first one."""
 
     def __init__(self, inner: Engine, clock: Clock, *, whole: bool) -> None:
         self._inner, self._clock, self._whole = inner, clock, whole
@@ -71,7 +71,7 @@ class _Engine:
 
 
 class _Embedder:
-    """An embedder that counts its time."""
+    """An embedder that measures its own processor time."""
 
     def __init__(self, inner: Embedder, clock: Clock) -> None:
         self.name, self.dimensions = inner.name, inner.dimensions
@@ -83,7 +83,7 @@ class _Embedder:
 
 
 class _Summariser:
-    """A summariser that counts its time."""
+    """A summariser that measures its own processor time."""
 
     def __init__(self, inner: Summariser, clock: Clock) -> None:
         self._inner, self._clock = inner, clock
@@ -99,7 +99,10 @@ class _Summariser:
 
 
 class _Store:
-    """A layer's store that counts the time of adding; or one that discards vectors, to measure memory without them."""
+    """A layer's store that measures the time of adding vectors.
+
+    Without an inner store it discards the vectors, to measure memory without them.
+    """
 
     def __init__(self, inner: VectorStore | None, clock: Clock) -> None:
         self._inner, self._clock, self._rows = inner, clock, 0
@@ -131,7 +134,7 @@ class _Store:
 
 
 class _Index(Index):
-    """An index that counts its time."""
+    """An index that measures its own processor time, by stage."""
 
     clock: Clock
     forgets = False
@@ -173,10 +176,10 @@ def ingest_once(
     engine: str = "serial",
     jobs: int = 1,
 ) -> dict[str, Any]:
-    """Build an index of some documents, or of a folder's, below a folder, and return its costs.
+    """Build an index below `folder` from some documents, or from all documents in a folder; return its costs.
 
-    The store `none` discards every vector. A folder is listed as by the command. The stages of workers are known only
-    with the serial engine, where everything runs in this process.
+    The store `none` discards every vector. Documents in a folder are found as the command finds them. The
+    stages that run in workers are measured only with the serial engine, where everything runs in this process.
     """
     clock = Clock()
     paths = find_files(documents) if isinstance(documents, Path) else list(documents)
@@ -227,7 +230,10 @@ def sizes(folder: Path) -> dict[str, int]:
 
 
 def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
-    """Return, for each preset, the milliseconds of a query without its embedding, and of the first query."""
+    """Return query times in milliseconds for each preset, without the time of the embedding.
+
+    They are the time of the first query, and the median of the others.
+    """
     times_of: dict[str, Any] = {}
     made_with = open_index(folder / "index").config
     for preset in (name for name in PRESETS if name in preset_names()):

@@ -13,7 +13,7 @@ Results = Mapping[str, Any]
 
 
 def fill(text: str, part: str, block: str) -> str:
-    """Return the page with the block of a part replaced."""
+    """Return a page with the text between a part's markers replaced by a block."""
     marked = re.compile(rf"(<!-- scale:{part} -->\n).*?(<!-- /scale:{part} -->)", re.DOTALL)
     if not marked.search(text):
         raise ToolkitError(f"the page has no markers <!-- scale:{part} --> … <!-- /scale:{part} -->; put them back")
@@ -27,7 +27,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def told(results: Results, part: str) -> str:
-    """Return the line on the machine and the command of a part's measurement."""
+    """Return a line that says how a part was measured: the command, the machine, and its load."""
     where = results["machines"][part]
     share = where.get("busy")
     quiet = where["load"] < where["cores"] / 2 if share is None else share <= BUSY

@@ -1,4 +1,4 @@
-"""Measures memory from 1 × to 10 × a corpus: that of the work, and that of the index."""
+"""Measures memory for 1 to 10 times a corpus: the memory of the work, and the memory of the index."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
 
 
 def measure_flatness(source: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the peak memory of an ingestion with words and vectors, of a thousand documents and of twenty thousand."""
+    """Return the peak memory of two ingestions with words and vectors: of 1,000 and of 20,000 documents."""
     once = 15 if quick else FLAT_ONCE
     points = [point(source, once, times, WHOLE) for times in track(FLAT_TIMES, total=None, label="flat", unit="size")]
     return {"jobs": JOBS, "points": points}
 
 
 def point(source: Path | None, once: int, times: int, store: str) -> dict[str, Any]:
-    """Return the peak memory of one ingestion with two workers."""
+    """Return the peak memory of ingesting `once` × `times` documents into a store with two workers."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         repeat(documents_of(source), once * times, folder / "corpus")

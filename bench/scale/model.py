@@ -27,7 +27,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Setting:
-    """The machines of a scenario."""
+    """A scenario of the model: its machines, its flags, its store, and its number of indexes."""
 
     name: str
     machines: int
@@ -94,7 +94,7 @@ def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
 
 
 def _held(points: Sequence[Mapping[str, Any]]) -> float:
-    """Return the bytes that a searching process holds per chunk, from the first size to the last."""
+    """Return the bytes per chunk that a searching process holds, from its growth between first and last size."""
     first, last = points[0], points[-1]
     return float((last["query_peak"] - first["query_peak"]) / max(1, last["chunks"] - first["chunks"]))
 
@@ -104,14 +104,14 @@ def _sorting(last: Mapping[str, Any]) -> float:
 
 
 def vector_bytes(numbers: float, store: str) -> float:
-    """Return the bytes of a vector in memory: four per number, its key, and its sketch or list."""
+    """Return the bytes of a vector in memory: 4 per number (2 in fp16), its key, and its sketch or list."""
     extra = {"faiss": 8, "faiss:fp16": 8, "faiss:pq": 8 + numbers / 4, "milvus": 16}
     width = 2 if store == "faiss:fp16" else 4
     return width * numbers + extra[store]
 
 
 def cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dict[str, float]:
-    """Return hours, GB and dollars for so many documents, by part."""
+    """Return the hours, gigabytes and dollars that this many documents cost in a scenario, by part."""
     of = {name: constant.value for name, constant in table.items()}
     chunks = documents * of["chunks a document"]
     cores = setting.machines * setting.cores
@@ -148,7 +148,7 @@ class Break:
 
 
 def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Break]:
-    """Return the limits on two cores with 16 GB and the default flags, the first ones first."""
+    """Return the limits on two cores with 16 GB and the default flags, the smallest number of documents first."""
     of = {name: constant.value for name, constant in table.items()}
     laptop, per, long = SETTINGS[0], of["chunks a document"], of["long"]
     slow = crossing(results["chunks"]["points"], "faiss", "one ms", LIMIT_MS) or math.inf
@@ -183,7 +183,7 @@ def _room(memory: float, each: float) -> float:
 
 
 def plain(hours: float) -> str:
-    """Return a time in a suitable unit."""
+    """Return a number of hours as text in a suitable unit: `3 days`, `40 min`."""
     for unit, size in (("years", 24 * 365), ("days", 24), ("h", 1)):
         if hours >= 2 * size:
             return f"{hours / size:,.0f} {unit}"
@@ -191,7 +191,7 @@ def plain(hours: float) -> str:
 
 
 def figure(value: float) -> str:
-    """Return a constant as the table shows it."""
+    """Return a constant as text: without decimals from 100 on, else with four significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
 
 

@@ -30,7 +30,7 @@ def write(results: Results, out: Path, template: Path) -> list[Path]:
 
 
 def reckoned(results: Results) -> str:
-    """Return the text of the model: its constants, its results, and its limits."""
+    """Return the page's text on the cost model: its constants, its results, and its limits."""
     constants = model.constants(results)
     rows = [[name, model.figure(c.value), c.unit, c.source] for name, c in constants.items()]
     text = table(["constant", "value", "unit", "source"], rows) + "\n"

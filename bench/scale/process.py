@@ -27,7 +27,7 @@ BUSY = 0.15
 
 @dataclass(frozen=True)
 class Apart(Generic[Result]):
-    """The result of a function, and its cost."""
+    """The result of a function that ran in a separate process, with its seconds and its peak memory."""
 
     value: Result
     seconds: float
@@ -36,7 +36,7 @@ class Apart(Generic[Result]):
 
 
 def run_apart(work: Callable[..., Result], *arguments: Any, **options: Any) -> Apart[Result]:
-    """Run a picklable function in a new process; its errors are raised here."""
+    """Run a picklable function in a new process and measure it; its errors are raised in this process."""
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(theirs, work, arguments, options))
@@ -66,13 +66,13 @@ def _work(answer: Connection, work: Callable[..., Any], arguments: Any, options:
 
 @dataclass
 class Clock:
-    """Counts processor seconds by stage: on a busy machine they are more reliable than wall-clock time."""
+    """A counter of processor seconds by stage; on a busy machine, these are more reliable than wall-clock time."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count the time of the block under a name."""
+        """Add the processor time of the `with` block to the stage of this name."""
         started = time.process_time()
         try:
             yield
@@ -80,7 +80,7 @@ class Clock:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.process_time() - started
 
     def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function with its time counted."""
+        """Return a wrapper of the function that adds its processor time to the stage of this name."""
 
         def counted(*arguments: Any, **options: Any) -> Any:
             with self.stage(name):
@@ -90,16 +90,20 @@ class Clock:
 
 
 def resident(kind: str) -> int:
-    """Return the bytes that this process holds now: `RssAnon` its own, `RssFile` of mapped files; 0 if unknown."""
+    """Return the resident memory of this process in bytes; 0 if it is unknown.
+
+    The kind `RssAnon` is the process's own memory, `RssFile` that of mapped files.
+    """
     status = Path("/proc/self/status")
     told = status.read_text(encoding="utf-8").partition(f"{kind}:")[2].split() if status.is_file() else []
     return 1024 * int(told[0]) if told else 0
 
 
 def busy_share(seconds: float = _LOOKED, *, stat: Path = Path("/proc/stat")) -> float:
-    """Return the share of all cores that others use while this process waits; without `/proc/stat`, the load average.
+    """Return the share of all cores that other programs use, measured while this process sleeps.
 
-    The load average of the last minute would include this command's own last measurement.
+    Without `/proc/stat` it is computed from the load average of the last minute, which may include this
+    command's own last measurement.
     """
     if not stat.is_file():
         return min(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
@@ -116,7 +120,7 @@ def _ticks(stat: Path) -> tuple[int, int]:
 
 
 def refuse_busy(what: str, share: float) -> None:
-    """Raise an error if other programs use more than a little of the machine: such figures cannot be repeated."""
+    """Raise an error if other programs use too much of the machine, since such figures are not reproducible."""
     if share > BUSY:
         raise ToolkitError(
             f"{what}: not measured, since other programs use {100 * share:.0f}% of this machine; wait until they end, "

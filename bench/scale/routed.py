@@ -33,7 +33,7 @@ Questions = Sequence[tuple[str, str]]
 
 
 class Asked(NamedTuple):
-    """The milliseconds of a query, without its embedding."""
+    """The cost of a query without its embedding: wall-clock and processor milliseconds, and compared passages."""
 
     clock: float
     processor: float
@@ -41,7 +41,7 @@ class Asked(NamedTuple):
 
 
 def measure(index: Path | None, bundle: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the times of queries at each size; the index is grown from the given one, or from the samples."""
+    """Return the query times at each size, on an index that is grown from the given one or from the samples."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         small = index or small_index(folder / "small")
@@ -61,7 +61,7 @@ def small_index(folder: Path) -> Path:
 
 
 def read_questions(bundle: Path | None) -> Questions:
-    """Return a bundle's answerable questions, spread over it; or a few about the samples."""
+    """Return evenly spaced answerable questions of a bundle; without a bundle, a few about the samples."""
     if bundle is None:
         return [(question, "") for question in QUESTIONS]
     rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
@@ -70,7 +70,10 @@ def read_questions(bundle: Path | None) -> Questions:
 
 
 def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[str, Any]:
-    """Open an index in this process and search it: each question once, named and unnamed, after a first one."""
+    """Open an index and search it once for each question, with and without the document's name; return the costs.
+
+    One search before the others is not measured.
+    """
     index = open_index(folder)
     module, argument = load_plugin("exhibit.models.embedders", index.config.embedder)
     embedder: Embedder = module.open(argument)
@@ -93,7 +96,7 @@ def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[s
 
 
 def renamed_for(entries: Mapping[int, Entry], question: str, filename: str, *, turn: int) -> str:
-    """Return a question that names a copy of its document, another copy each time."""
+    """Return a question with its document's name replaced by that of a copy; `turn` chooses the copy."""
     original = next((entry for entry in entries.values() if entry.filename == filename), None)
     if original is None:
         return question
@@ -102,7 +105,7 @@ def renamed_for(entries: Mapping[int, Entry], question: str, filename: str, *, t
 
 
 def told(asked: Sequence[Asked]) -> dict[str, float]:
-    """Return the median and the ninth decile of the times."""
+    """Return the median costs of some queries, and the 90th percentile of their wall-clock time."""
     clock, processor, compared = (np.array(column) for column in zip(*asked, strict=True))
     return {
         "questions": len(asked),

@@ -14,13 +14,13 @@ _NOT_DATA = frozenset({"bin", "logs", "configs"})
 
 @dataclass(frozen=True)
 class Server:
-    """A server by its address and the folder that it was started with (`milvus-server --data`)."""
+    """A Milvus server: its address, and the folder that it was started with (`milvus-server --data`)."""
 
     uri: str
     folder: Path
 
     def memory(self, *, proc: Path = Path("/proc")) -> float:
-        """Return the MB that the processes hold whose program is in the folder; raise an error if there are none."""
+        """Return the memory in MB of all processes whose program is in the folder; raise an error if there are none."""
         inside = self.folder.resolve()
         held = [_resident(entry) for entry in proc.glob("[0-9]*") if inside in _program(entry).parents]
         if not held:
@@ -28,7 +28,7 @@ class Server:
         return sum(held) / _MB
 
     def disk(self) -> float:
-        """Return the size of the data in MB."""
+        """Return the size in MB of the server's data on disk, without its program, logs and configuration."""
         parts = [part for part in self.folder.iterdir() if part.name not in _NOT_DATA]
         return sum(_size(file) for part in parts for file in (part, *part.rglob("*"))) / _MB
 

@@ -1,4 +1,7 @@
-"""Measures one worker and two, in processes and on Ray: the speed-up, and the serial share of the work."""
+"""Measures ingestion with one worker and with two, in processes and on Ray.
+
+The results are the speed-up, and the serial share of the work.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def speed_up(alone: dict[str, Any], shared: dict[str, Any]) -> float:
 
 
 def steady(point: dict[str, Any]) -> float:
-    """Return the wall-clock seconds from the first document on: workers are started once."""
+    """Return the wall-clock seconds after the first document was done, so that starting workers does not count."""
     return float(point["clock"] - point["first"])
 
 
@@ -50,5 +53,5 @@ def serial_share(faster: float, workers: int) -> float:
 
 
 def parent_share(stages: dict[str, float]) -> float:
-    """Return the share of a serial run that stays in one process, whatever the number of workers."""
+    """Return the share of a serial run's time that is spent in stages which always run in one process."""
     return sum(stages.get(stage, 0.0) for stage in PARENT) / sum(stages.values())

@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def fill(page: Path, block: str) -> str:
-    """Return a page with a block between its markers."""
+    """Return a page with the text between its markers replaced by a block."""
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -100,7 +100,7 @@ def _measure(settings: Sequence[Setting], options: argparse.Namespace) -> tuple[
 
 
 def _embed(pipeline: Pipeline, settings: Sequence[Setting], dataset: Dataset) -> None:
-    """Put the questions' vectors into the cache, so that no two workers compute them."""
+    """Embed all questions in advance and cache the vectors, so that the workers do not compute them."""
     ways = {way for setting in settings for way in ways_of(setting)}
     texts = {understand(asked(case, way)).asks for way in ways for case in dataset.cases}
     pipeline.embedder.embed(sorted(texts), role="query")
@@ -121,7 +121,10 @@ def _print(curves: Sequence[Curve]) -> None:
 
 
 def _draw(curves: Sequence[Curve], folder: Path) -> None:
-    """Write a picture for each way of asking."""
+    """Write one SVG picture for each way of asking.
+
+    The ways are questions with or without the document's name, and an index with or without file names.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, way in WAYS.items():
         some = [curve for curve in curves if curve.way == way]

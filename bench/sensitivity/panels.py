@@ -29,7 +29,7 @@ text{font:12px system-ui,sans-serif;fill:#1f2933}.small{font-size:11px;fill:#526
 
 
 def number(value: Value) -> str:
-    """Return a value as text: three digits, or on and off."""
+    """Return a setting's value as text: three significant digits, or `on` and `off`."""
     return ("on" if value else "off") if isinstance(value, bool) else f"{value:.3g}"
 
 
@@ -51,13 +51,13 @@ class Panel:
         return self.y + _TALL - _BELOW - share * (_TALL - _ABOVE - _BELOW)
 
     def across(self, place: int, of: int) -> float:
-        """Return the horizontal position of a value; values are evenly spaced."""
+        """Return the horizontal position of value number `place` among `of` evenly spaced values."""
         room = _WIDE - _LEFT - _RIGHT
         return self.x + _LEFT + room * (place + 0.5) / of
 
 
 def draw(curves: Sequence[Curve]) -> str:
-    """Return the picture of the curves of one way of asking."""
+    """Return an SVG picture with the curves of one way of asking."""
     title = f"Change from the default in points: {curves[0].way.title}"
     low, high, step = _axis([f.change for curve in curves for _, figures in curve.points for f in figures.values()])
     parts = [f'<rect class="ground" width="{WIDTH}" height="100%"/>']
@@ -74,7 +74,7 @@ def draw(curves: Sequence[Curve]) -> str:
 
 
 def _axis(changes: Sequence[float]) -> tuple[float, float, int]:
-    """Return one axis for all panels, so that they can be compared: its ends, and the step of its lines."""
+    """Return the axis that all panels share: its lowest and highest value, and the distance of its grid lines."""
     least, most = min(*changes, -1.0), max(*changes, 1.0)
     step = next((step for step in _TICKS if most - least <= 6 * step), _TICKS[-1])
     return step * math.floor(least / step), step * math.ceil(most / step), step
@@ -156,7 +156,7 @@ def page_block(curves: Sequence[Curve], *, questions: int) -> str:
 
 
 def _summarise(curves: Sequence[Curve]) -> list[str]:
-    """Return the values without a significant change in any way of asking, and the changes by the others."""
+    """Return two texts: the values that change no metric significantly, and the changes by the other values."""
     calm = []
     loud = []
     for place, (value, _) in enumerate(curves[0].points):

@@ -1,8 +1,8 @@
 """The settings that `bench.sensitivity` varies, one at a time, and the figures at each value.
 
-Settings of the recipe are replaced as by a user. Constants are names in the module that reads them. Users should not
-tune them, so no function takes them; for a trial the name is set in that module and restored afterwards. A trial runs
-within one process, so no other process is affected.
+Settings of the recipe are changed as a user changes them. Constants are names in the module that reads
+them. Users should not tune them, so no function has a parameter for them: a trial sets the name in that
+module, and restores it afterwards. A trial runs within one process, so that no other process is affected.
 """
 
 from __future__ import annotations
@@ -126,12 +126,12 @@ class Trial(NamedTuple):
     value: Value = 0
 
     def __str__(self) -> str:
-        """Return the description of the trial in errors."""
+        """Return a description of the trial for error messages."""
         return f"{self.setting or 'defaults'} = {self.value}, {self.way.title}"
 
 
 def trials_of(settings: Sequence[Setting]) -> list[Trial]:
-    """Return every trial, and the default's trial once for each way of asking."""
+    """Return all trials: for each way of asking one with the defaults, and one for each other value of a setting."""
     ways = dict.fromkeys(way for setting in settings for way in ways_of(setting))
     varied = [(s, way, value) for s in settings for way in ways_of(s) for value in s.values if value != s.default]
     return [*map(Trial, ways), *(Trial(way, setting.name, value) for setting, way, value in varied)]
@@ -139,7 +139,7 @@ def trials_of(settings: Sequence[Setting]) -> list[Trial]:
 
 @dataclass(frozen=True)
 class Trying:
-    """The work of one worker on a trial: picklable, so that any engine can run it."""
+    """A picklable function that measures one trial, so that any engine can run it."""
 
     index: Path
     cases: tuple[Case, ...]
@@ -147,7 +147,7 @@ class Trying:
     """The settings of every trial, such as another embedder."""
 
     def __call__(self, trial: Trial) -> dict[str, Values]:
-        """Return the four metrics of every case."""
+        """Search all cases with the trial's value; return each of the four metrics as a list of values by case."""
         told: dict[str, Any] = {**self.recipe, "filenames": trial.way.filenames}
         constants: list[tuple[ModuleType, str, Value]] = []
         for setting in choose_settings([trial.setting]) if trial.setting else []:
@@ -174,13 +174,13 @@ class Trying:
 
 
 def asked(case: Case, way: Way) -> str:
-    """Return a case's question in one way of asking."""
+    """Return a case's question with or without the document's name, as the way of asking requires."""
     return unname(case.question) if way.unnamed else case.question
 
 
 @contextmanager
 def _set(constants: Sequence[tuple[ModuleType, str, Value]]) -> Iterator[None]:
-    """Set names in modules, and restore them afterwards."""
+    """Set constants in modules while the block runs, and restore them afterwards."""
     before = [(module, name, getattr(module, name)) for module, name, _ in constants]
     try:
         for module, name, value in constants:
@@ -195,7 +195,10 @@ def _set(constants: Sequence[tuple[ModuleType, str, Value]]) -> Iterator[None]:
 
 
 class Figure(NamedTuple):
-    """A metric at one value of a setting, in percent: over all datasets, on the worst one, and its change."""
+    """A metric in percent at one value of a setting.
+
+    It has the mean over all datasets, the mean of the worst dataset, and the change from the default value.
+    """
 
     mean: float
     worst: float
@@ -205,12 +208,12 @@ class Figure(NamedTuple):
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether the interval excludes 0."""
+        """Whether the interval of the change excludes 0."""
         return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]
 
     @property
     def told(self) -> str:
-        """The change with its interval."""
+        """The change with its interval, as text."""
         ends = f" [{self.ci95[0]:+.1f}, {self.ci95[1]:+.1f}]" if self.ci95 else ""
         return f"{self.change:+.1f}{ends}".replace("-", "−")
 

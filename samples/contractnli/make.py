@@ -1,9 +1,13 @@
-"""Build contract-nli, six made-up agreements in the shape of ContractNLI's release, from the sources in contracts/.
+"""Build contract-nli, six made-up agreements in the format of ContractNLI's release, from contracts/.
 
-Run `python -m samples.contractnli.make` from the root of the repository. A source has three parts with `---` between:
-`name: value` lines; the text, where each line is a span and `¦` ends one inside a line; and the annotations,
-`nda-N: choice | first words of a span | …`, where ` #2` means the second span with them and `blank` a span of white
-space. The files in raw/ are written by hand, except for the PDF, which is printed here.
+Run `python -m samples.contractnli.make` from the root of the repository. A source file has three parts,
+separated by `---`. The first has `name: value` lines. The second is the text, in which each line is a span,
+and `¦` ends a span within a line. The third has the annotations:
+
+    nda-N: choice | first words of a span | …
+
+After these words, ` #2` means the second span that begins with them; `blank` means a span of white space.
+The files in raw/ are written by hand, except for the PDF, which is printed here.
 """
 
 from __future__ import annotations
@@ -80,7 +84,7 @@ def _place(words: list[str], begin: str) -> int:
 
 
 def _page(text: str) -> str:
-    """Return the official page: curly quotes, and a line that the source's text does not have."""
+    """Return the HTML of the official PDF: it has curly quotes, and a first line that the source's text lacks."""
     curly = re.sub(r'"([^"\n]*)"', r"“\1”", text)
     lines = ["Form LGL-7, rev. 3", *curly.split("\n")]
     return f"<meta charset='utf-8'><style>{_CSS}</style>" + "".join(f"<p>{html.escape(line)}</p>" for line in lines)

@@ -1,7 +1,8 @@
-"""Build documents/, a made-up rulebook in the shape of a search index's exports, from the texts beside this file.
+"""Build documents/, a made-up rulebook in the format of a search index's exports, from texts beside this file.
 
-Run `python -m samples.cpr.make` from the root of the repository. In rulebook.txt, `=== id | sourcefile | sourcepage`
-begins a document and `*** chunk: section` cuts it. An exporter's faults are made on purpose: see README.md.
+Run `python -m samples.cpr.make` from the root of the repository. In rulebook.txt a line `=== id |
+sourcefile | sourcepage` begins a document, and a line `*** chunk: section` begins a new chunk of it. The
+exports contain typical faults of exporters on purpose: see README.md.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ def _write(name: str, data: object) -> None:
 
 
 def _exports() -> None:
-    """Write one file per `sourcefile`, the last document of that name winning, and one file with all records."""
+    """Write one file per `sourcefile`, and one file with all records.
+
+    Of several documents with the same `sourcefile`, the last one is kept.
+    """
     flattened: list[dict[str, object]] = []
     for records in _documents():
         chunks = {"chunks": [{key: r[key] for key in ("id", "content", "updated")} for r in records]}
@@ -80,7 +84,7 @@ def _guide() -> str:
 
 
 def main() -> None:
-    """Write documents/ anew."""
+    """Delete documents/ and write it again."""
     shutil.rmtree(_OUT, ignore_errors=True)
     _OUT.mkdir()
     _exports()

@@ -1,9 +1,10 @@
-"""Build CUAD_v1, six made-up contracts in the shape of CUAD's release, from the sources in contracts/.
+"""Build CUAD_v1, six made-up contracts in the format of CUAD's release, from the sources in contracts/.
 
-Run `python -m samples.cuad.make` from the root of the repository. A source opens with `name: value` lines.
-Then come paragraphs: `# ` a title, `## ` a heading, `>> ` right-hand, `^ ` centred, `| ` a table, `===` a new
-page, `*…*` underlined. Last come the labels: `@@ Clause = answer`, each followed by its quotes, where ` ... `
-stands for the words between and `! ` marks a quote that the contract deliberately does not contain.
+Run `python -m samples.cuad.make` from the root of the repository. A source begins with `name: value` lines.
+Then come paragraphs: `# ` is a title, `## ` a heading, `>> ` right-aligned, `^ ` centred, `| ` a table,
+`===` a new page, and `*…*` underlined. Last come the labels: `@@ Clause = answer`, each followed by its
+quotes. In a quote ` ... ` stands for the words between, and `! ` marks a quote that the contract
+deliberately does not contain.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Contract:
 
 
 def read_contract(path: Path) -> Contract:
-    """Read a source; its quotes are written out in full and checked against its text."""
+    """Read a source file; write its shortened quotes out in full, and check that its text contains them."""
     head, _, rest = path.read_text(encoding="utf-8").partition("\n\n")
     body, *labels = re.split(r"^@@ ", rest, flags=re.MULTILINE)
     settings = {name: value.strip() for name, _, value in (line.partition(":") for line in head.splitlines())}
@@ -85,7 +86,7 @@ def read_contract(path: Path) -> Contract:
 
 
 def plain_text(blocks: list[str]) -> str:
-    """Return the TXT file's content: a paragraph a line, without marks and with plain characters."""
+    """Return the content of the TXT file: one paragraph per line, without marks and with plain characters."""
     lines = []
     for block in blocks:
         rows = [re.sub(r"^(# |## |>> |\^ |\| )", "", row) for row in block.split("\n") if row != "==="]
@@ -107,7 +108,7 @@ def _full_quote(line: str, text: str) -> str:
 
 
 def _expand(quote: str, text: str) -> str:
-    """Return the text from the words before ` ... ` to the first of the words behind it."""
+    """Return the text that a quote `A ... B` stands for: from A to the first B after it."""
     first, _, last = quote.partition(" ... ")
     start = text.find(first)
     end = text.find(last, start + len(first))
@@ -139,7 +140,7 @@ def _block_html(block: str, curly: bool) -> str:
 
 
 def _typeset(text: str, curly: bool) -> str:
-    """Return HTML with the printed characters, which the TXT file and the CSV have in plain form."""
+    """Return a text as HTML with typographic characters; the TXT file and the CSV have plain ones instead."""
     for mark, printed, _ in _MARKS:
         text = text.replace(mark, printed)
     if curly:
@@ -177,7 +178,7 @@ def write_table(contracts: list[Contract]) -> None:
 
 
 def main() -> None:
-    """Build everything anew."""
+    """Delete CUAD_v1, and write its text files, its table and its PDFs."""
     contracts = [read_contract(path) for path in sorted((_HERE / "contracts").glob("*.md"))]
     shutil.rmtree(_OUT, ignore_errors=True)
     texts = _OUT / "full_contract_txt"

@@ -1,7 +1,7 @@
 """Writes benchmarks/*.json from the texts in corpus/: `python -m samples.legalbenchrag.make`.
 
-A snippet is given by its words; its span is where they stand, the second time where `nth` says so. Offsets count
-characters as they are in the file, the byte order mark included.
+A snippet is given by its words, and its span is the first place where they occur, or the n-th with `nth`.
+Offsets count characters as they are in the file, the byte order mark included.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Snippet = dict[str, Any]
 
 
 def cut(path: str, words: str, *, nth: int = 1) -> Snippet:
-    """Return the snippet of these words."""
+    """Return a snippet with these words and the span of their `nth` occurrence in a file of the corpus."""
     text = (HERE / "corpus" / path).read_bytes().decode("utf-8")
     start = -1
     for _ in range(nth):
@@ -148,7 +148,7 @@ def benchmarks() -> dict[str, list[tuple[str, list[Snippet]]]]:
 
 
 def main() -> None:
-    """Write the four files."""
+    """Write the JSON files of the four benchmarks."""
     for name, tests in benchmarks().items():
         records = [{"query": query, "snippets": snippets} for query, snippets in tests]
         text = json.dumps({"tests": records}, ensure_ascii=False, indent=1)
