@@ -202,7 +202,7 @@ class Asker:
 
     def _kind(self, question: str) -> QuestionKind:
         [vector] = self._embed((question,))
-        return shared_kinds().of(vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
+        return shared_kinds().of(question, vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
     def _spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
         """Return the spans in the document of the words that the model marked, the best first.

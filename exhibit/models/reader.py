@@ -123,10 +123,16 @@ class Kinds:
         self._kinds = [
             QuestionKind(asks, record["usual"][name], number, name.startswith("cuad/")) for number, (name, asks) in each
         ]
+        self._wordings = {kind.asks.lower(): kind for kind in self._kinds}
         self._least: float = record["least"]
 
-    def of(self, vector: npt.NDArray[np.float32]) -> QuestionKind:
-        """Return the kind of a question; an empty kind if none is likely enough."""
+    def of(self, question: str, vector: npt.NDArray[np.float32]) -> QuestionKind:
+        """Return the kind of a question: by its words if they are a kind's own wording, else by its vector.
+
+        The kind is empty if no kind is likely enough.
+        """
+        if (known := self._wordings.get(question.strip().lower())) is not None:
+            return known
         odds = self._weight @ vector + self._bias
         likely = np.exp(odds - odds.max())
         best = int(odds.argmax())

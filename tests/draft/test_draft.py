@@ -243,7 +243,7 @@ class Told:
     def embed(self, texts, role):
         return self.vectors[: len(texts)]
 
-    def of(self, vector):
+    def of(self, question, vector):
         return QuestionKind("which clause is the seventh?", number=0)
 
     def answers(self, kind, passages):

@@ -82,11 +82,22 @@ def test_the_kind_of_a_question_is_told_from_its_vector_and_its_own_words_are_re
     embedder, kinds, model = legal.open("int8"), reader.shared_kinds(), reader.shared_reader()
     assert embedder.name.startswith(reader.EMBEDDER)
     asked = ["Whose courts and whose rules of law apply here?", "Which colour has the lid of the third box?"]
-    law, lid = (kinds.of(vector).asks for vector in embedder.embed(asked, role="query"))
+    law, lid = (
+        kinds.of(text, vector).asks for text, vector in zip(asked, embedder.embed(asked, role="query"), strict=True)
+    )
     assert law == "which state's or country's law governs it?" and lid == ""
     vague = "What is said of that?"
     [alone], [beside] = model.read(vague, [LAW]), model.read(vague, [LAW], law)
     assert beside.score > alone.score + 1 and model.read(law, [LAW], law) == model.read(law, [LAW])
+
+
+def test_a_question_in_a_kind_s_own_words_is_of_that_kind_whatever_its_vector() -> None:
+    kinds = reader.shared_kinds()
+    asked = [kind.asks for kind in kinds._kinds]
+    vectors = legal.open("int8").embed(asked, role="query")
+    assert [kinds.of(f" {text.upper()}", vector).asks for text, vector in zip(asked, vectors, strict=True)] == asked
+    unlike = [text for text, vector in zip(asked, vectors, strict=True) if kinds.of("", vector).asks != text]
+    assert unlike, "vectors alone take some for another kind, since several kinds ask for nearly the same"
 
 
 def test_the_reranker_has_its_say() -> None:
@@ -98,7 +109,9 @@ def test_the_reranker_has_its_say() -> None:
 def test_a_passage_s_vector_tells_which_kinds_it_answers() -> None:
     embedder, kinds = legal.open("int8"), reader.shared_kinds()
     asked = ["Which law governs it?", "What is its cap on liability?"]
-    law, cap = (kinds.of(vector) for vector in embedder.embed(asked, role="query"))
+    law, cap = (
+        kinds.of(text, vector) for text, vector in zip(asked, embedder.embed(asked, role="query"), strict=True)
+    )
     capped = "In no event shall either party's total liability exceed the fees paid in the preceding twelve months."
     passages = embedder.embed([LAW, RENT, capped], role="passage")
     assert kinds.answers(law, passages).argmax() == 0 and kinds.answers(cap, passages).argmax() == 2
@@ -206,6 +219,7 @@ def test_confidence_is_logistic_in_what_is_known_as_it_was_calibrated() -> None:
 
 def test_what_is_usual_is_known_of_the_kinds() -> None:
     asked = ["Who are the parties to the contract?", "Is there a promise to set the prices no higher than before?"]
-    parties, prices = (reader.shared_kinds().of(vector) for vector in legal.open("int8").embed(asked, role="query"))
+    vectors = legal.open("int8").embed(asked, role="query")
+    parties, prices = (reader.shared_kinds().of(text, vector) for text, vector in zip(asked, vectors, strict=True))
     assert (parties.asks, parties.usual > 3) == ("who are the parties to it?", True)
     assert prices.usual < -2

@@ -155,7 +155,7 @@ class ReaderAnswerer:
             "policy": context.kind == "privacy policy",
         }
         also = [name for name, holds in facts.items() if holds]
-        kind = QuestionKind() if short else _kind(context)  # the model of kinds was trained on contracts of benchmarks
+        kind = QuestionKind() if short else _kind(asks, context)  # the model of kinds was trained on contracts of benchmarks
         judge = partial(self._opened.confidence, found=context.confidence, usual=kind.usual, also=also)
         meant = "" if several else windows[0].sources[0].document
         read, sure = self._read((asks, kind.asks), windows, judge, meant)
@@ -195,10 +195,10 @@ class ReaderAnswerer:
         return read, sure
 
 
-def _kind(context: AnswerContext) -> QuestionKind:
-    """Return the kind of the question, which is computed from a vector of the embedder `legal` alone."""
+def _kind(asks: str, context: AnswerContext) -> QuestionKind:
+    """Return the kind of the question; it is empty if the embedder is not `legal`, whose vectors are classified."""
     asked = context.asked
-    return shared_kinds().of(asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else QuestionKind()
+    return shared_kinds().of(asks, asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else QuestionKind()
 
 
 def _windows(sources: Sequence[Source]) -> list[_Window]:
