@@ -110,6 +110,16 @@ def test_a_question_for_a_yes_or_a_no_gets_one_where_the_reader_is_sure(yes: flo
     assert short_answer("Which law governs?", "the State of Delaware", yes) == "the State of Delaware"
 
 
+def test_items_of_a_complete_list_are_counted_where_no_number_answers() -> None:
+    listed = "Permitted uses of the yard: (a) storing boats; (b) washing them; and (c) selling paint."
+    asked = "How many permitted uses are listed?"
+    assert short_answer(asked, "storing boats", words=listed) == "3"
+    assert short_answer(asked, "storing boats", words=listed.replace("and (c)", "(c)")) == "storing boats"
+    stated = listed.replace("Permitted", "There are four permitted")
+    assert short_answer(asked, "four", words=stated) == "four", "a number that the clause states is the answer"
+    assert short_answer("Which permitted uses are listed?", "storing boats", words=listed) == "storing boats"
+
+
 def test_words_that_deny_make_a_no_likelier() -> None:
     forbids = "The Tenant shall not sublet the flat, nor any part of it, at any time."
     allows = "The Tenant may sublet the flat, and any part of it, at any time."

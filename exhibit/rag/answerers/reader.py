@@ -7,7 +7,9 @@ from functools import cached_property, partial
 
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
+from exhibit.law.counting import asked_to_count, count_items
 from exhibit.law.language import content_words, language_of
+from exhibit.law.numerals import SPELT
 from exhibit.law.sentences import sentences
 from exhibit.law.yes_or_no import asks_yes_or_no, denies
 from exhibit.models.llms import LLM
@@ -155,7 +157,9 @@ class ReaderAnswerer:
             "policy": context.kind == "privacy policy",
         }
         also = [name for name, holds in facts.items() if holds]
-        kind = QuestionKind() if short else _kind(asks, context)  # the model of kinds was trained on contracts of benchmarks
+        kind = (
+            QuestionKind() if short else _kind(asks, context)
+        )  # kinds were learnt from benchmarks' contracts
         judge = partial(self._opened.confidence, found=context.confidence, usual=kind.usual, also=also)
         meant = "" if several else windows[0].sources[0].document
         read, sure = self._read((asks, kind.asks), windows, judge, meant)
@@ -295,8 +299,15 @@ def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words]
             return "Yes"
         odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)
         return ("Yes" if odds > 0 else "No") if abs(odds) >= DECIDED else ""
-    told = [words.short for words in (found if several else [best]) if _is_new(words.short, question)]
-    return "; ".join(dict.fromkeys(told))
+    values = [words.short for words in (found if several else [best]) if _is_new(words.short, question)]
+    noun = asked_to_count(asks)
+    if noun and not any(map(_has_number, values)) and (count := count_items(noun, best.text)):
+        return str(count)
+    return "; ".join(dict.fromkeys(values))
+
+
+def _has_number(text: str) -> bool:
+    return any(map(str.isdigit, text)) or re.search(rf"\b{SPELT}\b", text, re.IGNORECASE) is not None
 
 
 def _is_new(short: str, question: str) -> bool:
