@@ -220,7 +220,7 @@ def about(pack: Pack, recipe: Any, ground: Ground, options: argparse.Namespace, 
         "base": {"model": "all-MiniLM-L6-v2", "sha256": digest(base_of(options))},
         "recipe": dataclasses.asdict(recipe),
         "torch": torch.__version__,
-        "start": digest(options.start) if options.start else None,
+        "start": origin_of(options.start) if options.start else None,
         "left_out": sorted(options.leave_out),
         "queries_kept_back": len(ground.kept_back),
         **more,
@@ -228,6 +228,13 @@ def about(pack: Pack, recipe: Any, ground: Ground, options: argparse.Namespace, 
         "gathered": pack.notes,
         "documents": {source: sorted(hashes) for source, hashes in documents.items()},
     }
+
+
+def origin_of(weights: Path) -> dict[str, Any]:
+    """Return the digest of weights that a training starts from, and the recipe and the start that their record has."""
+    record = weights.with_suffix(".json")
+    told = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    return {"sha256": digest(weights), **{key: told[key] for key in ("recipe", "blend", "start") if told.get(key)}}
 
 
 def digest(path: Path) -> str:

@@ -3,8 +3,8 @@
 python -m training.blend one.safetensors two.safetensors --shares 0.5 0.5 --rank 22 --out models/embedders/weights/legal
 
 Trainings with different seeds fail on different questions; their mean fails on fewer questions than each of
-them. Adapters can be blended, and so can rerankers that were trained on the same adapter; the head of the
-blended reranker is the weighted sum of the heads.
+them. Adapters can be blended, and so can rerankers, and readers, that were trained on the same adapter; a head of the
+blend is the weighted sum of the heads.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "the adapters were trained on different documents, so no record can list them; give adapters of one pack"
         )
     told = {**kept, "strength": 1.0, "rank": options.rank, "blend": parts}
-    _cli.write(arrays, options.out, told)
+    _cli.write(arrays, options.out, told, eight="reranker" in told)  # as a reader's training writes them
     return 0
 
 

@@ -104,7 +104,7 @@ def test_a_training_begins_with_earlier_weights(tmp_path: Path, pack: Pack, comm
     )
     records = [json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8")) for name in ("one", "two")]
     assert records[0]["start"] is None
-    assert records[1]["start"] == records[0]["sha256"]
+    assert records[1]["start"] == {"sha256": records[0]["sha256"], "recipe": records[0]["recipe"]}
     assert records[1]["sha256"] != records[0]["sha256"]
 
 
@@ -440,6 +440,16 @@ def test_the_reader_is_trained_and_measured_by_commands(
     capsys.readouterr()
     assert reading.main([*stack, "--reader", str(tmp_path / "reader.safetensors"), "--hints"]) == 0
     assert "cuad: 9 questions, F1" in capsys.readouterr().out
+    again = ["--epochs", "1", "--batch", "4", "--seed", "2", "--out", str(tmp_path / "second")]
+    assert reader.main([*stack, *again, "--start", str(tmp_path / "reader.safetensors")]) == 0
+    files = [str(tmp_path / f"{name}.safetensors") for name in ("reader", "second")]
+    assert blend.main([*files, "--shares", "0.5", "0.5", "--rank", "32", "--out", str(tmp_path / "blend")]) == 0
+    sizes = [(tmp_path / f"{name}.safetensors").stat().st_size for name in ("reader", "blend")]
+    assert sizes[1] < sizes[0], "a blend of readers is in 8 bits, as each of them, and has a lower rank"
+    one, two, both = (read_tensors(Path(path)) for path in (*files, str(tmp_path / "blend.safetensors")))
+    assert all(np.allclose(both[f"{head}.weight"], (one[f"{head}.weight"] + two[f"{head}.weight"]) / 2, atol=1e-3)
+               for head in ("head", "says", "spans"))  # fmt: skip
+    assert reading.main([*stack, "--reader", str(tmp_path / "blend.safetensors")]) == 0
 
 
 def test_kinds_are_told_apart_and_written_with_their_questions(
