@@ -31,7 +31,7 @@ from exhibit.evaluation.statistics import Estimate, Table
 from exhibit.evaluation.targets import TargetOptions, ask_all, count_only, is_system, open_target
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.run import RunPassage
+from exhibit.schemas.run import RunPassage, RunQuestion, RunReply
 from exhibit.storage.http_policy import HttpError, UnreachableError
 from tests.rag.bundles import row, rows_of, write_bundle
 
@@ -544,15 +544,22 @@ def test_a_folder_that_was_fetched_is_called_as_its_address_says(tmp_path):
 # ---------------------------------------------------------------- rows and means
 
 
-def question(*texts, selected=None):
-    passages = [RunPassage(text=text) for text in texts]
-    return SimpleNamespace(reply=SimpleNamespace(passages=passages, selected=selected))
-
-
-def test_the_passages_that_an_answer_was_made_from():
-    assert [one.text for one in passages_read(question("a", None, "b", ""))] == ["a", "b"]
-    assert [one.text for one in passages_read(question("a", "b", "c", selected=2))] == ["a", "b"]
-    assert [one.text for one in passages_read(question("a", selected=0))] == ["a"]
+@pytest.mark.parametrize(
+    ("texts", "reply", "read"),
+    [
+        (["a", None, "b", ""], {}, ["a", "b"]),
+        (["a", "b", "c"], {"selected": 2}, ["a", "b"]),
+        (["a", "b", "c"], {"selected": 0}, []),
+        (["a", None, "c"], {"selected": 2}, ["a"]),
+        (["a", "b", "c"], {"context": [3, 1], "selected": 2}, ["c", "a"]),
+        (["a", "b", None], {"context": [3, 4, 0, 2]}, ["b"]),
+        (["a", "b", "c"], {"context": []}, []),
+    ],
+)
+def test_the_passages_that_an_answer_was_made_from(texts, reply, read):
+    recorded = RunReply(passages=[RunPassage(text=text) for text in texts], error="", **reply)
+    row = RunQuestion(id=1, question="?", truth="", reply=recorded, verdict="answered")
+    assert [one.text for one in passages_read(row)] == read
 
 
 def test_other_means_of_mismatches_stand_beside_the_first():
