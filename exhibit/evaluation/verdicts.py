@@ -153,7 +153,7 @@ def _judge_retrieval(case: Case, refused: bool, k: int) -> Judgment:
     used = first_found(case, read)
     seen = used or first_found(case, looked_at)
     if seen is None:
-        return _judge_not_found(case, golds, read, k)
+        return _judge_not_found(case, golds, read, k, examined=len(looked_at))
     where = f"With passage {seen} at least half of the gold is found"
     if used is None:
         return Judgment("retrieved but not used", f"{where}, but only {len(read)} were read.")
@@ -165,8 +165,10 @@ def _judge_retrieval(case: Case, refused: bool, k: int) -> Judgment:
     return Judgment("retrieved but not used", f"{where}. The answer cites {', '.join(map(str, named))}.")
 
 
-def _judge_not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int) -> Judgment:
-    """Return the verdict on a question for which no gold passage was found.
+def _judge_not_found(
+    case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int, *, examined: int
+) -> Judgment:
+    """Return the verdict on a question for which no gold passage was found among the passages examined.
 
     The verdict says what was retrieved in place of the gold: another version, another passage of the same file,
     or another file.
@@ -176,7 +178,7 @@ def _judge_not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[in
     if version is not None:
         return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
     touching = next((n for n in read if any(_touches(passages[n - 1], gold) for gold in golds)), None)
-    why = f"none of {len(passages)} holds half of the gold"
+    why = f"none of the {examined} examined holds half of the gold"
     why += f", which passage {touching} touches" if touching else ""
     unknown = bool(read) and not any(passages[number - 1].tells for number in read)
     files = {gold.filename for gold in golds if gold.filename}

@@ -570,8 +570,10 @@ def test_verdicts(expected, told):
     [
         (None, "With passage 2 at least half of the gold is found.", {"passages": [OFF, HIT], "answer": "Yes."}),
         ("retrieval", "None of the 1 passages read is from a document with gold.", {"passages": [OFF]}),
-        ("retrieval", "Passage 2 is the first from the right document; none of 2 holds half of the gold.",
+        ("retrieval", "Passage 2 is the first from the right document; none of the 2 examined holds half of the gold.",
          {"passages": [OFF, NEAR]}),
+        ("retrieval", "Passage 1 is the first from the right document; none of the 10 examined holds half of the gold.",
+         {"passages": [NEAR] * 10 + [HIT]}),
         ("reading", "With passage 2 at least half of the gold is found. The answer cites 1.",
          {"passages": [NEAR, HIT]}),
         ("reading", "With passage 2 at least half of the gold is found, but only 1 were read.",
