@@ -53,7 +53,7 @@ def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldS
     case, judgment = times[at], examine(times[at])
     followed = stages[at] if stages else stages_of(case)
     row: dict[str, Any] = {
-        "trec": trec_lines(times[0], tag=tag),
+        "trec": trec_lines(case, tag=tag),
         "id": case.id,
         "question": case.question,
         "truth": case.truth,
