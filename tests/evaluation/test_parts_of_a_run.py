@@ -65,9 +65,16 @@ CASES = (case(1), case(2), case(3, "s"), case(4, "s"), case(5, "t"), case(6))
     ],
 )
 def test_what_has_no_reply_is_asked_first_then_what_failed_and_conversations_whole(failed, left, tried):
-    some = SimpleNamespace(cases=CASES)
+    some = SimpleNamespace(cases=CASES, refused={})
     assert [one.id for one in left_to_ask(some, failed)] == left
     assert [one.id for one in to_probe(some, failed)] == tried
+
+
+def test_a_question_that_no_system_can_answer_is_neither_asked_nor_a_probe():
+    some = SimpleNamespace(cases=CASES, refused={1: "its file is lost", 4: "its file is lost"})
+    assert [one.id for one in to_probe(some, {})] == [one.id for one in left_to_ask(some, {})] == [2, 3, 5, 6]
+    complete = dict.fromkeys([2, 3, 5, 6], False)
+    assert to_probe(some, complete) == [] and left_to_ask(some, complete) == [], "nor its conversation again"
 
 
 def test_failures_add_up_and_the_first_is_told():
