@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -184,6 +185,21 @@ def test_runs_are_compared_and_followed_over_time(client, served):
     assert client.post("compare", json={"runs": keys[:1]}, headers=ORIGIN).status_code == 400
     told = client.post("trend", json={}, headers=ORIGIN).json()
     assert "Results over time" in client.get(told["open"]).text
+
+
+def test_the_trend_has_the_runs_of_all_served_folders(served, tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    other = tmp_path / "nightly"
+    for name in ("first", "third"):
+        shutil.copytree(served / "results" / "first", other / name)
+    app = application([served / "results", other / "first", other / "third"], token=TOKEN, hosts=[HOST])
+    with TestClient(app, base_url=f"http://{HOST}/{TOKEN}/") as client:
+        text = client.get(client.post("trend", json={}, headers=ORIGIN).json()["open"]).text
+    row = r'<tr id="run-(\d)"><th scope="row"><span class="number">(\d)</span>\s*(?:<a [^>]*>)?([^<]+)'
+    rows = re.findall(row, text)
+    assert [number for number, _, _ in rows] == [shown for _, shown, _ in rows] == ["4", "3", "2", "1"]
+    paths = {str((folder / "first").resolve()) for folder in (served / "results", other)}
+    assert {name for _, _, name in rows} == {"second", "third", *paths}, "runs of one name are told apart"
 
 
 def test_a_damaged_run_and_one_that_died_say_so_beside_the_others(client, served):
