@@ -132,13 +132,15 @@ def _format_weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[
     shares = [
         name for name in names if describe_metric(name).unit == "share" and describe_metric(name).better == "more"
     ]
-    chosen = [name for name in shares if describe_metric(name).group in _ANSWERED] or shares
+    of_answers = [name for name in shares if describe_metric(name).group in _ANSWERED]
+    chosen = of_answers or shares
     answered = (row for row in run.rows if not row.reply.error)
     scored = ((mean(row.scores.get(name) for name in chosen), row) for row in answered)
     weakest = nsmallest(_WEAKEST, (one for one in scored if one[0] is not None), key=lambda one: one[0] or 0.0)
     if not weakest:
         return []
-    lines = ["", "WEAKEST ANSWERS (mean of the answer and citation metrics, confidence, question)"]
+    means = "the answer and citation metrics" if of_answers else "all share metrics"
+    lines = ["", f"WEAKEST ANSWERS (mean of {means}, confidence, question)"]
     for score, row in weakest:
         sure = row.reply.confidence
         question = textwrap.shorten(row.question, 80, placeholder=" …")

@@ -53,7 +53,7 @@ def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldS
     case, judgment = times[at], examine(times[at])
     followed = stages[at] if stages else stages_of(case)
     row: dict[str, Any] = {
-        "trec": trec_lines(times[0], tag=tag),
+        "trec": trec_lines(case, tag=tag),
         "id": case.id,
         "question": case.question,
         "truth": case.truth,
@@ -190,9 +190,11 @@ def _flatten_row(row: RunQuestion) -> dict[str, Any]:
 
 
 def passages_read(row: RunQuestion) -> list[RunPassage]:
-    """Return the stored passages that have a text; only the first `selected` ones, if that number is known."""
-    passages = [one for one in row.reply.passages if one.text]
-    return passages[: row.reply.selected or len(passages)]
+    """Return the passages that the answer was made from (all, if they are unknown), as far as their text is stored."""
+    passages, context = row.reply.passages, row.reply.context
+    numbers = range(1, len(passages) + 1)
+    read = numbers[: row.reply.selected] if context is None else context
+    return [passages[number - 1] for number in read if number in numbers and passages[number - 1].text]
 
 
 # ---------------------------------------------------------------- means

@@ -84,12 +84,13 @@ def outcomes(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
 def left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
     """Return the cases without a reply, followed by those whose reply failed.
 
-    All other turns of their conversations are included.
+    All other turns of their conversations are included, but no refused case.
     """
-    waiting = [case for case in dataset.cases if failed.get(case.id, True)]
+    cases = [case for case in dataset.cases if case.id not in dataset.refused]
+    waiting = [case for case in cases if failed.get(case.id, True)]
     ids = {case.id for case in waiting}
     sessions = {case.session for case in waiting if case.session is not None}
-    left = [case for case in dataset.cases if case.id in ids or case.session in sessions]
+    left = [case for case in cases if case.id in ids or case.session in sessions]
     again = {case.session or case.id for case in left if failed.get(case.id)}
     return sorted(left, key=lambda case: (case.session or case.id) in again)
 
@@ -113,8 +114,7 @@ def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round
     failed: dict[Id, bool] = {}
     for kept in journal.scan(questions):
         places[kept.id], failed[kept.id] = kept.at, kept.failed
-    failed |= dict.fromkeys(dataset.refused, True)
-    left = [case for case in left_to_ask(dataset, failed) if case.id not in dataset.refused]
+    left = left_to_ask(dataset, failed)
     place.mkdir(parents=True, exist_ok=True)
     asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
     for position, reply in asked:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.correctness import invented_figures
 from exhibit.evaluation.documents import touches
 from exhibit.evaluation.judgement import answer_judgement
@@ -115,7 +115,7 @@ def _judge_by_answer(case: Case, refused: bool, k: int) -> Judgment:
     The files of the passages decide first, then the comparison with the expected answer.
     """
     why = "the benchmark quotes no words of it"
-    by_file = _judge_by_file(gold_files(case), case.reply.read(k), "right document, passage unknown", why)
+    by_file = _judge_by_file(gold_files(case), case.reply, k, "right document, passage unknown", why)
     known = bool(gold_files(case)) and bool(case.reply.passages)
     if known and by_file.verdict == "wrong document":
         return by_file
@@ -134,10 +134,11 @@ def _judge_by_answer(case: Case, refused: bool, k: int) -> Judgment:
     return by_file if known else Judgment("cannot be judged", f"Nothing tells {missing}.")
 
 
-def _judge_by_file(files: Collection[str], read: Sequence[Passage], verdict: Verdict, why: str) -> Judgment:
-    wrong = [is_wrong_file(passage, files) for passage in read]
+def _judge_by_file(files: Collection[str], reply: Reply, k: int, verdict: Verdict, why: str) -> Judgment:
+    read = reply.numbers_read(k)
+    wrong = [is_wrong_file(reply.passages[number - 1], files) for number in read]
     if False in wrong:
-        first = wrong.index(False) + 1
+        first = read[wrong.index(False)]
         return Judgment(verdict, f"Passage {first} is the first from the right document; {why}.")
     if None in wrong:
         evidence = f"Which file {wrong.count(None)} of the {len(read)} passages read are from is not known."
@@ -153,7 +154,7 @@ def _judge_retrieval(case: Case, refused: bool, k: int) -> Judgment:
     used = first_found(case, read)
     seen = used or first_found(case, looked_at)
     if seen is None:
-        return _judge_not_found(case, golds, read, k)
+        return _judge_not_found(case, golds, read, k, examined=len(looked_at))
     where = f"With passage {seen} at least half of the gold is found"
     if used is None:
         return Judgment("retrieved but not used", f"{where}, but only {len(read)} were read.")
@@ -165,8 +166,10 @@ def _judge_retrieval(case: Case, refused: bool, k: int) -> Judgment:
     return Judgment("retrieved but not used", f"{where}. The answer cites {', '.join(map(str, named))}.")
 
 
-def _judge_not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int) -> Judgment:
-    """Return the verdict on a question for which no gold passage was found.
+def _judge_not_found(
+    case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int, *, examined: int
+) -> Judgment:
+    """Return the verdict on a question for which no gold passage was found among the passages examined.
 
     The verdict says what was retrieved in place of the gold: another version, another passage of the same file,
     or another file.
@@ -176,11 +179,11 @@ def _judge_not_found(case: Case, golds: Sequence[GoldPassage], read: Sequence[in
     if version is not None:
         return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
     touching = next((n for n in read if any(_touches(passages[n - 1], gold) for gold in golds)), None)
-    why = f"none of {len(passages)} holds half of the gold"
+    why = f"none of the {examined} examined holds half of the gold"
     why += f", which passage {touching} touches" if touching else ""
     unknown = bool(read) and not any(passages[number - 1].tells for number in read)
     files = {gold.filename for gold in golds if gold.filename}
-    judgment = _judge_by_file(files, case.reply.read(k), "right document, wrong passage", why)
+    judgment = _judge_by_file(files, case.reply, k, "right document, wrong passage", why)
     if unknown and judgment.verdict == "right document, wrong passage" and any(p.text.strip() for p in passages):
         return Judgment("cannot be judged", f"No place can be told for the words of the {len(read)} passages read.")
     return judgment

@@ -207,7 +207,7 @@ def ingest(
     started = time.monotonic()
     set_aside: list[str] = []
     notes: list[str] = []
-    pages = documents = 0
+    documents = pages = chunks = 0
     vectors = _Vectors(index, embedder)
     alike = {name for name, number in Counter(path.name for path in paths).items() if number > 1}
     ocr = choose_ocr(config.ocr_language, config.ocr_engine) if config.ocr else None
@@ -228,10 +228,11 @@ def ingest(
         vectors.add(prepared, summarise, config)
         documents += 1
         pages += prepared.entry.pages or 0
+        chunks += len(prepared.chunks)
     if len(vectors) >= _MANY:
         shutdown_idle()
     vectors.make(Building(index) if askable and len(index) else None)
-    return Report(documents, pages, len(index), time.monotonic() - started, tuple(set_aside), tuple(notes))
+    return Report(documents, pages, chunks, time.monotonic() - started, tuple(set_aside), tuple(notes))
 
 
 def _by_path(path: Location, index: Index) -> str:

@@ -99,7 +99,7 @@ class RunFolder:
         if not self.folder.is_dir():
             raise BundleError(f"{folder}: no such run")
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The run's name, which is the name of its folder."""
         return self.folder.resolve().name

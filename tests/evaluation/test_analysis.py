@@ -167,6 +167,19 @@ def test_a_finished_run_is_taken_apart(command, tmp_path, capsys):
     assert sorted((tmp_path / "results").rglob("*")) == before, "an analysis writes nothing"
 
 
+@pytest.mark.parametrize(
+    ("metric", "words"), [("answer_f1", "the answer and citation metrics"), ("document_hit", "all share metrics")]
+)
+def test_the_weakest_answers_are_said_to_be_those_of_the_metrics_that_there_are(
+    command, tmp_path, capsys, metric, words
+):
+    passages = [{"filename": "rules.txt", "text": "Rule 3.4 is about statements of case."}]
+    lines = [json.dumps({"id": number, "answer": "x", "passages": passages}) for number in range(6)]
+    (tmp_path / "replies.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert command("--metrics", metric) == 0 and evaluate_rag.main(["--analyze", str(tmp_path / "results" / "r")]) == 0
+    assert f"WEAKEST ANSWERS (mean of {words}, confidence, question)" in capsys.readouterr().out.splitlines()
+
+
 def test_without_a_run_it_tells_what_the_datasets_ask(command, tmp_path, capsys):
     assert command("--analyze") == 0
     lines = capsys.readouterr().out.splitlines()

@@ -570,8 +570,12 @@ def test_verdicts(expected, told):
     [
         (None, "With passage 2 at least half of the gold is found.", {"passages": [OFF, HIT], "answer": "Yes."}),
         ("retrieval", "None of the 1 passages read is from a document with gold.", {"passages": [OFF]}),
-        ("retrieval", "Passage 2 is the first from the right document; none of 2 holds half of the gold.",
+        ("retrieval", "Passage 2 is the first from the right document; none of the 2 examined holds half of the gold.",
          {"passages": [OFF, NEAR]}),
+        ("retrieval", "Passage 1 is the first from the right document; none of the 10 examined holds half of the gold.",
+         {"passages": [NEAR] * 10 + [HIT]}),
+        ("retrieval", "Passage 5 is the first from the right document; none of the 5 examined holds half of the gold.",
+         {"passages": [OFF, OFF, OFF, OFF, NEAR], "context": (3, 5)}),
         ("reading", "With passage 2 at least half of the gold is found. The answer cites 1.",
          {"passages": [NEAR, HIT]}),
         ("reading", "With passage 2 at least half of the gold is found, but only 1 were read.",
@@ -585,7 +589,7 @@ def test_verdicts(expected, told):
 )  # fmt: skip
 def test_a_verdict_says_where_the_failure_lies_and_why(stage, evidence, told):
     fields = {"answer": "Yes [1].", "selected": None, "golds": RENT, **told}
-    reply = Reply(fields["answer"], tuple(fields["passages"]), fields["selected"])
+    reply = Reply(fields["answer"], tuple(fields["passages"]), fields["selected"], fields.get("context"))
     case = Case(0, "?", "", tuple(fields["golds"]), fields.get("is_impossible", False), reply=reply)
     found = examine(case)
     assert (found.stage, found.evidence) == (stage, evidence)

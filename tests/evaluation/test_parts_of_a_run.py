@@ -31,7 +31,7 @@ from exhibit.evaluation.statistics import Estimate, Table
 from exhibit.evaluation.targets import TargetOptions, ask_all, count_only, is_system, open_target
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.run import RunPassage
+from exhibit.schemas.run import RunPassage, RunQuestion, RunReply
 from exhibit.storage.http_policy import HttpError, UnreachableError
 from tests.rag.bundles import row, rows_of, write_bundle
 
@@ -65,9 +65,16 @@ CASES = (case(1), case(2), case(3, "s"), case(4, "s"), case(5, "t"), case(6))
     ],
 )
 def test_what_has_no_reply_is_asked_first_then_what_failed_and_conversations_whole(failed, left, tried):
-    some = SimpleNamespace(cases=CASES)
+    some = SimpleNamespace(cases=CASES, refused={})
     assert [one.id for one in left_to_ask(some, failed)] == left
     assert [one.id for one in to_probe(some, failed)] == tried
+
+
+def test_a_question_that_no_system_can_answer_is_neither_asked_nor_a_probe():
+    some = SimpleNamespace(cases=CASES, refused={1: "its file is lost", 4: "its file is lost"})
+    assert [one.id for one in to_probe(some, {})] == [one.id for one in left_to_ask(some, {})] == [2, 3, 5, 6]
+    complete = dict.fromkeys([2, 3, 5, 6], False)
+    assert to_probe(some, complete) == [] and left_to_ask(some, complete) == [], "nor its conversation again"
 
 
 def test_failures_add_up_and_the_first_is_told():
@@ -544,15 +551,22 @@ def test_a_folder_that_was_fetched_is_called_as_its_address_says(tmp_path):
 # ---------------------------------------------------------------- rows and means
 
 
-def question(*texts, selected=None):
-    passages = [RunPassage(text=text) for text in texts]
-    return SimpleNamespace(reply=SimpleNamespace(passages=passages, selected=selected))
-
-
-def test_the_passages_that_an_answer_was_made_from():
-    assert [one.text for one in passages_read(question("a", None, "b", ""))] == ["a", "b"]
-    assert [one.text for one in passages_read(question("a", "b", "c", selected=2))] == ["a", "b"]
-    assert [one.text for one in passages_read(question("a", selected=0))] == ["a"]
+@pytest.mark.parametrize(
+    ("texts", "reply", "read"),
+    [
+        (["a", None, "b", ""], {}, ["a", "b"]),
+        (["a", "b", "c"], {"selected": 2}, ["a", "b"]),
+        (["a", "b", "c"], {"selected": 0}, []),
+        (["a", None, "c"], {"selected": 2}, ["a"]),
+        (["a", "b", "c"], {"context": [3, 1], "selected": 2}, ["c", "a"]),
+        (["a", "b", None], {"context": [3, 4, 0, 2]}, ["b"]),
+        (["a", "b", "c"], {"context": []}, []),
+    ],
+)
+def test_the_passages_that_an_answer_was_made_from(texts, reply, read):
+    recorded = RunReply(passages=[RunPassage(text=text) for text in texts], error="", **reply)
+    row = RunQuestion(id=1, question="?", truth="", reply=recorded, verdict="answered")
+    assert [one.text for one in passages_read(row)] == read
 
 
 def test_other_means_of_mismatches_stand_beside_the_first():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -103,6 +105,24 @@ def test_another_path_is_tried_where_there_is_none(tmp_path, error, asked):
     assert len(client.asked) == asked
     words = {2: "/v2/b: gone", 1: "/v1/a: no" if error.status else "no"}
     assert str(caught.value) == words[asked], "an error says which interface gave it"
+
+
+def test_two_questions_that_learn_at_once_that_a_path_is_missing_are_both_asked_at_the_next(tmp_path):
+    both = threading.Barrier(2)
+
+    class Slow(Client):
+        @contextmanager
+        def send(self, method, url, body=None, *, deadline, **given):
+            if "/v1/a" in url:
+                both.wait(60)
+            with super().send(method, url, body, deadline=deadline, **given) as response:
+                yield response
+
+    client = Slow(a=HttpError("no", status=404), b={"a": "Yes.", "p": []}, c={"a": "No.", "p": []}, rank={"hits": []})
+    one = server(tmp_path, client=client, text=FILE.replace('"/v2/b"]', '"/v2/b", "/v3/c"]'))
+    with ThreadPoolExecutor(2) as pool:
+        reads = list(pool.map(lambda id: one.exchange(Case(id, "Why?", ""), Deadline(60)), (1, 2)))
+    assert [read.answer for read in (*reads, one.exchange(Case(3, "Why?", ""), Deadline(60)))] == ["Yes."] * 3
 
 
 def test_a_session_is_the_conversation_s_or_the_question_s_own(tmp_path):

@@ -47,6 +47,13 @@ def test_failed_and_impossible_questions_and_those_without_a_quote_are_in_neithe
     assert written(tmp_path, [failed, impossible, case([], [at(0, 9)])]) == ([], [])
 
 
+def test_a_question_whose_first_round_failed_is_ranked_by_the_first_reply_that_is_no_error(tmp_path):
+    failed, good = (case([gold((0, 9))], [at(0, 9)], id=7, error=error) for error in ("timed out", ""))
+    write_rows(tmp_path, [row_text([failed, good], tag="t")], table_of([good], {}))
+    assert (tmp_path / RUN).read_text(encoding="utf-8") == "7 Q0 gold-0 1 1 t\n"
+    assert (tmp_path / QRELS).read_text(encoding="utf-8") == "7 0 gold-0 1\n"
+
+
 # ---------------------------------------------------------------- other people's tools
 
 

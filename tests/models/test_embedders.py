@@ -280,6 +280,13 @@ def test_words_are_hashed_to_places_and_no_words_to_the_last():
         hashing.open("many")
 
 
+@pytest.mark.parametrize("argument", ["0", "1", "²"])
+def test_hashing_needs_a_dimension_for_words_and_one_for_none(argument):
+    with pytest.raises(ToolkitError, match=f"hashing:{argument}: the argument is a number of dimensions, at least 2"):
+        hashing.open(argument).embed(["rent"], role="query")
+    assert hashing.open("2").embed(["rent", ""], role="query").tolist() in ([[1, 0], [0, 1]], [[-1, 0], [0, 1]])
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

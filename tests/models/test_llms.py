@@ -105,10 +105,11 @@ def test_replies_in_parts_and_with_thoughts_are_read(llm, server, body, text):
     assert ask(llm(), "q")[0].text == text
 
 
-def test_models_that_refuse_a_parameter_are_asked_in_their_own_way(llm, server):
-    def rejected(name: str) -> dict[str, object]:
-        return {"status": 400, "body": {"error": {"message": f"no {name}", "param": name}}}
+def rejected(name: str) -> dict[str, object]:
+    return {"status": 400, "body": {"error": {"message": f"no {name}", "param": name}}}
 
+
+def test_models_that_refuse_a_parameter_are_asked_in_their_own_way(llm, server):
     server.faults = {"q": [rejected("max_tokens"), rejected("temperature")]}
     model = llm(retries=0)
     assert [reply.text for reply in (*ask(model, "q"), *ask(model, "q2"))] == ["echo: q", "echo: q2"]
@@ -116,6 +117,24 @@ def test_models_that_refuse_a_parameter_are_asked_in_their_own_way(llm, server):
         assert body["max_completion_tokens"] == 50 and not {"max_tokens", "temperature"} & set(body)
     server.faults = {"q": [rejected("messages")]}
     assert "no messages" in ask(model, "q")[0].error
+
+
+def test_requests_in_flight_when_a_parameter_is_first_refused_are_all_sent_again(llm, server, monkeypatch):
+    users = [f"q{number}" for number in range(8)]
+    sent = threading.Barrier(len(users))
+
+    def refuse_first(prompt: str) -> dict[str, object] | None:
+        if server.prompts.count(prompt) > 1:
+            return None
+        sent.wait(60)
+        return rejected("max_tokens")
+
+    monkeypatch.setattr(server, "fault_for", refuse_first)
+    replies = ask(llm(retries=0), *users)
+    assert [reply.text or reply.error for reply in replies] == [f"echo: {user}" for user in users]
+    assert sum("max_tokens" in body for body in server.asked) == len(users) == len(server.asked) / 2
+    monkeypatch.setattr(server, "fault_for", lambda prompt: rejected("max_tokens"))
+    assert "no max_tokens" in ask(llm(retries=0), "again")[0].error, "a server that refuses what it was not sent"
 
 
 SCHEMA = '{"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}'

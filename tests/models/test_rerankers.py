@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -69,6 +71,22 @@ def test_words_put_the_passage_first_that_has_them():
     assert words.open(None).score("Which law?", []) == []
     with pytest.raises(ToolkitError, match="no argument"):
         words.open("x")
+
+
+def test_words_give_the_same_bits_whatever_the_seed_of_hashes():
+    question = "rent notice repair insurance assignment default interest deposit renewal access"
+    passages = [f"{question} {'rent ' * n}{'default notice ' * (n % 3)}" for n in range(9)] + ["rent access", "repair"]
+    code = (
+        "from exhibit.models.rerankers import words\n"
+        f"print(list(map(float.hex, words.open(None).score({question!r}, {passages!r}))))"
+    )
+    scores = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in "0123"
+    }
+    assert len(scores) == 1
 
 
 def test_words_count_as_bm25_has_it():

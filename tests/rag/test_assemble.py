@@ -86,6 +86,18 @@ def test_the_part_that_is_kept_is_the_one_nearest_the_question():
     assert text[span.start : span.end] == source.hit.text
 
 
+def test_a_part_is_labelled_with_the_page_and_section_on_which_it_begins():
+    text = "filler " * 400 + "The arbitration takes place in Geneva. " + "filler " * 400
+    inner = ((2100, "2 Disputes", 2), (2900, "3 Rest", 3), (5000, "4 End", 4))
+    long = hit(text, start=100, section="1 Parties", page=1, inner=inner)
+    context = assemble("Where is arbitration?", [long], summaries={}, budget=60, tokens=words)
+    (source,) = context.sources
+    span = source.hit.chunk.span
+    assert 2100 < span.start < 2900 < span.end < 5000 and "arbitration" in source.text
+    assert (source.section, source.page) == ("2 Disputes", 2) and "Section: 2 Disputes | Page: 2" in context.text
+    assert source.hit.chunk.inner == inner[1:2], "the places inside the part"
+
+
 @pytest.mark.parametrize("text", ["x" * 5000, "two words", "one"])
 @pytest.mark.parametrize("budget", [1, 3, 30])
 def test_there_is_a_source_whenever_there_is_a_hit(text, budget):

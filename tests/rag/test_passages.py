@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,15 @@ from exhibit.rag.config import Config, Weights
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.protocols import section_key
 from exhibit.rag.retrieval.extents import LEAST, Extents
-from exhibit.rag.retrieval.passages import Library, SecondLook, rank_passages, score_rows, standard, with_context
+from exhibit.rag.retrieval.passages import (
+    Library,
+    SecondLook,
+    make_weigher,
+    rank_passages,
+    score_rows,
+    standard,
+    with_context,
+)
 from exhibit.rag.splitters import rcts
 from exhibit.rag.stores.faiss import FaissStore
 
@@ -349,3 +358,12 @@ def test_what_is_not_told_is_as_the_default_recipe_has_it():
         "depth": config.depth, "limit": config.passage_size, "candidate_chunks": config.candidate_chunks,
         "trim_first": config.trim_first,
     }  # fmt: skip
+
+
+def test_the_weights_of_words_are_added_in_the_order_of_the_question():
+    rare = {"rent": 1e17, "due": 1.0, "roof": -1e17, "fire": 0.1}
+    for order in permutations(rare):
+        weigh = make_weigher(order, np.array([rare[word] for word in order], np.float32))
+        weights = dict(zip(order, np.array([rare[word] for word in order], np.float32).tolist(), strict=True))
+        held = [word for word in order if word != "fire"]
+        assert weigh("Due: the rent, the roof, the rent.") == sum(weights[word] for word in held)

@@ -201,7 +201,8 @@ def test_documents_come_and_go_without_a_rebuild(make, corpus, tmp_path):
     pipeline.index(corpus, tmp_path / "index")
     (tmp_path / "elm.txt").write_text("LEASE\n\nThis Lease is governed by the law of Peru.\n", encoding="utf-8")
     before = len(embedder.texts)
-    pipeline.add(tmp_path / "elm.txt")
+    report = pipeline.add(tmp_path / "elm.txt")
+    assert (report.documents, report.pages, report.chunks) == (1, 0, 1), "of what was added"
     assert len(embedder.texts) - before <= 6
     assert pipeline.search(["law of Peru lease"])[0].ranked[0].chunk.document == "elm.txt"
     pipeline.remove("birch.txt")

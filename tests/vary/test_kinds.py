@@ -315,7 +315,15 @@ def test_other_versions_of_the_clause_are_near_misses(corpus):
         assert keys_of(row.labels["old"]) <= stated
 
 
-def test_a_real_family_is_asked_with_the_gold_of_its_own_documents():
+@pytest.mark.parametrize(
+    ("second", "between", "after_it"),
+    [
+        ("2021-01-15", "2019-09-01", "2021-04-15"),
+        ("2019-09-01", "2019-07-17", "2019-12-01"),  # three months after the first, the second is in force
+        ("2019-06-02", "2019-06-01", "2019-09-02"),
+    ],
+)
+def test_a_real_family_is_asked_with_the_gold_of_its_own_documents(second, between, after_it):
     def document(name, text, **labels):
         return TextDocument(name, "Hosting Agreement", text, labels=tuple({"family": "hosting.pdf", **labels}.items()))
 
@@ -326,7 +334,7 @@ def test_a_real_family_is_asked_with_the_gold_of_its_own_documents():
         return TextRow(id, "What does the contract say?", answer, passages, name, labels=labels, control=id)
 
     texts = {"hosting.pdf": CONTRACT, "first.pdf": FIRST, "second.pdf": SECOND}
-    days = {"first.pdf": "2019-06-01", "second.pdf": "2021-01-15"}
+    days = {"first.pdf": "2019-06-01", "second.pdf": second}
     documents = {
         name: document(name, text, **({"amends": "hosting.pdf", "effective_from": days[name]} if name in days else {}))
         for name, text in texts.items()
@@ -342,8 +350,8 @@ def test_a_real_family_is_asked_with_the_gold_of_its_own_documents():
     asked = [(one.labels.get("as_of"), one.answer, one.filename, one.labels["amendments"]) for one in after.rows]
     assert asked == [
         ("2019-03-01", "$4,000", "hosting.pdf", "real"),
-        ("2019-09-01", "$5,500", "first.pdf", "real"),
-        ("2021-04-15", "$7,250", "second.pdf", "real"),
+        (between, "$5,500", "first.pdf", "real"),
+        (after_it, "$7,250", "second.pdf", "real"),
         (None, "$7,250", "second.pdf", "real"),
     ]
     assert [words(after, one) for one in after.rows] == [[f"fee of {answer}"] for _, answer, _, _ in asked]

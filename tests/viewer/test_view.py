@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from exhibit.viewer.server.app import application
 from exhibit.viewer.server.app import main as view
 from exhibit.viewer.server.jobs import Jobs
 from exhibit.viewer.server.library import ServedFolders, key_of
+from exhibit.viewer.server.pages import latest_replies
 
 TOKEN = "a-token-of-the-test"
 HOST = "127.0.0.1:8000"
@@ -184,6 +186,33 @@ def test_runs_are_compared_and_followed_over_time(client, served):
     assert client.post("compare", json={"runs": keys[:1]}, headers=ORIGIN).status_code == 400
     told = client.post("trend", json={}, headers=ORIGIN).json()
     assert "Results over time" in client.get(told["open"]).text
+
+
+def test_the_trend_has_the_runs_of_all_served_folders(served, tmp_path, monkeypatch):
+    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+    other = tmp_path / "nightly"
+    for name in ("first", "third"):
+        shutil.copytree(served / "results" / "first", other / name)
+    app = application([served / "results", other / "first", other / "third"], token=TOKEN, hosts=[HOST])
+    with TestClient(app, base_url=f"http://{HOST}/{TOKEN}/") as client:
+        text = client.get(client.post("trend", json={}, headers=ORIGIN).json()["open"]).text
+    row = r'<tr id="run-(\d)"><th scope="row"><span class="number">(\d)</span>\s*(?:<a [^>]*>)?([^<]+)'
+    rows = re.findall(row, text)
+    assert [number for number, _, _ in rows] == [shown for _, shown, _ in rows] == ["4", "3", "2", "1"]
+    paths = {str((folder / "first").resolve()) for folder in (served / "results", other)}
+    assert {name for _, _, name in rows} == {"second", "third", *paths}, "runs of one name are told apart"
+
+
+def test_the_latest_replies_begin_with_the_first_and_leave_out_half_a_line(tmp_path, monkeypatch):
+    path = tmp_path / "run" / "leases" / "journal.jsonl"
+    path.parent.mkdir(parents=True)
+    lines = [json.dumps({"id": n, "question": f"q{n}", "reply": {"answer": "Yes."}}) + "\n" for n in range(3)]
+    path.write_text(lines[0], encoding="utf-8")
+    assert latest_replies(tmp_path / "run") == [{"question": "q0", "answer": "Yes."}]
+    path.write_text("".join(lines) + '{"id": 3', encoding="utf-8")
+    assert [one["question"] for one in latest_replies(tmp_path / "run")] == ["q2", "q1", "q0"]
+    monkeypatch.setattr("exhibit.viewer.server.pages._TAIL", len(lines[0]) + 30)
+    assert [one["question"] for one in latest_replies(tmp_path / "run")] == ["q2"]
 
 
 def test_a_damaged_run_and_one_that_died_say_so_beside_the_others(client, served):

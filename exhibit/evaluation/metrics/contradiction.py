@@ -1,7 +1,7 @@
 """Contradictions: whether a reply states both of two contradictory values, or only one of them.
 
 Typed values are compared exactly. A reply that states neither value, or refuses, counts as 0 in both
-figures.
+figures. Both are None where a label has no typed value.
 """
 
 from exhibit.evaluation.metrics import Case, per_case
@@ -10,11 +10,12 @@ from exhibit.law.values import keys_of
 
 
 def _count_named(case: Case) -> int | None:
-    """Return how many of the two values a reply states; None for a question without a contradiction."""
+    """Return how many of the two values a reply states; None for a question without a contradiction of values."""
     if not is_varied(case, "contradiction"):
         return None
+    values = [keys_of(str(case.labels.get(name) or "")) for name in ("old", "new")]
     stated = keys_of(case.reply.answer or "")
-    return sum(keys_of(str(case.labels.get(name) or "")) <= stated for name in ("old", "new"))
+    return sum(value <= stated for value in values) if all(values) else None
 
 
 def _names_both(case: Case) -> float | None:

@@ -7,6 +7,8 @@ Typed values are compared exactly (`law.values`), so that "thirty (30) days" equ
   words.
 - `another_value`: neither holds, but the reply states a value of the same type as the new one.
 
+`read_value` and `another_value` are None where the clause has no typed value now.
+
 For a negated clause, the yes or no at the beginning of the reply is compared; without one, the negated
 words.
 """
@@ -26,7 +28,7 @@ def _has_new(case: Case) -> float | None:
     if case.labels.get("value") == "polarity":
         return _compare_polarity(case, "new", "old")
     new, old, stated = stated_values(case)
-    return float(new <= stated and not old & stated)
+    return float(new <= stated and not old & stated) if new else None
 
 
 def _has_old(case: Case) -> float | None:
@@ -47,6 +49,8 @@ def _has_another(case: Case) -> float | None:
     if not is_varied(case, "figures") or case.labels.get("value") == "polarity":
         return None
     new, _, stated = stated_values(case)
+    if not new:
+        return None
     kinds = {kind for kind, _ in new}
     return float(any(kind in kinds for kind, _ in stated) and not _has_new(case) and not _has_old(case))
 

@@ -2,7 +2,8 @@
 
 Typed values are compared exactly. `in_force`: the reply has every value of the clause on that date, and
 none of another date. `superseded`: the reply has a value of another date (replaced before the question's
-date, or introduced after it) and not the value in force.
+date, or introduced after it) and not the value in force. Both are None where the clause has no typed value
+on that date.
 """
 
 from exhibit.evaluation.metrics import Case, per_case
@@ -13,14 +14,14 @@ def _is_in_force(case: Case) -> float | None:
     if not is_varied(case, "amended"):
         return None
     now, other, stated = stated_values(case)
-    return float(now <= stated and not other & stated)
+    return float(now <= stated and not other & stated) if now else None
 
 
 def _is_superseded(case: Case) -> float | None:
     if not is_varied(case, "amended"):
         return None
     now, other, stated = stated_values(case)
-    return float(bool(other & stated) and not now & stated)
+    return float(bool(other & stated) and not now & stated) if now else None
 
 
 NAMES, measure = per_case(in_force=_is_in_force, superseded=_is_superseded)

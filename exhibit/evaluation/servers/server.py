@@ -96,8 +96,9 @@ class Server:
         began = time.monotonic()
         retrieved = self._retrieve(values, deadline)
         paths = [ask.path] if isinstance(ask.path, str) else list(ask.path)
+        at = self._path  # several threads ask, and another one may move it on meanwhile
         while True:
-            path = fill_path(paths[self._path], values)
+            path = fill_path(paths[at], values)
             if ask.query:
                 path += "?" + urlencode(fill(ask.query, values))
             try:
@@ -106,9 +107,9 @@ class Server:
                     read = self._read_ready(response, deadline)
                 break
             except HttpError as error:
-                if error.status not in _NOT_THERE or self._path + 1 == len(paths):
+                if error.status not in _NOT_THERE or at + 1 == len(paths):
                     raise
-                self._path += 1
+                at = self._path = at + 1
         read.passages = read.passages or retrieved
         if self.system.ranking is not None:
             read.seconds = time.monotonic() - began

@@ -17,9 +17,12 @@ LOCAL = True
 
 def open(argument: str | None) -> "Hashing":
     """Return an embedder with this number of dimensions (default 256)."""
-    if argument and not argument.isdigit():
-        raise ToolkitError(f"--embedder hashing:{argument}: the argument is a number of dimensions, such as 256")
-    return Hashing(int(argument or 256))
+    argument = argument or "256"
+    if not argument.isdecimal() or int(argument) < 2:  # one for words, and one for texts without words
+        raise ToolkitError(
+            f"--embedder hashing:{argument}: the argument is a number of dimensions, at least 2, such as 256"
+        )
+    return Hashing(int(argument))
 
 
 class Hashing:

@@ -167,20 +167,22 @@ class OpenAI:
         while True:
             if call.stop.is_set():
                 return Completion(error=f"{self.name}: stopped")
+            body = self._body(call)
             try:
-                return self._once(call)
+                return self._once(call, body)
             except HttpError as fault:
                 parameter = refused_parameter(fault)
-                if parameter not in _RENAMED or parameter in self._not_taken:
+                # another thread may have added it to `_not_taken` while this request was in flight
+                if parameter not in _RENAMED or parameter not in body:
                     raise
                 self._not_taken.add(parameter)
 
-    def _once(self, call: "_Call") -> Completion:
+    def _once(self, call: "_Call", body: dict[str, object]) -> Completion:
         prompt = call.prompt
         tokens_in = self._count(prompt.system) + self._count(prompt.user)
         with self.budget.request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
             try:
-                body, heard = self._body(call), self._options.heard
+                heard = self._options.heard
                 data = self._endpoint.stream(body, heard) if heard else self._endpoint.post("chat/completions", body)
             except HttpError as fault:
                 if fault.status:  # a rejected request costs nothing; the cost of a lost reply is unknown

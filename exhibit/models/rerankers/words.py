@@ -30,7 +30,7 @@ class WordReranker:
         counts = [Counter(search_terms(passage)) for passage in passages]
         mean = sum(map(Counter.total, counts)) / max(1, len(counts)) or 1.0
         scores = [0.0] * len(passages)
-        for term in set(search_terms(question)):
+        for term in dict.fromkeys(search_terms(question)):  # in order: the sum of floats depends on it
             holders = sum(term in terms for terms in counts)
             rarity = log(1 + (len(counts) - holders + 0.5) / (holders + 0.5))
             for place, terms in enumerate(counts):

@@ -25,7 +25,7 @@ from exhibit.rag.protocols import Answer, AnswerContext, Hit, Keys
 from exhibit.rag.questions import Query
 from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
 from exhibit.rag.retrieval.routed import to_hits
-from exhibit.rag.retrieval.stages import Retrieved
+from exhibit.rag.retrieval.stages import Retrieved, cut_hit
 
 _NEAR = 24
 """The number of documents with the most similar names among which a document's family is searched."""
@@ -128,10 +128,7 @@ def _replacements(index: Index, family: Family[int], number: int, hit: Hit, day:
     for span in rest:
         if span.end - span.start >= _LEAST:
             start = hit.chunk.span.start
-            section_path, page = hit.chunk.place(span.start)
-            inner = tuple(one for one in hit.chunk.inner if span.start < one[0] < span.end)
-            chunk = replace(hit.chunk, span=span, section=section_path, page=page, inner=inner)
-            yield replace(hit, chunk=chunk, text=hit.text[span.start - start : span.end - start]), note
+            yield cut_hit(hit, span.start - start, span.end - start), note
 
 
 def _shared(one: Span, other: Span) -> bool:

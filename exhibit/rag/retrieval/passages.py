@@ -150,7 +150,7 @@ def rank_passages(
     extents = Extents(library.table, library.text, beside, limit=limit, trim_first=trim_first, tiles=library.tiles)
     # the chunk at a rank gets that rank's score, so that scores decrease from first to last
     ranked = list(zip(rows[order].tolist(), scores.tolist(), strict=True))
-    formed = extents.form(ranked, depth=depth, weigh=_weigher(words, rare))
+    formed = extents.form(ranked, depth=depth, weigh=make_weigher(words, rare))
     holders = library.table[[row for row, _, _ in formed], DOCUMENT].tolist()
     passages = tuple(
         RankedPassage(document, span, score, row) for document, (row, span, score) in zip(holders, formed, strict=True)
@@ -339,11 +339,17 @@ def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) ->
     return around[(around >= 0) & (around < len(library.table))]
 
 
-def _weigher(words: Sequence[str], rare: Scores) -> Callable[[str], float]:
-    weight = dict(zip(words, rare.tolist(), strict=True))
+def make_weigher(words: Sequence[str], rare: Scores) -> Callable[[str], float]:
+    """Return a function that adds up the weights `rare` of the question's words that a text has."""
+    weight: dict[str, float] = dict(zip(words, rare.tolist(), strict=True))
     parted = any(word.startswith(PART) for word in words)
     read = (lambda text: [*search_terms(text), *word_parts(text)]) if parted else search_terms
-    return lambda text: sum(weight[word] for word in set(read(text)) & weight.keys())
+
+    def weigh(text: str) -> float:
+        held = set(read(text))
+        return sum(rarity for word, rarity in weight.items() if word in held)  # in order: floats are summed
+
+    return weigh
 
 
 def _trace(

@@ -324,11 +324,11 @@ def _cut_to_fit(
     words = [match.span() for match in _WORD.finditer(hit.text)]
     if len(words) == 1:  # no word boundary: cut at a character
         words = [(at, at + 1) for at in range(*words[0])]
-    about = summaries if tokens(text_of(_part(hit, *words[0]), summaries)) <= budget else {}
-    fits = _most(words, 0, lambda start, end: tokens(text_of(_part(hit, start, end), about)) <= budget)
+    about = summaries if tokens(text_of(cut_hit(hit, *words[0]), summaries)) <= budget else {}
+    fits = _most(words, 0, lambda start, end: tokens(text_of(cut_hit(hit, start, end), about)) <= budget)
     first = _nearest(question, hit.text, words, width=fits)
-    count = _most(words, first, lambda start, end: tokens(text_of(_part(hit, start, end), about)) <= budget)
-    part = _part(hit, words[first][0], words[first + count - 1][1])
+    count = _most(words, first, lambda start, end: tokens(text_of(cut_hit(hit, start, end), about)) <= budget)
+    part = cut_hit(hit, words[first][0], words[first + count - 1][1])
     text = text_of(part, about)
     return _context([part], text, tokens(text))
 
@@ -356,7 +356,14 @@ def _nearest(question: str, text: str, words: Sequence[tuple[int, int]], *, widt
     return -best[1]
 
 
-def _part(hit: Hit, start: int, end: int) -> Hit:
-    """Return a hit for a part of a hit's text; `start` and `end` are offsets in that text."""
+def cut_hit(hit: Hit, start: int, end: int) -> Hit:
+    """Return a hit for a part of a hit's text, with the section and the page on which the part begins.
+
+    `start` and `end` are offsets in that text.
+    """
     origin = hit.chunk.span.start
-    return replace(hit, chunk=replace(hit.chunk, span=Span(origin + start, origin + end)), text=hit.text[start:end])
+    span = Span(origin + start, origin + end)
+    section, page = hit.chunk.place(span.start)
+    inner = tuple(one for one in hit.chunk.inner if span.start < one[0] < span.end)
+    chunk = replace(hit.chunk, span=span, section=section, page=page, inner=inner)
+    return replace(hit, chunk=chunk, text=hit.text[start:end])

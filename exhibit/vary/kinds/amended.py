@@ -315,12 +315,13 @@ def _questions(
 def _day_within(start: date | None, end: date | None) -> date:
     """Return the day three months after a version's start; for the first version, three months before its end.
 
-    Amendments that are made by rule are at least six months apart, so the version is in force on that day.
+    A real version that does not last so long is asked about in the middle of its term.
     """
     if start is None:
         assert end is not None  # only contracts with an amendment have questions here
         return move_months(end, -3)
-    return move_months(start, 3)
+    day = move_months(start, 3)
+    return day if end is None or day < end else start + (end - start) // 2
 
 
 def _question(

@@ -200,8 +200,9 @@ def latest_replies(folder: Path) -> list[dict[str, str]]:
     for path in folder.glob(f"*/{JOURNAL}"):
         if path.is_file() and not path.is_symlink():
             with path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - _TAIL))
-                lines += file.read().split(b"\n")[1:-1][-_LATEST:]
+                start = file.seek(max(0, path.stat().st_size - _TAIL))
+                # the last line may be incomplete, and so may the first, unless it is the first of the journal
+                lines += file.read().split(b"\n")[1 if start else 0 : -1][-_LATEST:]
     replies = []
     for line in lines[-_LATEST:]:
         try:

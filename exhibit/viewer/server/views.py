@@ -171,12 +171,12 @@ class Views:
         return JSONResponse({"open": f"drawn/{place.name}/compare.html"})
 
     async def trend(self, _: Request) -> Response:
-        """Write the trend over the runs that are in the same folder as the newest run, and return its address."""
+        """Write the trend over all runs, and return its address."""
         runs = self.library.runs()
         if not runs:
             raise ToolkitError("there is no run yet")
         place = self._place("trend", runs)
-        await run_in_threadpool(write_trend, runs[0].folder.parent, place / "index.html")
+        await run_in_threadpool(write_trend, [line.folder for line in runs], place / "index.html")
         return JSONResponse({"open": f"drawn/{place.name}/index.html"})
 
     def _place(self, kind: str, lines: Sequence[RunLine]) -> Path:

@@ -5,6 +5,7 @@ many runs and metrics, chance alone produces some such changes. With enough runs
 also be larger than the usual change from one run of the series to the next.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,7 +52,16 @@ def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None)
     """
     if not folder.is_dir():
         raise ToolkitError(f"{folder}: no such folder; evaluate_rag.py writes its runs to results/")
-    folders = sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))
+    return open_runs(sorted(path.parent for path in folder.glob(f"*/{CONFIG}")), str(folder), where=where)
+
+
+def open_runs(
+    folders: Sequence[Path], source: str, *, where: Mapping[str, Sequence[str]] | None = None
+) -> tuple[list[RunResults], list[str]]:
+    """Return the finished runs among these folders, oldest first, and a note for each run that was skipped.
+
+    Runs that have the same name are named by their paths. `source` is named in the error that no run is finished.
+    """
     runs: list[RunResults] = []
     notes = []
     for place in track(folders, total=len(folders), label="runs", unit="run"):
@@ -70,8 +80,12 @@ def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None)
     runs = [run for run in runs if _is_wanted(run, where or {})]
     if not runs:
         raise ToolkitError(
-            "\n".join([f"{folder}: no finished run{' with these settings' if where else ''}; evaluate first", *notes])
+            "\n".join([f"{source}: no finished run{' with these settings' if where else ''}; evaluate first", *notes])
         )
+    names = Counter(run.name for run in runs)
+    for run in runs:
+        if names[run.name] > 1:
+            run.name = str(run.folder.resolve())
     return sorted(runs, key=lambda run: (run.provenance.started, run.name)), notes
 
 

@@ -88,9 +88,9 @@ _NARROWEST = 0.2
 """The smallest range of a share's axis, so that a change of one point does not look large."""
 
 
-def write_trend(folder: Path, out: Path) -> Path:
-    """Write the page over all runs of a folder, with the default metrics and bands."""
-    runs, _ = changes.read_runs(folder, where={})
+def write_trend(folders: Sequence[Path], out: Path) -> Path:
+    """Write the page over the runs in these folders, with the default metrics and bands."""
+    runs, _ = changes.open_runs(folders, "the served folders")
     series = changes.make_series(runs)
     metrics = {one.title: changes.watched_metrics(one, [], every=False) for one in series}
     regressions = [regression for one in series for regression in changes.find_regressions(one, metrics[one.title])]

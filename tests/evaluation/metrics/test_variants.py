@@ -35,6 +35,7 @@ GONE = {"varied": "removed", "old": "$4,000", "value": "amount"}
         (GONE | {"old": "Tollgate Bakery LLC"}, "It is Tollgate Bakery LLC.", None, 1.0, None),
         (GONE | {"old": "Yes"}, "Yes", None, None, None),
         ({}, "90 days", None, None, None),
+        (FIGURES | {"new": "promptly"}, "Not found in provided documents", None, 0.0, None),
     ],
 )
 def test_a_reply_is_read_remembered_or_another(labels, answer, read, old, another):
@@ -50,6 +51,14 @@ def test_the_value_of_another_day_is_superseded(answer, now, stale):
     labels = {"varied": "amended:2", "new": "60 days", "old": "30 days; 45 days"}
     values = apply(superseded, [case(answer=answer, labels=labels), case(answer=answer, labels=FIGURES)])
     assert values == {"in_force": [now, None], "superseded": [stale, None]}
+
+
+@pytest.mark.parametrize("answer", ["30 days", "Not found in provided documents"])
+def test_nothing_is_known_where_a_label_has_no_typed_value(answer):
+    amended = {"varied": "amended:1", "new": "promptly", "old": "30 days"}
+    assert apply(superseded, [case(answer=answer, labels=amended)]) == {"in_force": [None], "superseded": [None]}
+    twice = {"varied": "contradiction", "new": "promptly", "old": "30 days"}
+    assert apply(contradiction, [case(answer=answer, labels=twice)]) == {"both_named": [None], "one_silently": [None]}
 
 
 @pytest.mark.parametrize(
