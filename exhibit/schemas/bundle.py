@@ -40,6 +40,12 @@ def write_gold(lines: Iterable[Gold], path: Path) -> None:
             out.write(json.dumps(line.model_dump(), ensure_ascii=False) + "\n")
 
 
+def drafts_text(drafts: Iterable[tuple[Row, Iterable[Gold]]]) -> str:
+    """Return the content of `drafts.jsonl`: one line per question, with its proposed gold."""
+    lines = ({**row.model_dump(), "gold": [line.model_dump() for line in gold]} for row, gold in drafts)
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
 def write_info(info: BundleInfo, path: Path) -> None:
     """Write `bundle.json`."""
     left_out: dict[str, Any] = {name: True for name in ("headline", "patches") if not getattr(info, name)}

@@ -11,10 +11,10 @@ import pytest
 from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.maud import INFO as MAUD
 from exhibit.converters.steps.materialise import Task, materialise
-from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patches
+from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patch, apply_patches
 from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest
+from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
 from exhibit.schemas.validate import validate
 from tests.conversion import chosen, options_of
 
@@ -135,6 +135,36 @@ def test_nothing_is_shipped_for_a_source_of_which_nothing_is_known():
 def test_every_converter_takes_patches():
     for name in plugin_names("exhibit.converters"):
         assert options_of(import_module(f"exhibit.converters.{name}"), "--source", "x", "--patch", "p").patch == ["p"]
+
+
+def test_a_patched_bundle_keeps_the_drafts_of_its_other_documents(convert, tmp_path):
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    log = tmp_path / "log.jsonl"
+    with log.open("w", encoding="utf-8") as lines:
+        for name, asked in {
+            "lease": "Who pays the rent?",
+            "sale": "When is the boat delivered?",
+            "loan": "Who owes?",
+        }.items():
+            (documents / f"{name}.txt").write_text(f"This is the {name}.", encoding="utf-8")
+            lines.write(json.dumps({"question": asked, "answer": "x", "sources": [f"{name}.txt"]}) + "\n")
+    bundle = convert("log", "--source", log, "--documents", documents)
+    assert len((bundle / "drafts.jsonl").read_text(encoding="utf-8").splitlines()) == 3
+    path = Path(
+        write(
+            tmp_path / "p.json",
+            dataset="log",
+            documents=[{"filename": "lease.txt.pdf", "reason": "a copy"}],
+            questions=[{"id": 2, "reason": "a joke"}],
+        )
+    )
+    entry = apply_patch(read_patch(path), path, bundle, tmp_path / "out")
+    [left] = map(json.loads, (tmp_path / "out" / "drafts.jsonl").read_text(encoding="utf-8").splitlines())
+    info = json.loads((tmp_path / "out" / "bundle.json").read_text(encoding="utf-8"))
+    assert left["question"] == "When is the boat delivered?" and left["gold"][0]["filename"] == "sale.txt.pdf"
+    assert (info["draft"]["unsure"], entry.documents, entry.questions) == (1, 1, 2)
+    assert validate(tmp_path / "out") == []
 
 
 # ---------------------------------------------------------------- places

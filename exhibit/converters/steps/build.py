@@ -1,6 +1,5 @@
 """Builds a bundle from a benchmark: adds the documents, locates the gold, writes the files and validates them."""
 
-import json
 import shutil
 from argparse import Namespace
 from collections import Counter
@@ -28,7 +27,7 @@ from exhibit.evidence.place import is_ambiguous
 from exhibit.evidence.scan import ocr_from
 from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, drafts_text, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
 from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
 from exhibit.schemas.models import (
@@ -230,12 +229,8 @@ def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Path) -> list[RawRow]:
     """Write the rows with uncertain gold to drafts.jsonl, where a person must review them; return the other rows."""
     unsure = [row for row in rows if row.labels.get("draft") == "unsure"]
-    lines = [
-        {**_row(row, done).model_dump(), "gold": [line.model_dump() for line in _gold([row], done)]} for row in unsure
-    ]
-    (folder / DRAFTS).write_text(
-        "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8"
-    )
+    text = drafts_text((_row(row, done), _gold([row], done)) for row in unsure)
+    (folder / DRAFTS).write_text(text, encoding="utf-8")
     return [row for row in rows if row.labels.get("draft") != "unsure"]
 
 
