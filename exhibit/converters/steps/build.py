@@ -193,8 +193,8 @@ def _sound(row: RawRow, tally: Tally) -> bool:
     try:
         " ".join(text for text in words if isinstance(text, str)).encode()
     except UnicodeEncodeError:
-        item = row.items[0] if row.items else None
-        tally.fault("row with half a surrogate pair, which is no character", f"row {row.id}", item=item)
+        reason = "row with half a surrogate pair, which is no character"
+        tally.leave_out_all(reason, row.items, name=f"row {row.id}", fault=True)
         return False
     return True
 
