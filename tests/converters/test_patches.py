@@ -167,6 +167,22 @@ def test_a_patched_bundle_keeps_the_drafts_of_its_other_documents(convert, tmp_p
     assert validate(tmp_path / "out") == []
 
 
+def test_all_rows_of_a_draft_whose_corrected_passage_is_not_found_are_counted(convert, tmp_path):
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "lease.txt").write_text("The tenant pays.", encoding="utf-8")
+    asked = {"question": "Who pays the rent?", "answer": "x", "sources": ["lease.txt"]}
+    (tmp_path / "log.jsonl").write_text(f"{json.dumps(asked)}\n{json.dumps(asked)}\n", encoding="utf-8")
+    better = context("The landlord repairs the roof.", [0, 10], filename="lease.txt.pdf")
+    told = write(
+        tmp_path / "p.json", dataset="log", corrections=[fix(0, (("lease.txt.pdf", None),), contexts=[better])]
+    )
+    flags = ("--documents", tmp_path / "documents", "--patch", told)
+    info = json.loads((convert("log", "--source", tmp_path / "log.jsonl", *flags) / "bundle.json").read_text("utf-8"))
+    reason = "passage not found in the document"
+    assert info["account"]["rows"] == {"given": 2, "kept": 0, "left_out": {reason: 2}}
+    assert info["left_out"][reason] == ["line 1: lease.txt.pdf", "line 2: lease.txt.pdf"]
+
+
 # ---------------------------------------------------------------- places
 
 

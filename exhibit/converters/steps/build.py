@@ -222,7 +222,8 @@ def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
     """Return whether every passage of a row is located; count the row if not."""
     if all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text):
         return True
-    tally.leave_out("passage not found in the document", f"row {row.id}: {row.filename}")
+    reason = "passage not found in the document"
+    tally.leave_out_all(reason, row.items, name=f"row {row.id}", more=str(row.filename))
     return False
 
 
