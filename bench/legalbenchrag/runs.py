@@ -21,7 +21,7 @@ from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.settings import Settings, parse_settings
 from exhibit.rag.config import Config, Search, setting_help
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info, read_lines
+from exhibit.schemas.bundle import INFO, TRAIN, load_json, numbered_lines, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import BREAKDOWN, CONFIG, RESULTS, SUMMARY
 from exhibit.storage.bundle import sha256_of
@@ -265,7 +265,7 @@ def read_measured(folder: Path, condition: Condition) -> Measured:
 def longest_passage(run: Measured) -> int:
     """Return the length in characters of the longest passage that a run retrieved; 0 if no passage has a span."""
     [dataset] = run.config["datasets"]
-    rows = map(json.loads, read_lines(run.folder / dataset / RESULTS))
+    rows = (json.loads(line) for _, line in numbered_lines(run.folder / dataset / RESULTS))
     spans = (passage["span"] for row in rows for passage in row["reply"]["passages"])
     return max((end - start for start, end in filter(None, spans)), default=0)
 
