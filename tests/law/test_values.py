@@ -91,5 +91,12 @@ def test_a_number_in_words_is_read_as_it_was_written(number):
     assert read_words(write_words(number, "thirty")) == number
 
 
+def test_what_is_no_number_in_words_is_none():
+    assert [read_words(text) for text in ("", "123", "and", "hundred thousand and", "and five", "five dogs")] == [
+        None
+    ] * 6
+    assert read_words("one hundred and five") == 105
+
+
 def test_eight_and_eleven_take_an():
     assert [number for number in (1, 8, 10, 11, 18, 80, 100, 800) if takes_an(number)] == [8, 11, 18, 80, 800]
