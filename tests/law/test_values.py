@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.law.numerals import read_words, takes_an, write_words
-from exhibit.law.values import find_values, keys_of, write_value
+from exhibit.law.values import find_values, keys_of, write_digits, write_value
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,13 @@ def test_what_is_no_number_in_words_is_none():
         None
     ] * 6
     assert read_words("one hundred and five") == 105
+
+
+@pytest.mark.parametrize(
+    ("like", "written"), [("10000", "20000"), ("10,000", "20,000"), ("500", "20,000"), ("10000.00", "20000.00")]
+)
+def test_digits_have_commas_as_the_other_number_has(like, written):
+    assert write_digits(Decimal(20_000), like) == written
 
 
 def test_eight_and_eleven_take_an():
