@@ -84,7 +84,7 @@ class Recipe(NamedTuple):
 
 
 def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recipe:
-    """Parse `PRESET[:NAME=VALUE…]` into a recipe; `shared` settings replace its values where they differ."""
+    """Parse `PRESET[:NAME=VALUE…]` into a recipe; `shared` settings replace the preset's values where they differ."""
     preset, *pairs = text.split(":")
     told: dict[str, str] = {}
     for pair in pairs:
@@ -93,7 +93,8 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
             raise ToolkitError(f"{text}: {pair!r} is not a setting such as depth=64; see evaluate_rag.py --help")
         told[name] = value
     config = Config.preset(preset, **told)
-    told |= {name: value for name, value in (shared or {}).items() if str(config.single(name)) != value}
+    others = {name: value for name, value in (shared or {}).items() if name not in told}
+    told |= {name: value for name, value in others.items() if str(config.single(name)) != value}
     return Recipe(preset, tuple(told.items()))
 
 

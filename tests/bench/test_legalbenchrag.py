@@ -180,6 +180,8 @@ def test_settings_overruled_are_part_of_the_name():
     recipe = parse_recipe("sac:depth=32:chunk_size=400", shared={"embedder": "minilm"})
     assert recipe.label == "sac:depth=32:chunk_size=400"  # the shared embedder is the preset's own
     assert parse_recipe("sac", shared={"embedder": "hashing"}).label == "sac:embedder=hashing"
+    own = parse_recipe("sac:embedder=hashing", shared={"embedder": "model2vec"})
+    assert own.label == "sac:embedder=hashing", "a recipe's own setting is stronger than a shared one"
     with pytest.raises(ToolkitError, match="chunk_size"):
         parse_recipe("sac:chunk_size=-1")
 
