@@ -76,6 +76,7 @@ def test_every_value_on_the_page_is_the_runs_own(done):
         assert told in page
     # nothing beyond a ranking's depth is made up
     assert re.search(r"\| `sac:depth=8:embedder=hashing` .*\| – \| – \| – \|$", page, re.MULTILINE)
+    assert "[retrieval.md](../../docs/retrieval.md)" in page
     assert "22 million" not in page  # that is of another embedder
 
 
