@@ -39,11 +39,11 @@ class Step(NamedTuple):
 
 
 class StepError(Exception):
-    """A failed step; the message has the last lines of its output."""
+    """A failed step; the message has the last lines of its output, and the path of the log."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run every step; stop at the first that fails, and print the last lines of its output."""
+    """Run every step; stop at the first that fails, and print the last lines of its output and the log's path."""
     parser = argparse.ArgumentParser(prog="python install.py", description="Make the virtual environment ready.")
     parser.add_argument("venv", type=Path, help="the virtual environment's folder")
     parser.add_argument("--extras", action="store_true", help="install extras.lock, after everything else")
@@ -131,7 +131,8 @@ def perform(step: Step, log: IO[str]) -> None:
     log.flush()
     if process.returncode:
         say(f"{step.label}: failed after {time.monotonic() - started:.1f} s")
-        raise StepError(f"{step.label}:\n" + "".join(f"  {line}" for line in last))
+        said = "".join(f"  {line}" for line in last)
+        raise StepError(f"{step.label}:\n{said}  all that it said: {log.name}")
     result = last[-1].strip() if last and not step.total else ""
     say(f"{step.label:<26}{time.monotonic() - started:6.1f} s  {result}".rstrip())
 

@@ -88,7 +88,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--weights", type=Path, metavar="FOLDER", help="weights to use instead of the shipped ones")
     parser.add_argument("--limit", type=int, metavar="N", help="the most documents of each bundle")
     parser.add_argument("--fit", type=Path, metavar="FILE", help="fit the confidence to these questions, and write it")
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="print this many of the worst answers")
     options = parser.parse_args(arguments)
     if options.weights:
         use_weights(options.weights)

@@ -30,7 +30,7 @@ from exhibit.law.editions import label_key, law_name, units
 from exhibit.law.language import system_of
 from exhibit.law.refusals import is_refusal
 from exhibit.rag.config import Config
-from exhibit.runtime.command import guarded
+from exhibit.runtime.command import guarded, print_note
 from exhibit.storage.bundle import open_bundle
 from exhibit.storage.cache import cache_folder
 
@@ -81,7 +81,10 @@ def half(case: Case) -> str:
 
 
 def topics(dataset: Dataset) -> Iterator[Case]:
-    """Yield the hand-written English questions about the bundle's laws, with gold in each law's last version."""
+    """Yield the hand-written English questions about the bundle's laws, with gold in each law's last version.
+
+    A question is left out, with a note, if that version does not have its §.
+    """
     info = open_bundle(dataset.root).info
     last = {law_name(entry.title).codes[:1]: entry for entry in (info.documents if info else ())}
     for at, line in enumerate(TOPICS.read_text(encoding="utf-8").splitlines()[1:]):
@@ -92,7 +95,10 @@ def topics(dataset: Dataset) -> Iterator[Case]:
         document = dataset.documents.get(entry.filename)
         text = document.text if document else ""
         found = [unit for unit in units(text, system_of(text)) if label_key(unit.label)[1] == number]
-        gold = GoldPassage(entry.filename, None, tuple((unit.span,) for unit in found[:1]))
+        if not found:
+            print_note(f"{code} {number} is not in {entry.filename}: the question on it is left out")
+            continue
+        gold = GoldPassage(entry.filename, None, ((found[0].span,),))
         labels = {"kind": "topic", "law": entry.labels["law"], "paragraph": found[0].label, "question_language": "en",
                   "language": system_of(text).language}  # fmt: skip
         yield Case(f"topic-{at}", question, "", (gold,), filename=entry.filename, labels=labels)

@@ -58,7 +58,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """
     path = ROOT / "docs" / page.file.src_uri
     if page.file.src_uri.startswith("files/"):
-        return re.sub(r"\[([^\]\n]+)\]\(\.\./\.\./[^)\n]*\)", r"\1", markdown)
+        folder = posixpath.dirname(page.file.src_uri)
+
+        def link(match: re.Match[str]) -> str:
+            target = posixpath.normpath(posixpath.join(folder, match[2]))
+            return match[0] if files.get_file_from_path(target) else match[1]
+
+        return re.sub(r"\[([^\]\n]+)\]\((\.\./\.\./[^)#\n]*)[^)\n]*\)", link, markdown)
     return _moved(markdown, path, page.file.src_uri) if path.is_file() else markdown
 
 

@@ -1,4 +1,4 @@
-"""Makes the fonts in `converters/_typefaces`: Liberation and DejaVu Sans without hinting, under new names.
+"""Makes the fonts in `exhibit/converters/_typefaces`: Liberation and DejaVu Sans without hinting, under new names.
 
     pip install fonttools && python docs/typefaces.py FOLDER
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from fontTools import subset
 from fontTools.ttLib import TTFont
 
-OUT = Path(__file__).parents[1] / "converters" / "_typefaces"
+OUT = Path(__file__).parents[1] / "exhibit" / "converters" / "_typefaces"
 STYLES = ("Regular", "Bold", "Italic", "BoldItalic")
 _PRIVATE = range(0xE000, 0xF900)
 

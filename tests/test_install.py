@@ -34,9 +34,12 @@ def test_packages_are_counted_and_what_pip_says_is_kept_out_of_sight(capsys, mon
     assert "1 of 3 packages\n" in shown.err and shown.err.endswith("unpacking\n") and "WARNING" not in shown.err
 
 
-def test_a_step_that_fails_gives_its_last_words(capsys):
-    with pytest.raises(StepError, match="packages:\n  hash mismatch\n"):
-        perform(Step("packages", python("print('hash mismatch'); raise SystemExit(1)")), io.StringIO())
+def test_a_step_that_fails_gives_its_last_words_and_its_log(capsys, tmp_path):
+    with (
+        (tmp_path / "log").open("w", encoding="utf-8") as log,
+        pytest.raises(StepError, match=f"packages:\n  hash mismatch\n  all that it said: {tmp_path / 'log'}$"),
+    ):
+        perform(Step("packages", python("print('hash mismatch'); raise SystemExit(1)")), log)
     assert capsys.readouterr().out.startswith("packages: failed after ")
 
 
@@ -69,5 +72,6 @@ def test_a_failing_step_ends_the_run_with_one_error(capsys, monkeypatch, tmp_pat
     monkeypatch.setattr(install, "steps", lambda venv, extras: [Step("first", python("1/0")), Step("second", ["no"])])
     assert install.main([str(tmp_path / "venv")]) == 1
     shown = capsys.readouterr()
+    assert str(tmp_path / "venv" / "install.log") in shown.err
     assert "ZeroDivisionError" in shown.err and "second" not in shown.out + shown.err
     assert "ZeroDivisionError" in (tmp_path / "venv" / "install.log").read_text(encoding="utf-8")

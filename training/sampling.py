@@ -50,10 +50,12 @@ class Examples:
         gold: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for row, passage, count in pack.positives.tolist():
             gold[row].append((passage, count))
-        lengths = {row: end - start for row, start, end in pack.gold.tolist()}
+        spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for row, start, end in pack.gold.tolist():
+            spans[row].append((start, end))
         for number, (document, kind, query, impossible) in enumerate(pack.rows.tolist()):
             if document in kept and kind not in out and (impossible or gold[number]):
-                row = replace(_row(pack, document, kind, query, gold[number], lengths.get(number, 0)), number=number)
+                row = replace(_row(pack, document, kind, query, gold[number], spans[number]), number=number)
                 (self.impossible if impossible else self.answerable).append(row)
         self.wordings = {kind: _wordings(pack, kind, ("own", "train")) for kind in range(len(pack.kinds))}
         self.own = {kind: _wordings(pack, kind, ("own",)) for kind in range(len(pack.kinds))}
@@ -89,7 +91,9 @@ class Examples:
         return int(random.choice(wordings[row.kind]))
 
 
-def _row(pack: Pack, document: int, kind: int, query: int, gold: list[tuple[int, int]], longest: int) -> Row:
+def _row(
+    pack: Pack, document: int, kind: int, query: int, gold: list[tuple[int, int]], spans: list[tuple[int, int]]
+) -> Row:
     span = pack.passages_of(document)
     inside = {passage for passage, _ in gold}
     near = {passage + step for passage in inside for step in range(-_NEAR, _NEAR + 1)}
@@ -97,7 +101,8 @@ def _row(pack: Pack, document: int, kind: int, query: int, gold: list[tuple[int,
     cover = []
     for passage, count in gold:
         _, start, end, *_ = pack.passages[passage].tolist()
-        cover.append(max(count / (end - start), count / longest if longest else 0))
+        held = ((min(end, last) - max(start, first)) / (last - first) for first, last in spans)
+        cover.append(max([count / (end - start), *held]))
     kept = [at for at, share in enumerate(cover) if share >= COVER] or ([int(np.argmax(cover))] if cover else [])
     weights = np.array([min(cover[at], 1.0) for at in kept], np.float64)
     answers = np.array([gold[at][0] for at in kept], np.int64)

@@ -75,7 +75,8 @@ def _facts(groups: Groups) -> Iterator[str]:
     yield f"- The longest passage that any run retrieved has {longest} characters; the published ones have 500."
     yield "- One search space: every question is searched in all files of all four datasets."
     yield "- No part is trained on the benchmark. The constants of `routed` were chosen with the mini set in view, so"
-    yield "  its figures there are not held out: [retrieval.md](retrieval.md) says how, and how much each matters."
+    guide = "[retrieval.md](../../docs/retrieval.md)"
+    yield f"  its figures there are not held out: {guide} says how, and how much each matters."
     yield ""
 
 

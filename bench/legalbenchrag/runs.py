@@ -21,7 +21,7 @@ from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.settings import Settings, parse_settings
 from exhibit.rag.config import Config, Search, setting_help
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info, read_lines
+from exhibit.schemas.bundle import INFO, TRAIN, load_json, numbered_lines, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import BREAKDOWN, CONFIG, RESULTS, SUMMARY
 from exhibit.storage.bundle import sha256_of
@@ -84,7 +84,7 @@ class Recipe(NamedTuple):
 
 
 def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recipe:
-    """Parse `PRESET[:NAME=VALUE…]` into a recipe; `shared` settings replace its values where they differ."""
+    """Parse `PRESET[:NAME=VALUE…]` into a recipe; `shared` settings replace the preset's values where they differ."""
     preset, *pairs = text.split(":")
     told: dict[str, str] = {}
     for pair in pairs:
@@ -93,7 +93,8 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
             raise ToolkitError(f"{text}: {pair!r} is not a setting such as depth=64; see evaluate_rag.py --help")
         told[name] = value
     config = Config.preset(preset, **told)
-    told |= {name: value for name, value in (shared or {}).items() if str(config.single(name)) != value}
+    others = {name: value for name, value in (shared or {}).items() if name not in told}
+    told |= {name: value for name, value in others.items() if str(config.single(name)) != value}
     return Recipe(preset, tuple(told.items()))
 
 
@@ -265,7 +266,7 @@ def read_measured(folder: Path, condition: Condition) -> Measured:
 def longest_passage(run: Measured) -> int:
     """Return the length in characters of the longest passage that a run retrieved; 0 if no passage has a span."""
     [dataset] = run.config["datasets"]
-    rows = map(json.loads, read_lines(run.folder / dataset / RESULTS))
+    rows = (json.loads(line) for _, line in numbered_lines(run.folder / dataset / RESULTS))
     spans = (passage["span"] for row in rows for passage in row["reply"]["passages"])
     return max((end - start for start, end in filter(None, spans)), default=0)
 

@@ -7,7 +7,7 @@ import hashlib
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,14 +28,34 @@ from exhibit.schemas.models import DraftInfo
 INFO = read_info(__file__)
 _ALIKE = 0.8
 """Share of common content words from which two questions are the same; their numbers must be equal."""
-_DOWN = {name_key(name) for name in FIELDS["complaint"]} | {"-1"}
+_DOWN = {name_key(name) for name in FIELDS["complaint"]}
 _UP = {name_key(name) for name in FIELDS["praise"]}
+_RATING = re.compile(r"([+-]?\d{1,15}(?:\.\d{1,15})?)(?:\s*(?:/|(?:out )?of)\s*(\d{1,3}))?")
+"""A number, with or without its scale: `-1`, `4/5`, `4 out of 5`."""
+_POOR, _GOOD = 0.4, 0.8
+"""Shares of the best rating up to which a rating is a complaint, and from which it is praise: 2 and 4 of 5."""
 _MASKS = {
     "[e-mail]": re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"),
     "[IBAN]": re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,4})?\b"),
     "[telephone]": re.compile(r"(?<![\w.,])\+?\(?\d{2,4}\)?[ /-]\d{2,4}[ /-]?\d{2,4}(?:[ /-]?\d{2,4})?(?![\w.,]\d)"),
     "[number]": re.compile(r"(?<![\w.,])\d{8,}(?!\w)"),
 }
+
+
+class _Opinion(NamedTuple):
+    """A value that states an opinion of a reply, the name of the values with the same scale, and the best rating."""
+
+    value: str
+    series: str
+    best: float | None
+
+    @property
+    def rating(self) -> tuple[float | None, float | None]:
+        """The value as a number, and the best rating of its scale; None if it is no number or has no known scale."""
+        match = _RATING.fullmatch(self.value)
+        if match is None:
+            return None, None
+        return float(match[1]), float(match[2]) if match[2] else self.best
 
 
 class _Logged(NamedTuple):
@@ -93,14 +113,19 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _logged(records: Sequence[Record], shelf: Shelf, options: Namespace, tally: Tally) -> Iterator[_Logged]:
-    for record in records:
-        cells = {name.removeprefix("attributes."): cell for name, cell in flatten_object(_opened(record.cells)).items()}
+    flat = [
+        {name.removeprefix("attributes."): cell for name, cell in flatten_object(_opened(record.cells)).items()}
+        for record in records
+    ]
+    opinions = [list(_opinions(record.cells, cells)) for record, cells in zip(records, flat, strict=True)]
+    graded = {one.series for some in opinions for one in some if (one.rating[0] or 0) > 1}
+    for record, cells, stated in zip(records, flat, opinions, strict=True):
         question = _said(record.cells, cells, "logged-question", "question")
         answer = _said(record.cells, cells, "logged-answer", "answer")
         if not question or not answer:
             tally.fault("row of the log without a question or a reply", record.place, item=record.item)
             continue
-        feedback = _feedback(record.cells, cells)
+        feedback = next(filter(None, (_verdict(one, graded) for one in stated)), "")
         if options.complaints and feedback != "down":
             tally.leave_out("no complaint (--complaints)", record.place, item=record.item)
             continue
@@ -137,26 +162,42 @@ def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> 
                 yield found[0]
 
 
-def _feedback(row: Mapping[str, Any], cells: Mapping[str, Any]) -> str:
-    """Return a row's feedback as `down`, `up` or empty; the log may state it as a word, a number or named scores."""
+def _opinions(row: Mapping[str, Any], cells: Mapping[str, Any]) -> Iterator[_Opinion]:
+    """Yield a row's opinions of its reply; the log may state them as words, numbers or named scores."""
     for mapping in (cells, row):
         name = choose_name(mapping, "feedback")
         if name is None:
             continue
+        parent = name.rpartition(".")[0]
+        beside = {key: held for key, held in mapping.items() if key.rpartition(".")[0] == parent}
         for value in list_cell_values(mapping[name]):
-            inner = flatten_object(value) if isinstance(value, dict) else {"value": value}
-            for held in inner.values():
-                if read_cell_words(held) and (verdict := _verdict(held)):
-                    return verdict
-    return ""
+            fields = flatten_object(value) if isinstance(value, dict) else {name: value}
+            stated = [key for key in fields if choose_name([key], "opinion") is not None]
+            best = _best_rating(fields if isinstance(value, dict) else beside)
+            for key in stated or fields:
+                if words := read_cell_words(fields[key]):
+                    yield _Opinion(words, f"{name} {key} {fields.get('name')}", best)
 
 
-def _verdict(value: Any) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return "up" if value > 0 else "down"
-    key = "-1" if read_cell_words(value) == "-1" else name_key(read_cell_words(value))
-    sign = {"👍": "up", "👎": "down"}.get(read_cell_words(value)[:1], "")
-    return sign or ("down" if key in _DOWN else "up" if key in _UP else "")
+def _best_rating(fields: Mapping[str, Any]) -> float | None:
+    name = choose_name(fields, "best-rating")
+    match = _RATING.fullmatch(read_cell_words(fields[name])) if name is not None else None
+    return float(match[1]) if match else None
+
+
+def _verdict(opinion: _Opinion, graded: Container[str]) -> str:
+    """Return an opinion as `down`, `up` or, if it is neither, empty.
+
+    A number without a scale is a thumb: 1 is up, and 0 and -1 are down. In the series that are `graded`, which have
+    numbers above 1, 1 may be the lowest rating, and only numbers up to 0 decide.
+    """
+    number, best = opinion.rating
+    if number is None:
+        key, sign = name_key(opinion.value), {"👍": "up", "👎": "down"}.get(opinion.value[:1], "")
+        return sign or ("down" if key in _DOWN else "up" if key in _UP else "")
+    if best is None:
+        return "down" if number <= 0 else "up" if number == 1 and opinion.series not in graded else ""
+    return "down" if number <= _POOR * best else "up" if number >= _GOOD * best else ""
 
 
 def _masked(text: str) -> str:

@@ -123,8 +123,11 @@ def _guess(path: Path, records: list[Record]) -> str:
         for column in columns:
             if column.strip().lower() == name:
                 return column
-    cells = {column: [record.cells.get(column) for record in records] for column in columns}
-    links = [column for column in columns if all(flaw_of(str(cell)) is None for cell in cells[column] if cell)]
+    links = []
+    for column in columns:
+        cells = filter(None, (str(record.cells.get(column) or "").strip() for record in records))
+        flaws = list(map(flaw_of, cells))
+        links += [column] if flaws and not any(flaws) else []
     if len(links) != 1:
         raise SourceError(f"{path}: which column holds the URLs? Pass --column, one of {', '.join(columns) or 'none'}")
     return links[0]

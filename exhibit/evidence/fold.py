@@ -172,15 +172,22 @@ def fold(text: str, *, loose: bool = False) -> str:
 _LATIN = str.maketrans("аеіорсухѕјАВЕІКМНОРСТУХЅЈοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeiopcyxsjABEIKMHOPCTYXSJoABEZHIKMNOPTYX")
 """Cyrillic and Greek letters that look like Latin letters."""
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_UNLIKE = re.compile(f"(?![{''.join(map(chr, _LATIN))}])[\u0370-\u03ff\u0400-\u04ff]")
+"""A Cyrillic or Greek letter that looks like no Latin letter."""
 
 
 def with_latin_letters(text: str) -> str:
-    """Return a text with Latin letters for all Cyrillic and Greek look-alikes, if any word of it mixes scripts.
+    """Return a text with Latin letters for Cyrillic and Greek look-alikes, if any word of it mixes scripts.
 
-    No language writes a word in two scripts. A text without such a word is returned unchanged. The length never
-    changes, so that offsets stay valid.
+    No language writes a word in two scripts. If the text also has real Cyrillic or Greek words, only the mixed words
+    change. The length never changes, so that offsets stay valid.
     """
-    return text.translate(_LATIN) if not text.isascii() and _MIXED.search(text) else text
+    if text.isascii() or not _MIXED.search(text):
+        return text
+    if not any(_UNLIKE.search(word) and not _MIXED.search(word) for word in _LETTERS.findall(text)):
+        return text.translate(_LATIN)
+    return _LETTERS.sub(lambda word: word[0].translate(_LATIN) if _MIXED.search(word[0]) else word[0], text)
 
 
 # ---------------------------------------------------------------- approximate search

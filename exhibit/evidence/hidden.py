@@ -41,6 +41,7 @@ COVERED = "under a box"
 UNDER_PICTURE = "under a picture"
 
 _LEAST_HEIGHT = 1.5  # points: the smallest readable print has 4, and a superscript in it about 2.5
+_TURNED = 0.7  # sine of 45 degrees: the height of a letter that is turned further is the width of its box
 _LEAST_CONTRAST = 16  # of 255: colours with a smaller difference look the same on paper and on a screen
 _LEAST_ALPHA = 13  # of 255, 5%: fainter ink is invisible
 _SMALL = 3.0  # points: twice `_LEAST_HEIGHT`; a flat text object may be a dash, so its font size decides
@@ -158,7 +159,9 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
     bounds = PageBounds(*sorted((box.left, box.right)), *sorted((box.bottom, box.top)))
     if not bounds.touches(drawn.page):
         return OUTSIDE
-    if min(bounds.top - bounds.bottom, _measure_turned(bounds)) < _LEAST_HEIGHT:
+    turned = abs(math.sin(pdfium_c.FPDFText_GetCharAngle(textpage, index))) > _TURNED
+    height = bounds.right - bounds.left if turned else bounds.top - bounds.bottom
+    if height < _LEAST_HEIGHT:
         return TINY
     order = drawn.order(thing)
     mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing)
@@ -172,12 +175,6 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
         if behind is not None and _alike(colour, behind):
             return SAME_COLOUR
     return drawn.cover(bounds, order)
-
-
-def _measure_turned(bounds: "PageBounds") -> float:
-    """Return the height of a letter's box, or its width if the box is much taller than wide, as in vertical text."""
-    height, width = bounds.top - bounds.bottom, bounds.right - bounds.left
-    return width if height > 4 * width > 0 and width > _LEAST_HEIGHT else height
 
 
 def _fill_of_letter(textpage: Any, index: int) -> tuple[int, int, int, int] | None:

@@ -182,8 +182,11 @@ class LawName:
         """
         for code in self.codes:
             at = text.find(code)
-            if at >= 0 and not text[at - 1 : at].isalnum() and not text[at + len(code) : at + len(code) + 1].isalnum():
-                return at + len(code)
+            while at >= 0:
+                end = at + len(code)
+                if not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum():
+                    return end
+                at = text.find(code, end)
         wanted = _words(self.title)
         given = [match for match in _WORD.finditer(text) if len(match[0]) > 2]
         for at in range(min(near, len(given) - len(wanted) + 1)) if wanted else ():

@@ -15,9 +15,12 @@ SPELT = rf"{_ONE}(?:(?:\s+and\s+|\s+|-\s?){_ONE}){{0,11}}"
 
 
 def read_words(text: str) -> int | None:
-    """Return the number that English words state; None if a word is not part of a number. `and` is ignored."""
+    """Return the number that English words state; None if they are no number. An `and` between words is ignored."""
+    words = re.findall(r"[a-z]+", text.lower())
+    if not words or "and" in (words[0], words[-1]):
+        return None
     total = current = 0
-    for word in re.findall(r"[a-z]+", text.lower()):
+    for word in words:
         if word == "hundred":
             current = (current or 1) * 100
         elif word in _SCALES:

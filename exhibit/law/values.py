@@ -301,9 +301,13 @@ def _replace_parts(match: re.Match[str], parts: dict[str, str]) -> str:
 
 
 def write_digits(number: Decimal, like: str) -> str:
-    """Return a number in digits, with the decimals of `like`; it has commas if `like` has them, or from 10,000."""
-    decimals = len(like.partition(".")[2])
-    return f"{number:{',' if ',' in like or number >= 10_000 else ''}.{decimals}f}"
+    """Return a number in digits, with the decimals of `like`, and with commas if `like` has them.
+
+    If `like` is below 10,000, it may be too small for a comma, so a number from 10,000 has commas.
+    """
+    whole, _, decimals = like.partition(".")
+    commas = "," in whole or (number >= 10_000 and len(whole) < len("10000"))
+    return f"{number:{',' if commas else ''}.{len(decimals)}f}"
 
 
 def _write_date(match: re.Match[str], day: date) -> str:

@@ -40,6 +40,12 @@ def write_gold(lines: Iterable[Gold], path: Path) -> None:
             out.write(json.dumps(line.model_dump(), ensure_ascii=False) + "\n")
 
 
+def drafts_text(drafts: Iterable[tuple[Row, Iterable[Gold]]]) -> str:
+    """Return the content of `drafts.jsonl`: one line per question, with its proposed gold."""
+    lines = ({**row.model_dump(), "gold": [line.model_dump() for line in gold]} for row, gold in drafts)
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
 def write_info(info: BundleInfo, path: Path) -> None:
     """Write `bundle.json`."""
     left_out: dict[str, Any] = {name: True for name in ("headline", "patches") if not getattr(info, name)}
@@ -132,7 +138,7 @@ def _row_faults(error: ValidationError) -> Iterator[str]:
 
 def read_gold(path: Path) -> Iterator[Gold]:
     """Yield the lines of `gold.jsonl`."""
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in numbered_lines(path):
         try:
             yield Gold.model_validate_json(line)
         except ValidationError as error:
@@ -160,22 +166,17 @@ def read_text(path: Path) -> str:
         raise BundleError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def read_lines(path: Path) -> list[str]:
-    """Return the non-empty lines of a JSONL file."""
-    # not splitlines(): it also splits at U+2028 and other characters that JSON allows inside strings
-    return [line for line in read_text(path).split("\n") if line]
-
-
-def _lines(path: Path) -> Iterator[str]:
-    """Yield the non-empty lines of a JSONL file; only one line is in memory at a time."""
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the non-empty lines of a JSONL file with their line numbers; only one line is in memory at a time."""
     at = 0
     try:
         if path.exists() and not path.is_file():  # opening a pipe would block
             raise BundleError(f"{path}: not a file")
         with path.open("rb") as file:
-            for line in file:
+            # split bytes: a line ends only at a line feed, not at U+2028, which JSON allows inside strings
+            for number, line in enumerate(file, 1):
                 if line.strip(b"\n"):
-                    yield line.decode("utf-8").removesuffix("\n")
+                    yield number, line.decode("utf-8").removesuffix("\n")
                 at += len(line)
     except FileNotFoundError:
         raise BundleError(f"{path}: missing") from None

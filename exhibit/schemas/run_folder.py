@@ -75,8 +75,10 @@ class RunRows(Sequence[files.RunQuestion]):
     def __getitem__(self, place: int | slice) -> files.RunQuestion | list[files.RunQuestion]:
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(len(self)))]
+        if place < 0:
+            place += len(self)
         for name, lines in zip(self.names, self._files, strict=True):
-            if place < len(lines):
+            if 0 <= place < len(lines):
                 return _of_dataset(lines[place], name)
             place -= len(lines)
         raise IndexError(place)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, read_lines, read_text
+from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN, numbered_lines, read_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import BundleInfo, Context, DraftedRow, FileEntry, Gold, Row
@@ -106,16 +106,17 @@ def _check_train(root: Path, names: set[str], problems: list[Problem]) -> list[R
     return rows
 
 
-def _check_gold(root: Path, problems: list[Problem]) -> list[Gold] | None:
+def _check_gold(root: Path, problems: list[Problem]) -> dict[int, Gold] | None:
+    """Return the lines of gold.jsonl by their line numbers; None if one of them has problems."""
     path = root / GOLD
-    lines = _read(path, lambda: read_lines(path), problems)
+    lines = _read(path, lambda: list(numbered_lines(path)), problems)
     if lines is None:
         return None
-    gold = [
-        _read(path, partial(Gold.model_validate_json, line), problems, f"line {number}")
-        for number, line in enumerate(lines, 1)
-    ]
-    sound = [line for line in gold if line is not None]
+    gold = {
+        number: _read(path, partial(Gold.model_validate_json, line), problems, f"line {number}")
+        for number, line in lines
+    }
+    sound = {number: line for number, line in gold.items() if line is not None}
     return sound if len(sound) == len(gold) else None
 
 
@@ -135,10 +136,10 @@ def _check_drafts(
     root: Path, names: Collection[str], taken: Collection[int], problems: list[Problem]
 ) -> list[DraftedRow]:
     path = root / DRAFTS
-    lines = _read(path, lambda: read_lines(path), problems) if os.path.lexists(path) else None
+    lines = _read(path, lambda: list(numbered_lines(path)), problems) if os.path.lexists(path) else None
     drafts: list[DraftedRow] = []
     seen = set(taken)
-    for number, line in enumerate(lines or (), 1):
+    for number, line in lines or ():
         draft = _read(path, partial(DraftedRow.model_validate_json, line), problems, f"line {number}")
         if draft is None:
             continue
@@ -147,7 +148,7 @@ def _check_drafts(
         files = {context.filename for context in draft.contexts} | {gold.filename for gold in draft.gold}
         for name in sorted(name for name in files if name is not None and name not in names):
             problems.append(Problem(DRAFTS, f"line {number}", "filename", f"no file {name!r} under {CORPUS}/"))
-        for fault in _agreement([draft], draft.gold):
+        for fault in _agreement([draft], dict(enumerate(draft.gold))):
             message = f"{fault.field}: {fault.message}".replace(TRAIN, "the row")
             problems.append(Problem(DRAFTS, f"line {number}", "gold", message))
         seen.add(draft.id)
@@ -155,15 +156,17 @@ def _check_drafts(
     return drafts
 
 
-def _agreement(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Problem]:
-    """Yield the differences between the lines of gold.jsonl and the contexts of train.json, compared in order."""
+def _agreement(rows: Sequence[Row], gold: Mapping[int, Gold]) -> Iterator[Problem]:
+    """Yield the differences between the lines of gold.jsonl and the contexts of train.json, compared in order.
+
+    `gold` has the lines by their line numbers.
+    """
     expected: list[tuple[int, int | None, Context | None]] = []
     for row in rows:
         expected += [(row.id, index, context) for index, context in enumerate(row.contexts)]
         if not row.contexts:
             expected.append((row.id, None, None))
-    for number, (wanted, line) in enumerate(zip(expected, gold, strict=False), 1):
-        identity, index, context = wanted
+    for (identity, index, context), (number, line) in zip(expected, gold.items(), strict=False):
         if (line.id, line.context) != (identity, index):
             message = f"is row {line.id}, context {line.context}; expected row {identity}, context {index}"
             yield Problem(GOLD, f"line {number}", "id", message + " (train.json's order)")

@@ -76,6 +76,7 @@ def test_every_value_on_the_page_is_the_runs_own(done):
         assert told in page
     # nothing beyond a ranking's depth is made up
     assert re.search(r"\| `sac:depth=8:embedder=hashing` .*\| – \| – \| – \|$", page, re.MULTILINE)
+    assert "[retrieval.md](../../docs/retrieval.md)" in page
     assert "22 million" not in page  # that is of another embedder
 
 
@@ -180,6 +181,8 @@ def test_settings_overruled_are_part_of_the_name():
     recipe = parse_recipe("sac:depth=32:chunk_size=400", shared={"embedder": "minilm"})
     assert recipe.label == "sac:depth=32:chunk_size=400"  # the shared embedder is the preset's own
     assert parse_recipe("sac", shared={"embedder": "hashing"}).label == "sac:embedder=hashing"
+    own = parse_recipe("sac:embedder=hashing", shared={"embedder": "model2vec"})
+    assert own.label == "sac:embedder=hashing", "a recipe's own setting is stronger than a shared one"
     with pytest.raises(ToolkitError, match="chunk_size"):
         parse_recipe("sac:chunk_size=-1")
 

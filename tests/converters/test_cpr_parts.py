@@ -134,7 +134,9 @@ def test_search_results_become_questions_each_once(tmp_path):
     path.write_text(
         json.dumps([{"query": "q?", "results": [result, *others]}, {"query": "none?", "results": []}]), encoding="utf-8"
     )
-    [one] = candidates([path])
+    again = tmp_path / "b.json"
+    again.write_text(json.dumps([{"query": "q?", "results": others}]), encoding="utf-8")
+    [one] = candidates([path, again])
     assert one["question"] == "q?" and one["source_type"] == "CPR" and one["category"] == "c"
     assert one["truth"] == "The court may. [Part 3#page=Powers (x)] [Part 4#page=S] [Part 5#page=S]", (
         "three at the most"

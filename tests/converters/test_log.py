@@ -104,3 +104,31 @@ def test_different_numbers_are_different_questions(tmp_path):
 def test_a_log_without_rows_is_an_error(tmp_path):
     with pytest.raises(SourceError, match="not JSON"):
         read(written(tmp_path / "log.json"))
+
+
+def feedback_of(path: Path, *told: dict[str, Any]) -> list[str]:
+    """Return what a log of these rows says of its replies."""
+    rows = [{"question": f"What does clause {n} say?", "answer": "x", **one} for n, one in enumerate(told)]
+    return [str(row.labels["feedback"]) for row in read(written(path, *rows)).rows]
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([{"thumb": 1}, {"thumb": -1}, {"thumb": 0}], ["up", "down", "down"]),
+        ([{"liked": True}, {"liked": False}], ["up", "down"]),
+        ([{"rating": 1.0}, {"rating": "0"}, {"rating": "1"}, {"rating": "-1"}], ["up", "down", "up", "down"]),
+        ([{"rating": 1}, {"rating": 5}, {"rating": "1"}, {"rating": 0}], ["", "", "", "down"]),
+        ([{"rating": "1/5"}, {"rating": "4 of 5"}, {"rating": "3 out of 5"}], ["down", "up", ""]),
+        ([{"rating": 2, "max_rating": 5}, {"rating": 9, "max_rating": "10"}], ["down", "up"]),
+        ([{"feedback": {"timestamp": 1718000000, "score": 0}}], ["down"]),
+        ([{"feedback": {"timestamp": 1718000000, "score": 1}}], ["up"]),
+        ([{"feedback": {"timestamp": 1718000000, "rating": 2, "scale": 5}}], ["down"]),
+        ([{"scores": [{"name": "user", "value": 1}, {"name": "seconds", "value": 7}]}], ["up"]),
+        ([{"feedback_stats": {"user_score": {"n": 3, "avg": 0.0}}}], ["down"]),
+        ([{"feedback": {"created": 1718000000, "comment": "bad"}}], ["down"]),
+        ([{"rating": 0.6}], [""]),
+    ],
+)
+def test_a_number_is_a_thumb_or_needs_its_scale(told, expected, tmp_path):
+    assert feedback_of(tmp_path / "log.jsonl", *told) == expected

@@ -41,6 +41,16 @@ def test_two_that_fit_equally_are_none():
     assert pairs.files == {} and pairs.missing == [0]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["ACME HARBOURS OF OHIO - LEASE.PDF", "ACME_HARBOURS_OF_OHIO LEASE.PDF", "ACME HARBOURS OF OHIA - LEASE.PDF"],
+)
+def test_two_files_of_one_name_in_different_folders_are_ambiguous(name):
+    files = [Path("old/ACME HARBOURS OF OHIO - LEASE.PDF"), Path("new/ACME HARBOURS OF OHIO - LEASE.PDF")]
+    pairs = pair_files([name], files)
+    assert pairs.files == {} and pairs.missing == [0]
+
+
 def test_a_short_name_is_never_guessed():
     assert pair_files(["LEASE.PDF"], [Path("LEASE2.PDF")]).missing == [0]
 

@@ -11,10 +11,10 @@ import pytest
 from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.maud import INFO as MAUD
 from exhibit.converters.steps.materialise import Task, materialise
-from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patches
+from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patch, apply_patches
 from exhibit.runtime.plugins import plugin_names
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest
+from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
 from exhibit.schemas.validate import validate
 from tests.conversion import chosen, options_of
 
@@ -135,6 +135,52 @@ def test_nothing_is_shipped_for_a_source_of_which_nothing_is_known():
 def test_every_converter_takes_patches():
     for name in plugin_names("exhibit.converters"):
         assert options_of(import_module(f"exhibit.converters.{name}"), "--source", "x", "--patch", "p").patch == ["p"]
+
+
+def test_a_patched_bundle_keeps_the_drafts_of_its_other_documents(convert, tmp_path):
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    log = tmp_path / "log.jsonl"
+    with log.open("w", encoding="utf-8") as lines:
+        for name, asked in {
+            "lease": "Who pays the rent?",
+            "sale": "When is the boat delivered?",
+            "loan": "Who owes?",
+        }.items():
+            (documents / f"{name}.txt").write_text(f"This is the {name}.", encoding="utf-8")
+            lines.write(json.dumps({"question": asked, "answer": "x", "sources": [f"{name}.txt"]}) + "\n")
+    bundle = convert("log", "--source", log, "--documents", documents)
+    assert len((bundle / "drafts.jsonl").read_text(encoding="utf-8").splitlines()) == 3
+    path = Path(
+        write(
+            tmp_path / "p.json",
+            dataset="log",
+            documents=[{"filename": "lease.txt.pdf", "reason": "a copy"}],
+            questions=[{"id": 2, "reason": "a joke"}],
+        )
+    )
+    entry = apply_patch(read_patch(path), path, bundle, tmp_path / "out")
+    [left] = map(json.loads, (tmp_path / "out" / "drafts.jsonl").read_text(encoding="utf-8").splitlines())
+    info = json.loads((tmp_path / "out" / "bundle.json").read_text(encoding="utf-8"))
+    assert left["question"] == "When is the boat delivered?" and left["gold"][0]["filename"] == "sale.txt.pdf"
+    assert (info["draft"]["unsure"], entry.documents, entry.questions) == (1, 1, 2)
+    assert validate(tmp_path / "out") == []
+
+
+def test_all_rows_of_a_draft_whose_corrected_passage_is_not_found_are_counted(convert, tmp_path):
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "lease.txt").write_text("The tenant pays.", encoding="utf-8")
+    asked = {"question": "Who pays the rent?", "answer": "x", "sources": ["lease.txt"]}
+    (tmp_path / "log.jsonl").write_text(f"{json.dumps(asked)}\n{json.dumps(asked)}\n", encoding="utf-8")
+    better = context("The landlord repairs the roof.", [0, 10], filename="lease.txt.pdf")
+    told = write(
+        tmp_path / "p.json", dataset="log", corrections=[fix(0, (("lease.txt.pdf", None),), contexts=[better])]
+    )
+    flags = ("--documents", tmp_path / "documents", "--patch", told)
+    info = json.loads((convert("log", "--source", tmp_path / "log.jsonl", *flags) / "bundle.json").read_text("utf-8"))
+    reason = "passage not found in the document"
+    assert info["account"]["rows"] == {"given": 2, "kept": 0, "left_out": {reason: 2}}
+    assert info["left_out"][reason] == ["line 1: lease.txt.pdf", "line 2: lease.txt.pdf"]
 
 
 # ---------------------------------------------------------------- places

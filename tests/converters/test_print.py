@@ -340,6 +340,17 @@ def test_a_font_that_is_not_the_pinned_one_is_refused(monkeypatch, tmp_path):
         font_path("Other.ttf")
 
 
+def test_set_up_refuses_a_font_that_is_not_the_pinned_one(monkeypatch, capsys):
+    monkeypatch.setattr(browser, "fetch_browser", lambda: Path("chromium"))
+    font_path.cache_clear()
+    assert browser.main() == 0 and capsys.readouterr().out == f"chromium, {len(font_hashes())} fonts\n"
+    font_path.cache_clear()
+    changed = {**font_hashes(), "ExhibitMono-Bold.ttf": "0" * 64}
+    monkeypatch.setattr(text_pdf, "font_hashes", lambda: changed)
+    assert browser.main() == 1 and "is not the font that documents are printed with" in capsys.readouterr().err
+    font_path.cache_clear()
+
+
 def test_the_bundle_is_told_what_was_printed_with_and_only_then(tmp_path):
     with SharedPress() as press:
         assert printing([""]) is None

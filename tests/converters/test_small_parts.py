@@ -272,6 +272,8 @@ def test_items_are_left_out_once_and_accounted_for():
         Tally(strict=True).fault("torn", "x")
     with pytest.raises(SourceError, match=r"c: torn \(--strict\)"):
         Tally(strict=True).leave_out_all("torn", [three], fault=True)
+    with pytest.raises(SourceError, match=r"itself: torn \(--strict\)"):
+        Tally(strict=True).leave_out_all("torn", [], name="itself", fault=True)
     strict = Tally(strict=True)
     strict.leave_out_all("beyond", [three])
     assert strict.left_out == {"beyond": ["c"]}, "a rule is no fault"

@@ -518,6 +518,7 @@ A, B = "https://a.example/one", "https://a.example/two#part"
         ("urls.txt", f"\ufeff# a comment\n\n  {A}  \n{B}\n", None),
         ("t.csv", f"case,URL\n1,{A}\n2,{B}\n", None),
         ("t.csv", f"case,where\n1,{A}\n2,{B}\n", None),
+        ("t.csv", f"note,where,case\n,{A},\n ,{B},\n", None),
         ("t.csv", f"first,second\n{B},{A}\n{A},{B}\n", "second"),
         ("t.tsv", f"link\tcase\n{A}\t1\n{B}\t2\n", None),
         ("t.jsonl", f'{{"url": "{A}"}}\n{{"url": "{B}"}}\n', None),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.evidence.fold import Fold, fold
+from exhibit.evidence.fold import Fold, fold, with_latin_letters
 
 # everything the issue names, beside ordinary text
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”‘’–—‐é\u0301e\u0301\u0316\u200f\u200b\ufeff𝒳😀ßİǅ½℀\u2028\ufffe\t\r\n"
@@ -101,3 +101,12 @@ def test_marks_out_of_order_are_sorted_and_what_follows_stays_where_it_is():
     assert folded.span(1, 3) == (1, 4) and folded.folded_range(2, 3) == (3, 4)
     alone = Fold.of("ﬃ")
     assert not alone.cuts(0, 3) and alone.cuts(0, 1), "the edges of a text cut nothing"
+
+
+def test_only_words_that_mix_scripts_get_latin_letters():
+    assert with_latin_letters("The rеnt of а Ρrague flat") == "The rent of a Prague flat", "no other word is Cyrillic"
+    assert (
+        with_latin_letters("The rеnt under Закон о корпорациях, Άρθρο 5")
+        == "The rent under Закон о корпорациях, Άρθρο 5"
+    )
+    assert with_latin_letters("Закон о аренде") == "Закон о аренде"

@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pdfplumber
 import pypdf
@@ -13,7 +14,7 @@ import pytest
 from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 from exhibit.evidence import locate, read_document
-from exhibit.evidence.ocr import TextLine, tesseract
+from exhibit.evidence.ocr import TextLine, rapidocr, tesseract
 from exhibit.evidence.readers.pdf import boxes, render
 from exhibit.evidence.scan import Ocr, choose_ocr, in_order, read_scan, skew
 from exhibit.schemas.errors import DocumentError, ToolkitError
@@ -259,3 +260,14 @@ def test_rapidocr_reads_a_page_that_lies_askew(tmp_path):
     assert found is not None
     assert locate("This Agreement is made between Alder Mills and Birch Foods.", found.document)
     assert float(found.confidence["1"]) > 0.9
+
+
+def test_rapidocr_loads_its_models_once_for_all_languages(monkeypatch):
+    loaded = []
+    fake = SimpleNamespace(RapidOCR=lambda params: loaded.append(params))
+    monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.import_module", lambda name: fake)
+    rapidocr._open.cache_clear()
+    rapidocr.open("de")
+    rapidocr.open("en")
+    rapidocr._open.cache_clear()
+    assert len(loaded) == 1

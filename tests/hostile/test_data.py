@@ -293,6 +293,17 @@ def test_bad_rows_of_a_table_are_counted_and_the_good_one_is_kept(tmp_path, conv
     assert line["labels"].get("size") in (None, str(10**400))
 
 
+def test_every_row_of_a_question_with_half_a_surrogate_pair_is_counted(tmp_path, convert):
+    good = {"question": "When is the rent due?", "answer": "first day", "document": "a.txt", "text": "first day"}
+    spoilt = {**good, "id": 1, "question": "When \ud800 is it due?"}
+    source = table(tmp_path, {**good, "id": 0}, spoilt, {**spoilt, "text": "each month"})
+    info = json.loads((convert("table", "--source", source) / "bundle.json").read_text(encoding="utf-8"))
+    reason = "row with half a surrogate pair, which is no character"
+    assert info["left_out"][reason] == ["line 2", "line 3"]
+    assert info["account"]["rows"] == {"given": 3, "kept": 1, "left_out": {reason: 2}}
+    convert("table", "--source", source, "--strict", out="strict", expect=1)
+
+
 # ---------------------------------------------------------------- gold and its corpus
 
 

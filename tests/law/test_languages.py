@@ -171,3 +171,9 @@ def test_a_law_of_any_system_has_the_places_it_is_made_of():
 def test_a_system_whose_parts_are_not_cited_has_no_units():
     text = "NON-DISCLOSURE ACT 2020\n\nSection 1. Secrets\n\nNobody tells.\n\nPart 2\n\nSection 2. Ends\n"
     assert units(text, system_for("en")) == []
+
+
+def test_a_code_is_found_behind_a_longer_word_that_begins_with_it():
+    law = LawName("bgb", ("BGB",), "Bürgerliches Gesetzbuch")
+    text = "siehe BGBl. I S. 42, BGB"
+    assert law.named_in(text) == len(text) and law.named_in("siehe BGBl. I S. 42") == 0

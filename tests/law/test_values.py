@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.law.numerals import read_words, takes_an, write_words
-from exhibit.law.values import find_values, keys_of, write_value
+from exhibit.law.values import find_values, keys_of, write_digits, write_value
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,20 @@ def test_a_unit_becomes_plural_where_it_is_told():
 @given(st.integers(min_value=0, max_value=2_000_000_000))
 def test_a_number_in_words_is_read_as_it_was_written(number):
     assert read_words(write_words(number, "thirty")) == number
+
+
+def test_what_is_no_number_in_words_is_none():
+    assert [read_words(text) for text in ("", "123", "and", "hundred thousand and", "and five", "five dogs")] == [
+        None
+    ] * 6
+    assert read_words("one hundred and five") == 105
+
+
+@pytest.mark.parametrize(
+    ("like", "written"), [("10000", "20000"), ("10,000", "20,000"), ("500", "20,000"), ("10000.00", "20000.00")]
+)
+def test_digits_have_commas_as_the_other_number_has(like, written):
+    assert write_digits(Decimal(20_000), like) == written
 
 
 def test_eight_and_eleven_take_an():

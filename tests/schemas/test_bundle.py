@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from exhibit.schemas.bundle import LooseContext, read_info, read_lines, read_questions, write_train
+from exhibit.schemas.bundle import LooseContext, numbered_lines, read_info, read_questions, write_train
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import Context, Row
 from exhibit.storage.bundle import open_bundle
@@ -85,7 +85,7 @@ def test_lines_are_cut_at_newlines_alone(tmp_path):
     write_train([row], tmp_path / "train.json")
     assert read_questions(tmp_path / "train.json")[0].answer == "a\x85b"
     (tmp_path / "gold.jsonl").write_text('{"a": "x\u2028y"}\n{"b": 1}\n', encoding="utf-8")
-    assert len(read_lines(tmp_path / "gold.jsonl")) == 2
+    assert len(list(numbered_lines(tmp_path / "gold.jsonl"))) == 2
 
 
 def test_a_row_is_one_line_and_text_is_left_out_when_there_is_none(tmp_path):

@@ -45,6 +45,7 @@ def test_sound_drafts_are_read_with_their_places(tmp_path):
         (line({"spans": [[5, 2]]}), "line 1: gold.0.spans"),
         (line(gold=None, question=" "), "line 1: question"),
         (line(id="7"), "line 1: id"),
+        ("\n\n" + line(id="7"), "line 3: id"),
         (json.dumps({**DRAFT, "gold": "x"}), "line 1: gold"),
         (json.dumps(DRAFT), "line 1: gold"),
         (line(more=1), "line 1: more"),

@@ -13,9 +13,9 @@ from exhibit import schemas
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas.bundle import (
     load_json,
+    numbered_lines,
     read_gold,
     read_info,
-    read_lines,
     read_text,
     write_gold,
     write_info,
@@ -106,7 +106,7 @@ def test_where_a_file_cannot_be_read(tmp_path):
     at = path.read_bytes().index(b"\xe9")
     lines = read_gold(path)
     assert next(lines).id == 7
-    for read in (lambda: next(lines), lambda: read_text(path), lambda: read_lines(path)):
+    for read in (lambda: next(lines), lambda: read_text(path), lambda: list(numbered_lines(path))):
         with pytest.raises(BundleError, match=rf"gold\.jsonl: not UTF-8 \(byte {at}\); save it again as UTF-8"):
             read()
     with pytest.raises(BundleError, match=rf"here: not UTF-8 \(byte {at}\)"):
@@ -118,6 +118,17 @@ def test_where_a_file_cannot_be_read(tmp_path):
             read(tmp_path)
     path.write_bytes(b"\xef\xbb\xbf[1]")
     assert load_json(path) == [1]
+
+
+def test_blank_lines_count_in_the_line_of_an_error(tmp_path):
+    path = tmp_path / "gold.jsonl"
+    path.write_text(f"{json.dumps(GOLD)}\n\n\n[]\n", encoding="utf-8")
+    with pytest.raises(BundleError, match=r"gold\.jsonl: line 4: "):
+        list(read_gold(path))
+    assert "line 4" in [problem.row for problem in validate(tmp_path)]
+    write_train([row()], tmp_path / "train.json")
+    path.write_text(f"\n\n{json.dumps({**GOLD, 'id': 9})}\n", encoding="utf-8")
+    assert ("line 3", "id") in [(problem.row, problem.field) for problem in validate(tmp_path)]
 
 
 @pytest.mark.parametrize(

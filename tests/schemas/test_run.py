@@ -12,7 +12,7 @@ import pytest
 import evaluate_rag
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import CONFIG, RESULTS
-from exhibit.schemas.run_folder import RunFolder
+from exhibit.schemas.run_folder import RunFolder, RunRows
 from exhibit.storage.validate import main as validate
 from exhibit.viewer import results
 from exhibit.viewer.review.__main__ import main as review_main
@@ -129,3 +129,13 @@ def test_rows_are_a_sequence_that_is_read_from_disk(sound_run):
     assert len(rows) == len(every) > 3 and rows[3] == every[3] and rows[1:3] == every[1:3]
     with pytest.raises(IndexError):
         rows[len(every)]
+
+
+def test_a_negative_place_counts_from_the_end_of_all_datasets(sound_run, tmp_path):
+    run = Path(shutil.copytree(sound_run, tmp_path / "r"))
+    shutil.copytree(run / "supply", run / "again")
+    rows = RunRows(run, ["supply", "again"])
+    every = list(rows)
+    assert [rows[-place] for place in range(1, len(every) + 1)] == every[::-1] and rows[-1].dataset == "again"
+    with pytest.raises(IndexError):
+        rows[-len(every) - 1]

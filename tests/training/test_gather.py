@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from training.gather import gather, main
 from training.measure import asks
 from training.pack import ROLES, load_pack
 from training.questions import read_wordings
+from training.sampling import Examples
 
 
 def listed(path: Path, *names: str) -> Path:
@@ -92,3 +94,17 @@ def test_the_command_writes_a_pack_that_reads_as_it_was(tmp_path: Path, capsys: 
     assert "left out: cuad: document on the list: 1" in capsys.readouterr().out
     assert main(["--bundles", str(root), "--measure", "--exclude", str(exclude), "--out", str(out)]) == 0
     assert [document["name"] for document in load_pack(out).documents] == ["alder.txt"]
+
+
+def test_a_passage_that_holds_one_of_several_spans_answers_in_whatever_order_they_are(tmp_path: Path) -> None:
+    pack = gather([write_contracts(tmp_path / "cuad")], excluded=Excluded())
+    number = Examples(pack, split=("train", "dev")).answerable[0].number
+    numbers = range(*pack.passages_of(int(pack.rows[number, 0])).indices(len(pack.passages)))
+    large = max(numbers[1:], key=lambda passage: int(pack.passages[passage, 2] - pack.passages[passage, 1]))
+    start, end = int(pack.passages[numbers[0], 1]), int(pack.passages[large, 2])
+    short, long = (start, start + 3), (end - 4, end + 9999)  # most of the long span is behind the passage
+    counts = np.array([[number, numbers[0], 3], [number, large, 4]])
+    for spans in ((short, long), (long, short)):
+        changed = replace(pack, gold=np.array([[number, *span] for span in spans]), positives=counts)
+        [row] = Examples(changed, split=("train", "dev")).answerable
+        assert row.answers.tolist() == [numbers[0]]

@@ -257,13 +257,14 @@ class Tally:
     ) -> None:
         """Leave out all items from which a document or a row was made.
 
-        If there are no items, count the document or the row itself under `name`.
+        If there are no items, count the document or the row itself under `name`. With `fault`, they are faulty.
         """
         detail = f": {more}" if more else ""
+        count = self.fault if fault else self.leave_out
         for item in items:
-            (self.fault if fault else self.leave_out)(reason, f"{item.name}{detail}", item=item)
+            count(reason, f"{item.name}{detail}", item=item)
         if name and not items:
-            self.leave_out(reason, f"{name}{detail}")
+            count(reason, f"{name}{detail}")
 
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count a faulty item of the source as left out; with --strict, raise SourceError instead."""

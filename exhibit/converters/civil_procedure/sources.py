@@ -268,20 +268,19 @@ def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
     """
     seen: set[str] = set()
     for path in exports:
-        before = len(seen)
         try:
             rows = run_in_worker(read_candidates, path)
         except DocumentError as error:
             raise SourceError(f"{error}; expected an export of search results") from error
-        for candidate in rows:
-            if candidate["question"] not in seen:
-                seen.add(candidate["question"])
-                yield candidate
-        if len(seen) == before:
+        if not rows:
             raise SourceError(
                 f"{path}: no search results in it; expected records with content and sourcepage, or "
                 '{"query": …, "results": […]}'
             )
+        for candidate in rows:
+            if candidate["question"] not in seen:
+                seen.add(candidate["question"])
+                yield candidate
 
 
 def read_candidates(path: Path) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from exhibit.converters.printing.text_pdf import font_hashes, sealed_environment
+from exhibit.converters.printing.text_pdf import font_hashes, font_path, sealed_environment
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.atomic import scratch_folder
@@ -190,8 +190,9 @@ def _playwrights() -> str | None:
 
 @guarded()
 def main() -> int:
-    """Find or install a browser; print its path and the number of pinned fonts."""
-    print(f"{fetch_browser()}, {len(font_hashes())} fonts")
+    """Find or install a browser and verify the pinned fonts; print the browser's path and the number of fonts."""
+    fonts = list(map(font_path, font_hashes()))
+    print(f"{fetch_browser()}, {len(fonts)} fonts")
     return 0
 
 

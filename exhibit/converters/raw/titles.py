@@ -40,16 +40,17 @@ def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
 
     A rule is tried on all names before the next rule, and a file is assigned only once.
     """
-    left = {path.name: path for path in paths}
+    left = list(paths)
     pairs = Pairs()
     for rule in _RULES:
         for row, name in enumerate(names):
             path = rule(name, left) if row not in pairs.files else None
             if path is not None:
-                pairs.files[row] = left.pop(path.name)
+                pairs.files[row] = path
+                left.remove(path)
                 if rule is _similar:
                     pairs.similar.append((name, path.name))
-    taken = {path.name: path for path in pairs.files.values()}
+    taken = list(pairs.files.values())
     for row, name in enumerate(names):
         if row not in pairs.files:
             again = any(rule(name, taken) for rule in (_equal, _alike))
@@ -57,23 +58,23 @@ def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
     return pairs
 
 
-def _equal(name: str, left: Mapping[str, Path]) -> Path | None:
-    return left.get(name)
+def _equal(name: str, left: Iterable[Path]) -> Path | None:
+    return _only(path for path in left if path.name == name)
 
 
-def _alike(name: str, left: Mapping[str, Path]) -> Path | None:
+def _alike(name: str, left: Iterable[Path]) -> Path | None:
     """Return the only file whose name differs at most in case, spaces and punctuation; else None.
 
     Example: `A_B.pdf` for `A&B .PDF`.
     """
     key = file_key(name)
-    return _only(path for path in left.values() if file_key(path.name) == key)
+    return _only(path for path in left if file_key(path.name) == key)
 
 
-def _longer(name: str, left: Mapping[str, Path]) -> Path | None:
+def _longer(name: str, left: Iterable[Path]) -> Path | None:
     """Return the only file for which one of the two names is the beginning of the other; else None."""
     key = file_key(name)
-    keys = {path: file_key(path.name) for path in left.values()}
+    keys = {path: file_key(path.name) for path in left}
     return _only(
         path
         for path, other in keys.items()
@@ -81,7 +82,7 @@ def _longer(name: str, left: Mapping[str, Path]) -> Path | None:
     )
 
 
-def _similar(name: str, left: Mapping[str, Path]) -> Path | None:
+def _similar(name: str, left: Iterable[Path]) -> Path | None:
     """Return the file with the most similar name if only a few letters differ, such as `_` for `É`.
 
     None if no name is similar enough, or if several are equally similar.
@@ -89,13 +90,13 @@ def _similar(name: str, left: Mapping[str, Path]) -> Path | None:
     key = file_key(name)
     if len(key) < _MIN_LENGTH:
         return None
-    distances = {path: edit_distance(key, file_key(path.name)) for path in left.values()}
+    distances = {path: edit_distance(key, file_key(path.name)) for path in left}
     close = [path for path, distance in distances.items() if distance * _LETTERS_A_SLIP <= len(key)]
     nearest = min((distances[path] for path in close), default=0)
     return _only(path for path in close if distances[path] == nearest)
 
 
-_RULES: tuple[Callable[[str, Mapping[str, Path]], Path | None], ...] = (_equal, _alike, _longer, _similar)
+_RULES: tuple[Callable[[str, Iterable[Path]], Path | None], ...] = (_equal, _alike, _longer, _similar)
 
 
 def _only(paths: Iterable[Path]) -> Path | None:

@@ -1,6 +1,5 @@
 """Builds a bundle from a benchmark: adds the documents, locates the gold, writes the files and validates them."""
 
-import json
 import shutil
 from argparse import Namespace
 from collections import Counter
@@ -28,7 +27,7 @@ from exhibit.evidence.place import is_ambiguous
 from exhibit.evidence.scan import ocr_from
 from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, drafts_text, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
 from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
 from exhibit.schemas.models import (
@@ -194,8 +193,8 @@ def _sound(row: RawRow, tally: Tally) -> bool:
     try:
         " ".join(text for text in words if isinstance(text, str)).encode()
     except UnicodeEncodeError:
-        item = row.items[0] if row.items else None
-        tally.fault("row with half a surrogate pair, which is no character", f"row {row.id}", item=item)
+        reason = "row with half a surrogate pair, which is no character"
+        tally.leave_out_all(reason, row.items, name=f"row {row.id}", fault=True)
         return False
     return True
 
@@ -223,19 +222,16 @@ def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
     """Return whether every passage of a row is located; count the row if not."""
     if all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text):
         return True
-    tally.leave_out("passage not found in the document", f"row {row.id}: {row.filename}")
+    reason = "passage not found in the document"
+    tally.leave_out_all(reason, row.items, name=f"row {row.id}", more=str(row.filename))
     return False
 
 
 def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Path) -> list[RawRow]:
     """Write the rows with uncertain gold to drafts.jsonl, where a person must review them; return the other rows."""
     unsure = [row for row in rows if row.labels.get("draft") == "unsure"]
-    lines = [
-        {**_row(row, done).model_dump(), "gold": [line.model_dump() for line in _gold([row], done)]} for row in unsure
-    ]
-    (folder / DRAFTS).write_text(
-        "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8"
-    )
+    text = drafts_text((_row(row, done), _gold([row], done)) for row in unsure)
+    (folder / DRAFTS).write_text(text, encoding="utf-8")
     return [row for row in rows if row.labels.get("draft") != "unsure"]
 
 

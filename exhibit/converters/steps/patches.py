@@ -14,10 +14,12 @@ from exhibit.evidence.read import read_within
 from exhibit.hub.card import CardText, write_card
 from exhibit.runtime.plugins import load_plugin, plugin_names
 from exhibit.schemas import IMPOSSIBLE_ANSWER
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_train
+from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, drafts_text, write_gold, write_train
 from exhibit.schemas.errors import BundleError, SourceError
+from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
+from exhibit.schemas.validate import read_drafts
 from exhibit.storage.atomic import replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out, fetch_file
@@ -128,7 +130,7 @@ class ChangedBundle:
 
 
 def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool = False) -> PatchEntry:
-    """Write the bundle with the patch applied; it appears complete or not at all."""
+    """Write the bundle with the patch applied to its questions and drafts; it appears complete or not at all."""
     bundle = open_bundle(root)
     info = bundle.info
     if info is None:
@@ -139,7 +141,10 @@ def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool 
     for line in bundle.gold:
         lines[line.id].append(line)
     documents = [RawDocument(document.filename, document.title) for document in info.documents]
-    rows = {int(question.id): _raw_row(question, lines[int(question.id)]) for question in bundle.questions}
+    asked = [(row_of(question), lines[int(question.id)]) for question in bundle.questions]
+    drafts = read_drafts(root, bundle.files, [row.id for row, _ in asked])
+    asked += [(draft.row, draft.gold) for draft in drafts]
+    rows = {row.id: _raw_row(row, gold) for row, gold in asked}
     tally = Tally()
     result = _apply(Benchmark(documents, list(rows.values()), {}), patch, path, tally)
     [entry] = result.patches
@@ -148,32 +153,41 @@ def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool 
     changed = ChangedBundle(left_out=tally.left_out, noted=tally.noted)
     passages = {fix.id: fix.contexts for fix in patch.corrections}
     after = {row.id: row for row in result.rows}
-    for question in bundle.questions:
-        row, mine = after.get(int(question.id)), lines[int(question.id)]
-        if row is None:
+    unsure, waiting = {draft.id for draft in drafts}, []
+    for row, gold in asked:
+        fixed = after.get(row.id)
+        if fixed is None:
             continue  # the tally counts it
-        better = row_of(question), mine
-        if row is not rows[row.id]:
-            better = replace_gold(better[0], mine, passages[row.id], row.answer, row.labels, bundle)
+        better = row, gold
+        if fixed is not rows[row.id]:
+            better = replace_gold(row, gold, passages[row.id], fixed.answer, fixed.labels, bundle)
+        if row.id in unsure:
+            waiting.append(better)
+            continue
         changed.rows.append(better[0])
         changed.gold += better[1]
     kept = {raw.filename for raw in result.documents}
     left = [document for document in info.documents if document.filename in kept]
     info = info.model_copy(update={"patches": [*info.patches, entry], "documents": left})
-    write_changed(bundle, info, changed, out, {}, force=force)
+    extra = {}
+    if info.draft is not None:
+        counts = {"sure": len(changed.rows), "unsure": len(waiting)}
+        info = info.model_copy(update={"draft": info.draft.model_copy(update=counts)})
+        extra = {DRAFTS: drafts_text(waiting)}
+    write_changed(bundle, info, changed, out, extra, force=force)
     return entry
 
 
-def _raw_row(question: Question, lines: Sequence[Gold]) -> RawRow:
+def _raw_row(row: Row, gold: Sequence[Gold]) -> RawRow:
     """Return a question of a bundle in the form in which a converter reads it."""
     return RawRow(
-        id=int(question.id),
-        question=question.question,
-        answer=question.answer,
-        quotes=tuple(Quote(str(context.filename), context.text) for context in question.contexts),
-        filename=next((line.filename for line in lines if line.filename), None),
-        is_impossible=question.is_impossible,
-        labels=dict(lines[0].labels) if lines else {},
+        id=row.id,
+        question=row.question,
+        answer=row.answer,
+        quotes=tuple(Quote(context.filename, context.text) for context in row.contexts),
+        filename=next((line.filename for line in gold if line.filename), None),
+        is_impossible=row.is_impossible,
+        labels=dict(gold[0].labels) if gold else {},
     )
 
 

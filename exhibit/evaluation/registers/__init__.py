@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from exhibit.evaluation.registers.client import Client, DisallowedError, RegisterPage, RegisterUnreachableError
 from exhibit.law.references import Reference, references
 from exhibit.law.references.reference import same_source
-from exhibit.schemas.bundle import read_lines
+from exhibit.schemas.bundle import numbered_lines
 from exhibit.schemas.parsing import parse_json, read_beside
 from exhibit.storage.atomic import write_whole
 
@@ -263,7 +263,7 @@ def write_account(results: Iterable[Path], register: Register, *, say: Callable[
 
 
 def _list_references(path: Path, register: Register) -> Iterator[dict[str, Any]]:
-    for text in read_lines(path):
+    for _, text in numbered_lines(path):
         row = parse_json(text, where=path)
         if row["reply"]["error"]:
             continue

@@ -34,9 +34,13 @@ def missing(_language: str) -> str:
     return "" if here else _MISSING
 
 
-@cache
 def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
-    """Return a function that reads the lines of an image; the models are loaded once for each language code."""
+    """Return a function that reads the lines of an image; the models, which read all languages, are loaded once."""
+    return _open()
+
+
+@cache
+def _open() -> Callable[[Image.Image], list[TextLine]]:
     try:
         rapidocr = import_module("rapidocr")
         import_module("onnxruntime")

@@ -1,6 +1,5 @@
 """Review of a drafted bundle: the order in which a person sees drafts, and the bundle after the judgments."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 from exhibit.converters.steps.patches import ChangedBundle, replace_gold, row_of, write_changed
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
+from exhibit.schemas.bundle import drafts_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import BundleInfo, DraftInfo, Gold, Row
@@ -177,11 +177,8 @@ def apply_reviews(
             "wrong": drafted.draft.wrong + counts["wrong"],
         }
     )
-    lines = [{**row.model_dump(), "gold": [line.model_dump() for line in gold]} for row, gold in waiting]
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    write_changed(
-        drafted.bundle, drafted.info.model_copy(update={"draft": info}), changed, out, {DRAFTS: text}, force=force
-    )
+    drafts = {DRAFTS: drafts_text(waiting)}
+    write_changed(drafted.bundle, drafted.info.model_copy(update={"draft": info}), changed, out, drafts, force=force)
     return info, len(reopened)
 
 
