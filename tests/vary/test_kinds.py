@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from exhibit.vary.corpus import IMPOSSIBLE, SEVERAL, TextCorpus, TextDocument, T
 from exhibit.vary.kinds import VaryRequest, kind_modules, load_kind
 from exhibit.vary.kinds.amended import NOT_AMENDED
 from exhibit.vary.kinds.injection import WAYS
+from exhibit.vary.kinds.negated import SHARED
 from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
 from tests.law.contracts import CONTRACT, FIRST, SECOND
 from tests.vary.bundles import ROWS, read_parent, varied
@@ -211,10 +213,19 @@ def test_a_clause_is_turned_round_and_its_answer_with_it(corpus, question, new):
         "To keep the peace, the Landlord shall have the right to enter.",
         "Any tenant of the house may keep a dog.",
         "The Tenant shall not assign this Lease without consent, which may be withheld.",
+        "The parties agree that the Bank shall be a beneficiary, and shall have the rights of the Tenant.",
+        "The Tenant shall admit the Landlord, and the Landlord and its agents shall use care.",
+        "The Tenant shall not do anything that could adversely affect the roof.",
+        "Neither party shall be liable for lost profits, even if such party knew of them.",
+        "The Tenant may end this Lease on notice, which shall be accompanied by reasons.",
+        "The Tenant shall have the first right to buy, and provided the Tenant pays in time.",
+        "After a year and upon ten days' notice, the Tenant may end this Lease.",
+        "The rights of the Tenant are personal and shall not be assigned by the Tenant.",
+        "The Landlord grants the Tenant an exclusive right of way.",
     ],
 )
 def test_a_clause_that_no_rule_is_sure_of_stays(clause):
-    document, row = one_row(clause, "Yes", clause)
+    document, row = one_row(clause, "Yes", clause, "Is a right of way granted?")
     tally = Tally()
     assert varied(TextCorpus({"a.pdf": document}, (row,)), "negated", tally=tally).rows == ()
     assert sum(map(len, tally.left_out.values())) == 1
@@ -228,6 +239,11 @@ def test_a_clause_that_no_rule_is_sure_of_stays(clause):
         ("Each Party grants to the other a right of way.", "Neither Party grants to the other a right of way."),
         ("This Lease shall not be transferred by the Tenant.", "This Lease may be transferred by the Tenant."),
         ("The Tenant shall not be liable for the roof.", "The Tenant shall be liable for the roof."),
+        ("Neither party shall be liable for lost profits.", "Each party shall be liable for lost profits."),
+        (
+            "The Tenant shall keep books and shall show them to the Landlord.",
+            "The Tenant shall not be required to keep books and shall not be required to show them to the Landlord.",
+        ),
     ],
 )
 def test_parties_and_passives_are_turned_round_as_a_lawyer_writes_them(clause, new):
@@ -244,6 +260,18 @@ def test_exclusive_becomes_non_exclusive_where_the_question_asks_for_it():
         assert len(after.rows) == count
         if count:
             assert "a non-exclusive right" in after.documents["a.pdf"].text
+
+
+def test_of_two_questions_on_one_sentence_only_one_turns_it():
+    clause = "The Tenant shall have an exclusive right of way."
+    document, first = one_row(clause, "Yes", clause, "Is the right exclusive?")
+    _, second = one_row(clause, "Yes", clause, "May the Tenant pass?")
+    tally = Tally()
+    corpus = TextCorpus({"a.pdf": document}, (first, replace(second, id=2, control=2)))
+    after = varied(corpus, "negated", tally=tally)
+    assert after.documents["a.pdf"].text == "The Tenant shall have a non-exclusive right of way."
+    assert [row.id for row in after.rows] == [1]
+    assert tally.left_out[SHARED] == ["row 2"]
 
 
 # ---------------------------------------------------------------- contradiction
