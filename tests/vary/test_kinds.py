@@ -14,9 +14,11 @@ from exhibit.law.values import keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
+from exhibit.vary.clauses import NO_CLAUSE
 from exhibit.vary.corpus import IMPOSSIBLE, SEVERAL, TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
 from exhibit.vary.kinds import VaryRequest, kind_modules, load_kind
 from exhibit.vary.kinds.amended import NOT_AMENDED
+from exhibit.vary.kinds.contradiction import NOT_ALONE
 from exhibit.vary.kinds.injection import WAYS
 from exhibit.vary.kinds.negated import SHARED
 from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
@@ -89,6 +91,7 @@ def test_another_seed_gives_other_values_and_the_same_seed_the_same(corpus):
         ("within one (1) month's notice.", "1 month", "one (1) month's notice", UNSURE_WORDING),
         ("It ends on 31 May 2015 or any later 31 May.", "5/31/15", "ends on 31 May 2015 or any later 31 May",
          UNSURE_WORDING),
+        ("Dated JULY __, 2015, made on 31 May 2015.", "5/31/15", "JULY __, 2015, made on 31 May 2015", UNSURE_WORDING),
         ("owns one hundred percent (100%) of it.", "100%", "one hundred percent (100%)", UNSURE_WORDING),
         ("The Buyer pays invoices for goods within thirty (30) days of receipt by mail. The Seller pays invoices for "
          "repairs within thirty (30) days of demand.", "30 days", "invoices for goods within thirty (30) days",
@@ -169,6 +172,18 @@ def test_no_more_than_a_third_of_the_clauses_goes_and_what_stays_is_counted(corp
     after = varied(corpus, "removed", tally=tally)
     assert after.documents["lease.pdf"].text.count("[Intentionally omitted.]") <= 4
     assert len(after.rows) + sum(map(len, tally.left_out.values())) == len(corpus.rows)
+
+
+@pytest.mark.parametrize("end", ["\nName", "\nbetween the Tenant and the", " between them.\n- 26 -"])
+def test_a_clause_whose_end_is_not_sure_stays(end):
+    gold = "The laws of Ohio govern this Lease and all agreements"
+    text = f"1. Law. {gold}{end}\n\n2. Rent. The rent is due.\n\n3. Notices. Notices are sent by post.\n"
+    document, row = one_row(text, "Ohio", gold)
+    tally = Tally()
+    assert varied(TextCorpus({"a.pdf": document}, (row,)), "removed", tally=tally).rows == ()
+    assert tally.left_out == {NO_CLAUSE: ["row 1"]}
+    document, row = one_row(text.replace(end, "\nbetween them."), "Ohio", gold)
+    assert len(varied(TextCorpus({"a.pdf": document}, (row,)), "removed").rows) == 1
 
 
 # ---------------------------------------------------------------- negated
@@ -286,6 +301,24 @@ def test_a_period_that_contradicts_another_is_written_as_a_noun(corpus):
     row = TextRow(1, "For how long is it renewed?", "3 years", (passage,), "a.pdf", control=1)
     after = varied(TextCorpus({"a.pdf": document}, (row,)), "contradiction:within")
     assert re.search(r"the period stated in Section 2 is \d+ years\.", after.documents["a.pdf"].text)
+
+
+@pytest.mark.parametrize(
+    ("clause", "answer", "sentence"),
+    [
+        ("This Lease begins on the 1st day of May 2016.", "5/1/16", r"Section 2 is the 1st day of \w+ 201\d\."),
+        ("This Lease is for 5 years. It is renewed for five (5) years.", "5 years", None),
+    ],
+)
+def test_a_contradicted_clause_states_one_value_and_the_sentence_reads_well(clause, answer, sentence):
+    text = f"1. Rent. The rent is due.\n\n2. Term. {clause}\n\n3. Notices. Notices are sent by post.\n"
+    document, row = one_row(text, answer, clause)
+    tally = Tally()
+    after = varied(TextCorpus({"a.pdf": document}, (row,)), "contradiction:within", tally=tally)
+    if sentence:
+        assert re.search(sentence, after.documents["a.pdf"].text)
+    else:
+        assert tally.left_out == {NOT_ALONE: ["row 1"]}
 
 
 def test_a_second_version_lies_beside_the_first_and_both_are_gold(corpus):
