@@ -250,6 +250,10 @@ def test_a_clause_that_no_rule_is_sure_of_stays(clause):
     ("clause", "new"),
     [
         ("Either Party may end this Lease.", "Neither Party may end this Lease."),
+        (
+            "Either Party may end this Lease upon ten days' notice, given in writing.",
+            "Neither Party may end this Lease upon ten days' notice, given in writing.",
+        ),
         ("Neither Party shall assign this Lease.", "Either Party may assign this Lease."),
         ("Each Party grants to the other a right of way.", "Neither Party grants to the other a right of way."),
         ("This Lease shall not be transferred by the Tenant.", "This Lease may be transferred by the Tenant."),
