@@ -325,6 +325,17 @@ def test_a_contradicted_clause_states_one_value_and_the_sentence_reads_well(clau
         assert tally.left_out == {NOT_ALONE: ["row 1"]}
 
 
+@pytest.mark.parametrize("kind", ["contradiction:within", "amended:1"])
+def test_an_article_is_referred_to_as_an_article(kind):
+    gold = "This Lease begins on May 1, 2016."
+    text = f"ARTICLE 1 -- TERM\n{gold}\n\nARTICLE 2 -- NOTICES\nNotices are sent by post.\n"
+    document, row = one_row(text, "5/1/16", gold)
+    after = varied(TextCorpus({"a.pdf": document}, (row,)), kind)
+    words = " ".join(document.text for document in after.documents.values())
+    assert re.search(r"in Article 1 (?:is|of the Agreement)|Article 1 of the Agreement is", words)
+    assert "Section" not in words
+
+
 def test_a_second_version_lies_beside_the_first_and_both_are_gold(corpus):
     after = varied(corpus, "contradiction")
     row = row_of(after, "rent")

@@ -114,7 +114,7 @@ def _within(
             tally.leave_out(NO_PLACE, f"row {row.id}")
             continue
         new = _standing_alone(values[0], change)
-        sentence = f" For the avoidance of doubt, the {_NOUNS[change.kind]} stated in Section {own[0].number} is {new}."
+        sentence = f" For the avoidance of doubt, the {_NOUNS[change.kind]} stated in {own[0].name} is {new}."
         edits.append(Edit(place, place, sentence))
         answer = f"The contract disagrees with itself: {row.answer} in one place, {change.answer} in another."
         labels = {"value": change.kind, "old": change.old, "new": change.new, "sentence": sentence.strip()}
