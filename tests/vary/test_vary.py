@@ -31,12 +31,12 @@ from exhibit.vary.scan import scanned_pages
 from tests.vary.bundles import LEASE, LICENCE, ROWS, read_parent, varied, write_parent
 
 
-def run(folder: Path, *flags: str, expect: int = 0) -> Path:
+def run(place: Path, *flags: str, expect: int = 0, folder: str = "out") -> Path:
     """Vary the bundle of two contracts; return the variant's folder."""
-    parent = folder / "parent"
+    parent = place / "parent"
     if not parent.exists():
         write_parent(parent)
-    out = folder / "out"
+    out = place / folder
     assert main([str(parent), "--out", str(out), "--jobs", "1", "--force", *flags]) == expect
     return out
 
@@ -74,11 +74,24 @@ def test_a_variant_and_its_control_are_sound_bundles_with_all_gold_in_its_place(
         assert all(isinstance(line["labels"]["control"], int) for line in lines)
 
 
-def test_the_same_seed_gives_the_same_bytes(tmp_path, figures):
-    again = run(tmp_path, "--kind", "figures", "--seed", "4")
-    for path in sorted(figures.rglob("*")):
-        if path.is_file():
-            assert path.read_bytes() == (again / path.relative_to(figures)).read_bytes(), path.name
+@pytest.mark.parametrize(
+    "kind",
+    ["figures", "removed", "negated", "contradiction", "contradiction:within", "amended", "injection", "growth:2"],
+)
+def test_the_same_seed_gives_the_same_bytes(tmp_path, kind):
+    others = tmp_path / "others"
+    others.mkdir()
+    for number in range(3):
+        (others / f"note-{number}.txt").write_text(f"A note on matter {number}.", encoding="utf-8")
+    first, again = (
+        run(tmp_path, "--kind", kind, "--seed", "4", "--others", str(others), folder=folder)
+        for folder in ("out", "two")
+    )
+    for suffix in ("", "-control"):
+        one, two = first.with_name(f"out{suffix}"), again.with_name(f"two{suffix}")
+        files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+        assert files == sorted(path.relative_to(two) for path in two.rglob("*") if path.is_file())
+        assert [path for path in files if (one / path).read_bytes() != (two / path).read_bytes()] == []
 
 
 def test_only_the_edits_differ_between_control_and_variant(figures):
