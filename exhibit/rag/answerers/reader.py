@@ -9,7 +9,7 @@ from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
 from exhibit.law.language import content_words, language_of
 from exhibit.law.sentences import sentences
-from exhibit.law.yes_or_no import asks_yes_or_no, denies
+from exhibit.law.yes_or_no import asks_yes_or_no, denies, says_contrary
 from exhibit.models.llms import LLM
 from exhibit.models.reader import EMBEDDER, Also, AnswerSpan, QuestionKind, Reader, Reading, shared_kinds, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, quotable
@@ -292,7 +292,7 @@ def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words]
     best = max(found, key=lambda words: words.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
         if kind.clause and asks == kind.asks:  # the question asks whether such a clause exists, and this span is one
-            return "Yes"
+            return "" if says_contrary(best.text) else "Yes"
         odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)
         return ("Yes" if odds > 0 else "No") if abs(odds) >= DECIDED else ""
     told = [words.short for words in (found if several else [best]) if _is_new(words.short, question)]
