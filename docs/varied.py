@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from datetime import date
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,10 +34,10 @@ RIGHT = "answered_rightly"
 SHORT = 10_000  # characters, three or four pages: what is shorter is a letter or a notice
 STAGES = {
     "ceiling_page": "on the page",
-    "ceiling_text": "in the text that the pipeline reads",
-    "ceiling_chunks": "whole or cut in its chunks",
+    "ceiling_text": "in the text",
+    "ceiling_chunks": "in the chunks",
     "ceiling_retrieved": "retrieved",
-    "ceiling_context": "in the context of the answer",
+    "ceiling_context": "in the context",
     "ceiling_cited": "cited",
 }
 """The stages at which a gold passage can be lost."""
@@ -88,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if few in needed and not out.exists():
                 source = _shortest(options.source, work / "shortest", count) if few else options.source
                 _run(convert, "cuad", "--source", source, "--out", out, "--max-documents", count)
-        lines = [_measure(one, work, options.limit) for one in wanted]
+        lines = _join([_measure(one, work, options.limit) for one in wanted])
         stages = _stages(work) if any(one.few for one in wanted) and _has_ocr() else ""
     today = date.today()
     head = (
@@ -97,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "| kind | questions | effect | answered rightly (of those judged): variant | control |\n"
         "|---|---:|---|---:|---:|\n"
     )
-    table = head + "\n".join(lines) + "\n" + stages
+    table = head + lines + "\n" + stages
     if options.kind:
         print(table)
     else:
@@ -136,19 +137,23 @@ def _stages(work: Path) -> str:
     [plain] = [run.means_of(dataset) for dataset in run.datasets if dataset.endswith("-control")]
     left_out = json.loads((work / "scanned" / "bundle.json").read_text(encoding="utf-8"))["left_out"]
     spoilt = sum(len(names) for reason, names in left_out.items() if reason.startswith("passage not found"))
-    lines = [f"| {words} | {_share(varied, name)} | {_share(plain, name)} |" for name, words in STAGES.items()]
-    head = (
-        f"Share of the gold of `scanned` that is left after each stage; OCR spoilt the gold of {spoilt} more questions,"
-    )
-    return "\n".join(
-        ["", f"{head} which are left out.", "", "| stage | scanned | control |", "|---|---:|---:|", *lines, ""]
+    shares = [f"{_share(varied, name)} {words} ({_share(plain, name)})" for name, words in STAGES.items()]
+    return (
+        f"\nOf the gold of `scanned` (of its control) there are {', '.join(shares)}. OCR spoilt the gold of {spoilt} "
+        "more questions, which are left out.\n"
     )
 
 
-def _measure(one: Measured, work: Path, limit: int) -> str:
-    """Vary and evaluate the bundle for one kind of variant; return its line of the table."""
+def _join(measured: Sequence[tuple[str, str]]) -> str:
+    """Return the lines of the table; kinds one after another with the same figures have one line."""
+    groups = [(figures, [kind for kind, _ in group]) for figures, group in groupby(measured, key=lambda one: one[1])]
+    return "\n".join(f"| {', '.join(f'`{kind}`' for kind in kinds)} {figures}" for figures, kinds in groups)
+
+
+def _measure(one: Measured, work: Path, limit: int) -> tuple[str, str]:
+    """Vary and evaluate the bundle for one kind of variant; return the kind and the rest of its line of the table."""
     if one.few and not _has_ocr():
-        return f"| `{one.kind}` | – | not measured: no OCR engine is installed | – | – |"
+        return one.kind, "| – | not measured: no OCR engine is installed | – | – |"
     name = one.kind.replace(":", "-")
     out, control = work / name, work / f"{name}-control"
     others = ["--others", work / _parent(None)] if one.kind.startswith("growth") else []
@@ -169,7 +174,7 @@ def _measure(one: Measured, work: Path, limit: int) -> str:
     if one.metrics[0].startswith("char_recall"):
         effect += f"; control {_share(plain, one.metrics[0])}"
     asked = max(estimate.n for estimate in varied.values())
-    return f"| `{one.kind}` | {asked} | {effect} | {_judged(varied)} | {_judged(plain)} |"
+    return one.kind, f"| {asked} | {effect} | {_judged(varied)} | {_judged(plain)} |"
 
 
 def _has_ocr() -> bool:

@@ -18,6 +18,15 @@ _DENIES = re.compile(
     r"restrict\w*|solely|only|unless|except)\b|\bnon-",
     re.IGNORECASE,
 )
+_WITHHOLDS = re.compile(
+    r"\bdo(?:es)?\s+not\s+(?:hereby\s+)?(?:grant|assign|license|transfer|convey|warrant)\b"
+    r"|\bnot\s+be\s+(?:required|obligated|obliged)\s+to\b|\bneither\s+party\s+grants\b"
+    r"|\b(?:may\s+not|neither\s+party\s+may)\s+(?:terminate|end|cancel|audit|inspect|examine)\b",
+    re.IGNORECASE,
+)
+"""Matches a grant that is not made, a duty that there is none of, a right to end or to look that there is none of."""
+_PERMITS = re.compile(r"\bmay\s+(?:be\s+)?[a-z]+\b[^.;]*\bwithout\b[^.;]*\b(?:consent|approval)\b", re.IGNORECASE)
+_FORBIDS = re.compile(r"\b(?:not|no|neither|nor|cannot|never)\b", re.IGNORECASE)
 _LONGEST = 2_000
 """Most characters of a question that are read: a longer text is not a question."""
 
@@ -37,3 +46,8 @@ def asks_yes_or_no(question: str) -> bool:
 def denies(text: str) -> bool:
     """Return whether a text has a word that denies or restricts: not, without, only, unless."""
     return _DENIES.search(text) is not None
+
+
+def says_contrary(text: str) -> bool:
+    """Return whether a clause says the contrary of its kind: a licence not granted, an assignment free of consent."""
+    return bool(_WITHHOLDS.search(text) or (_PERMITS.search(text) and not _FORBIDS.search(text)))

@@ -10,12 +10,14 @@ from exhibit.evidence import Document, Span
 from exhibit.law.structure import read_structure
 from exhibit.vary.corpus import TextRow
 
-_NUMBER = re.compile(r"(?:Section\s+|Article\s+|Clause\s+|§\s?)?(\d{1,2}(?:\.\d{1,2}){0,3})\.?", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:(Section|Article|Clause)\s+|§\s?)?(\d{1,2}(?:\.\d{1,2}){0,3})\.?", re.IGNORECASE)
 _STRAY = re.compile(
-    r"\bIN WITNESS\b|\bSource: |^[ \t]*(?:Page )?-?\d{1,3}-?(?: of \d+)?[ \t]*$|\f|_{4}|\.{6}|\[Signature",
+    r"\bIN WITNESS\b|\bSource: |^[ \t]*(?:Page )?-? ?\d{1,3} ?-?(?: of \d+)?[ \t]*$|\f|_{4}|\.{6}|\[Signature",
     re.MULTILINE | re.IGNORECASE,
 )
 """Matches text that belongs to no clause: the signatures, the line of a page, a row of a table of contents."""
+_UNFINISHED = re.compile(r"\n.*(?<!\band)(?<!\bor)(?<![^\w\s])\Z")
+"""Matches a clause of several lines that no mark ends: it is cut off, or the heading of the next clause follows."""
 _LONGEST = 4_000
 """The most characters of a clause: a longer one contains several clauses, or the schedules after the last clause."""
 NO_CLAUSE = "its gold does not stand in a numbered clause"
@@ -31,6 +33,13 @@ class Clause:
     body: Span
     """The span after the clause's number and heading."""
     heading: str = ""
+    word: str = "Section"
+    """The word for it in this contract: `Article` where its heading says so."""
+
+    @property
+    def name(self) -> str:
+        """The words by which another clause refers to it."""
+        return f"{self.word} {self.number}"
 
     def holds(self, span: Span) -> bool:
         """Return whether a span is inside the clause."""
@@ -47,9 +56,11 @@ def find_clauses(filename: str, text: str) -> tuple[Clause, ...]:
             continue
         end = section.span.end - len(text[: section.span.end]) + len(text[: section.span.end].rstrip())
         span, body = Span(section.title.start, end), Span(section.title.end, end)
-        if body.start < body.end and end - span.start <= _LONGEST and not _STRAY.search(text[slice(*span)]):
+        words = text[slice(*span)]
+        whole = end - span.start <= _LONGEST and not _STRAY.search(words) and not _UNFINISHED.search(words)
+        if body.start < body.end and whole:
             heading = section.heading.removeprefix(section.label).strip()
-            found.append(Clause(number[1], span, body, heading))
+            found.append(Clause(number[2], span, body, heading, (number[1] or "Section").capitalize()))
     counts = Counter(clause.number for clause in found)
     return tuple(clause for clause in found if counts[clause.number] == 1)
 

@@ -63,7 +63,8 @@ _LAW_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _LAW_AFTER = re.compile(r"\s+(?:state\s+)?(?:law|laws|courts?)\b", re.IGNORECASE)
-_YEARLESS = re.compile(rf"\b(?:{MONTH} \d{{1,2}}|\d{{1,2}} {MONTH})\b")
+_YEARLESS = re.compile(rf"\b(?:{MONTH} \d{{1,2}}\b|\d{{1,2}} {MONTH}\b|(?:{MONTH}|{MONTH.upper()})\s+(?:_|\[\s*\]))")
+"""Matches a day without a year, or with a blank for the day: it cannot move with the dates."""
 _STATUTE = re.compile(r"\b(?:general obligations|civil code|revised statutes|business (?:and|&))\b", re.IGNORECASE)
 """Matches a statute that only the named state has."""
 _OF_COUNTRY = {
@@ -329,7 +330,7 @@ class ValueChanger:
         return RowChange(kind, "; ".join(dict.fromkeys(old)), "; ".join(dict.fromkeys(new)), answer)
 
     def _has_yearless_day(self, row: TextRow) -> bool:
-        """Return whether the gold contains a day without a year, which would also have to move."""
+        """Return whether the gold contains a day without a year or a blank day, which would also have to move."""
         text = self._text
         for span in (span for passage in row.passages for place in passage.places for span in place):
             words = text[span.start : span.end]

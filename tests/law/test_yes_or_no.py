@@ -2,7 +2,7 @@
 
 import pytest
 
-from exhibit.law.yes_or_no import asks_yes_or_no
+from exhibit.law.yes_or_no import asks_yes_or_no, says_contrary
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,19 @@ def test_a_question_that_begins_with_a_verb_asks_for_a_yes_or_a_no(question):
 )
 def test_any_other_question_does_not(question):
     assert not asks_yes_or_no(question)
+
+
+@pytest.mark.parametrize(
+    ("clause", "contrary"),
+    [
+        ("The Licensor does not grant the Dealer a licence.", True),
+        ("The Tenant shall not be required to keep books.", True),
+        ("Neither party may terminate this Lease on notice.", True),
+        ("The Tenant may assign this Lease without the consent of the Landlord.", True),
+        ("The Tenant may not assign this Lease without the consent of the Landlord.", False),
+        ("The Tenant shall not assign this Lease, but may assign it without consent to its heirs.", False),
+        ("The Tenant shall keep books.", False),
+    ],
+)
+def test_a_clause_that_withholds_or_permits_says_the_contrary_of_its_kind(clause, contrary):
+    assert says_contrary(clause) is contrary

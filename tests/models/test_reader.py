@@ -109,9 +109,7 @@ def test_the_reranker_has_its_say() -> None:
 def test_a_passage_s_vector_tells_which_kinds_it_answers() -> None:
     embedder, kinds = legal.open("int8"), reader.shared_kinds()
     asked = ["Which law governs it?", "What is its cap on liability?"]
-    law, cap = (
-        kinds.of(text, vector) for text, vector in zip(asked, embedder.embed(asked, role="query"), strict=True)
-    )
+    law, cap = (kinds.of(text, vector) for text, vector in zip(asked, embedder.embed(asked, role="query"), strict=True))
     capped = "In no event shall either party's total liability exceed the fees paid in the preceding twelve months."
     passages = embedder.embed([LAW, RENT, capped], role="passage")
     assert kinds.answers(law, passages).argmax() == 0 and kinds.answers(cap, passages).argmax() == 2

@@ -135,6 +135,17 @@ def test_two_clauses_of_one_contract_that_disagree_are_both_named(ask):
     assert "The document disagrees with itself: $4,000 in Section 2.1, $6,600 in" in text
 
 
+def test_an_article_that_another_clause_contradicts_is_named_as_an_article(ask):
+    contract = (
+        "CONSULTING AGREEMENT\n\nARTICLE 1 -- PREAMBLE\nThis Agreement is made this 1st day of September 2016 between "
+        "Brackenhall Pottery Ltd and Ottilie Marsh Ltd.\n\nARTICLE 2 -- WORK\n2.1 Brackenhall bears all costs. For the "
+        "avoidance of doubt, the date stated in Article 1 is the 1st day of June 2014.\n"
+    )
+    question = "On what day was the Consulting Agreement of Brackenhall Pottery and Ottilie Marsh made?"
+    text = ask(question, {"consulting.txt": contract}).answer.text
+    assert "disagrees with itself: 1st day of September 2016 in Article 1, 1st day of June 2014 in" in text
+
+
 class Says:
     """A language model that says one thing."""
 

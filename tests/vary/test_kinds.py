@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -13,10 +14,13 @@ from exhibit.law.values import keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
+from exhibit.vary.clauses import NO_CLAUSE
 from exhibit.vary.corpus import IMPOSSIBLE, SEVERAL, TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
 from exhibit.vary.kinds import VaryRequest, kind_modules, load_kind
 from exhibit.vary.kinds.amended import NOT_AMENDED
+from exhibit.vary.kinds.contradiction import NOT_ALONE
 from exhibit.vary.kinds.injection import WAYS
+from exhibit.vary.kinds.negated import SHARED
 from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
 from tests.law.contracts import CONTRACT, FIRST, SECOND
 from tests.vary.bundles import ROWS, read_parent, varied
@@ -87,6 +91,7 @@ def test_another_seed_gives_other_values_and_the_same_seed_the_same(corpus):
         ("within one (1) month's notice.", "1 month", "one (1) month's notice", UNSURE_WORDING),
         ("It ends on 31 May 2015 or any later 31 May.", "5/31/15", "ends on 31 May 2015 or any later 31 May",
          UNSURE_WORDING),
+        ("Dated JULY __, 2015, made on 31 May 2015.", "5/31/15", "JULY __, 2015, made on 31 May 2015", UNSURE_WORDING),
         ("owns one hundred percent (100%) of it.", "100%", "one hundred percent (100%)", UNSURE_WORDING),
         ("The Buyer pays invoices for goods within thirty (30) days of receipt by mail. The Seller pays invoices for "
          "repairs within thirty (30) days of demand.", "30 days", "invoices for goods within thirty (30) days",
@@ -169,6 +174,18 @@ def test_no_more_than_a_third_of_the_clauses_goes_and_what_stays_is_counted(corp
     assert len(after.rows) + sum(map(len, tally.left_out.values())) == len(corpus.rows)
 
 
+@pytest.mark.parametrize("end", ["\nName", "\nbetween the Tenant and the", " between them.\n- 26 -"])
+def test_a_clause_whose_end_is_not_sure_stays(end):
+    gold = "The laws of Ohio govern this Lease and all agreements"
+    text = f"1. Law. {gold}{end}\n\n2. Rent. The rent is due.\n\n3. Notices. Notices are sent by post.\n"
+    document, row = one_row(text, "Ohio", gold)
+    tally = Tally()
+    assert varied(TextCorpus({"a.pdf": document}, (row,)), "removed", tally=tally).rows == ()
+    assert tally.left_out == {NO_CLAUSE: ["row 1"]}
+    document, row = one_row(text.replace(end, "\nbetween them."), "Ohio", gold)
+    assert len(varied(TextCorpus({"a.pdf": document}, (row,)), "removed").rows) == 1
+
+
 # ---------------------------------------------------------------- negated
 
 
@@ -211,10 +228,19 @@ def test_a_clause_is_turned_round_and_its_answer_with_it(corpus, question, new):
         "To keep the peace, the Landlord shall have the right to enter.",
         "Any tenant of the house may keep a dog.",
         "The Tenant shall not assign this Lease without consent, which may be withheld.",
+        "The parties agree that the Bank shall be a beneficiary, and shall have the rights of the Tenant.",
+        "The Tenant shall admit the Landlord, and the Landlord and its agents shall use care.",
+        "The Tenant shall not do anything that could adversely affect the roof.",
+        "Neither party shall be liable for lost profits, even if such party knew of them.",
+        "The Tenant may end this Lease on notice, which shall be accompanied by reasons.",
+        "The Tenant shall have the first right to buy, and provided the Tenant pays in time.",
+        "After a year and upon ten days' notice, the Tenant may end this Lease.",
+        "The rights of the Tenant are personal and shall not be assigned by the Tenant.",
+        "The Landlord grants the Tenant an exclusive right of way.",
     ],
 )
 def test_a_clause_that_no_rule_is_sure_of_stays(clause):
-    document, row = one_row(clause, "Yes", clause)
+    document, row = one_row(clause, "Yes", clause, "Is a right of way granted?")
     tally = Tally()
     assert varied(TextCorpus({"a.pdf": document}, (row,)), "negated", tally=tally).rows == ()
     assert sum(map(len, tally.left_out.values())) == 1
@@ -224,10 +250,19 @@ def test_a_clause_that_no_rule_is_sure_of_stays(clause):
     ("clause", "new"),
     [
         ("Either Party may end this Lease.", "Neither Party may end this Lease."),
+        (
+            "Either Party may end this Lease upon ten days' notice, given in writing.",
+            "Neither Party may end this Lease upon ten days' notice, given in writing.",
+        ),
         ("Neither Party shall assign this Lease.", "Either Party may assign this Lease."),
         ("Each Party grants to the other a right of way.", "Neither Party grants to the other a right of way."),
         ("This Lease shall not be transferred by the Tenant.", "This Lease may be transferred by the Tenant."),
         ("The Tenant shall not be liable for the roof.", "The Tenant shall be liable for the roof."),
+        ("Neither party shall be liable for lost profits.", "Each party shall be liable for lost profits."),
+        (
+            "The Tenant shall keep books and shall show them to the Landlord.",
+            "The Tenant shall not be required to keep books and shall not be required to show them to the Landlord.",
+        ),
     ],
 )
 def test_parties_and_passives_are_turned_round_as_a_lawyer_writes_them(clause, new):
@@ -246,6 +281,18 @@ def test_exclusive_becomes_non_exclusive_where_the_question_asks_for_it():
             assert "a non-exclusive right" in after.documents["a.pdf"].text
 
 
+def test_of_two_questions_on_one_sentence_only_one_turns_it():
+    clause = "The Tenant shall have an exclusive right of way."
+    document, first = one_row(clause, "Yes", clause, "Is the right exclusive?")
+    _, second = one_row(clause, "Yes", clause, "May the Tenant pass?")
+    tally = Tally()
+    corpus = TextCorpus({"a.pdf": document}, (first, replace(second, id=2, control=2)))
+    after = varied(corpus, "negated", tally=tally)
+    assert after.documents["a.pdf"].text == "The Tenant shall have a non-exclusive right of way."
+    assert [row.id for row in after.rows] == [1]
+    assert tally.left_out[SHARED] == ["row 2"]
+
+
 # ---------------------------------------------------------------- contradiction
 
 
@@ -258,6 +305,35 @@ def test_a_period_that_contradicts_another_is_written_as_a_noun(corpus):
     row = TextRow(1, "For how long is it renewed?", "3 years", (passage,), "a.pdf", control=1)
     after = varied(TextCorpus({"a.pdf": document}, (row,)), "contradiction:within")
     assert re.search(r"the period stated in Section 2 is \d+ years\.", after.documents["a.pdf"].text)
+
+
+@pytest.mark.parametrize(
+    ("clause", "answer", "sentence"),
+    [
+        ("This Lease begins on the 1st day of May 2016.", "5/1/16", r"Section 2 is the 1st day of \w+ 201\d\."),
+        ("This Lease is for 5 years. It is renewed for five (5) years.", "5 years", None),
+    ],
+)
+def test_a_contradicted_clause_states_one_value_and_the_sentence_reads_well(clause, answer, sentence):
+    text = f"1. Rent. The rent is due.\n\n2. Term. {clause}\n\n3. Notices. Notices are sent by post.\n"
+    document, row = one_row(text, answer, clause)
+    tally = Tally()
+    after = varied(TextCorpus({"a.pdf": document}, (row,)), "contradiction:within", tally=tally)
+    if sentence:
+        assert re.search(sentence, after.documents["a.pdf"].text)
+    else:
+        assert tally.left_out == {NOT_ALONE: ["row 1"]}
+
+
+@pytest.mark.parametrize("kind", ["contradiction:within", "amended:1"])
+def test_an_article_is_referred_to_as_an_article(kind):
+    gold = "This Lease begins on May 1, 2016."
+    text = f"ARTICLE 1 -- TERM\n{gold}\n\nARTICLE 2 -- NOTICES\nNotices are sent by post.\n"
+    document, row = one_row(text, "5/1/16", gold)
+    after = varied(TextCorpus({"a.pdf": document}, (row,)), kind)
+    words = " ".join(document.text for document in after.documents.values())
+    assert re.search(r"in Article 1 (?:is|of the Agreement)|Article 1 of the Agreement is", words)
+    assert "Section" not in words
 
 
 def test_a_second_version_lies_beside_the_first_and_both_are_gold(corpus):

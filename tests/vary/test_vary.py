@@ -22,20 +22,21 @@ from exhibit.evaluation.settings import parse_settings
 from exhibit.evidence.check import check_gold
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import read_document
+from exhibit.law.values import keys_of
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.bundle import read_info
 from exhibit.schemas.validate import validate
 from exhibit.vary.__main__ import main
 from exhibit.vary.scan import scanned_pages
-from tests.vary.bundles import LEASE, LICENCE, ROWS, write_parent
+from tests.vary.bundles import LEASE, LICENCE, ROWS, read_parent, varied, write_parent
 
 
-def run(folder: Path, *flags: str, expect: int = 0) -> Path:
+def run(place: Path, *flags: str, expect: int = 0, folder: str = "out") -> Path:
     """Vary the bundle of two contracts; return the variant's folder."""
-    parent = folder / "parent"
+    parent = place / "parent"
     if not parent.exists():
         write_parent(parent)
-    out = folder / "out"
+    out = place / folder
     assert main([str(parent), "--out", str(out), "--jobs", "1", "--force", *flags]) == expect
     return out
 
@@ -73,11 +74,24 @@ def test_a_variant_and_its_control_are_sound_bundles_with_all_gold_in_its_place(
         assert all(isinstance(line["labels"]["control"], int) for line in lines)
 
 
-def test_the_same_seed_gives_the_same_bytes(tmp_path, figures):
-    again = run(tmp_path, "--kind", "figures", "--seed", "4")
-    for path in sorted(figures.rglob("*")):
-        if path.is_file():
-            assert path.read_bytes() == (again / path.relative_to(figures)).read_bytes(), path.name
+@pytest.mark.parametrize(
+    "kind",
+    ["figures", "removed", "negated", "contradiction", "contradiction:within", "amended", "injection", "growth:2"],
+)
+def test_the_same_seed_gives_the_same_bytes(tmp_path, kind):
+    others = tmp_path / "others"
+    others.mkdir()
+    for number in range(3):
+        (others / f"note-{number}.txt").write_text(f"A note on matter {number}.", encoding="utf-8")
+    first, again = (
+        run(tmp_path, "--kind", kind, "--seed", "4", "--others", str(others), folder=folder)
+        for folder in ("out", "two")
+    )
+    for suffix in ("", "-control"):
+        one, two = first.with_name(f"out{suffix}"), again.with_name(f"two{suffix}")
+        files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+        assert files == sorted(path.relative_to(two) for path in two.rglob("*") if path.is_file())
+        assert [path for path in files if (one / path).read_bytes() != (two / path).read_bytes()] == []
 
 
 def test_only_the_edits_differ_between_control_and_variant(figures):
@@ -196,28 +210,66 @@ def test_a_scan_has_pictures_of_the_pages_no_text_and_the_same_bytes_for_the_sam
     assert len(read_document(scan).pages) == len(read_document(path).pages)
 
 
-def test_gold_is_located_in_what_ocr_reads_and_what_it_spoils_is_left_out(tmp_path, monkeypatch):
-    spoilt = {
-        "lease": LEASE.replace("six percent", "s1x pcrcenl").replace("late bears a charge", "1ate 8ears"),
-        "licence": LICENCE,
-    }
+def read_by_ocr(monkeypatch, *texts):
+    """Let the OCR engine read these texts, one for each document of one page, in their order."""
 
-    def read(name, picture):
-        lines = [line for line in spoilt[name].splitlines() if line.strip()]
+    def read(text, picture):
+        lines = [line for line in text.splitlines() if line.strip()]
         return [
             TextLine(100, 100 + 40 * at, 100 + 6 * len(line), 130 + 40 * at, line, 0.9) for at, line in enumerate(lines)
         ]
 
-    names = iter(("lease", "licence"))
+    turn = iter(texts)
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: "")
-    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: partial(read, next(names)))
-    flags = ("--ocr-engine", "tesseract", "--engine", "serial", "--no-control")
-    out = run(tmp_path, "--kind", "scanned", *flags)
+    monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: partial(read, next(turn)))
+    return "--ocr-engine", "tesseract", "--engine", "serial"
+
+
+def test_gold_is_located_in_what_ocr_reads_and_what_it_spoils_is_left_out(tmp_path, monkeypatch):
+    spoilt = LEASE.replace("six percent", "s1x pcrcenl").replace("late bears a charge", "1ate 8ears")
+    flags = read_by_ocr(monkeypatch, spoilt, LICENCE)
+    out = run(tmp_path, "--kind", "scanned", *flags, "--no-control")
     info = read_info(out / "bundle.json")
     assert info.counts.located["absent"] == 0
     assert info.left_out["passage not found in the document"] == ["row 4: lease.pdf"]
     assert info.counts.questions == len(ROWS)
     assert validate(out) == []
+
+
+@pytest.mark.parametrize("kinds", [("figures", "scanned"), ("scanned", "figures")])
+def test_a_scan_of_changed_figures_has_the_new_values_as_gold_and_its_control_is_no_scan(tmp_path, monkeypatch, kinds):
+    changed = varied(read_parent(tmp_path / "same"), "figures", seed=4)
+    flags = read_by_ocr(monkeypatch, *(document.text for document in changed.documents.values()))
+    out = run(tmp_path, "--kind", kinds[0], "--kind", kinds[1], "--seed", "4", *flags)
+    control = out.with_name("out-control")
+    for folder in (out, control):
+        assert validate(folder) == []
+        assert check_gold(folder)[1] == []
+    info = read_info(out / "bundle.json")
+    assert info.options["kind"] == "+".join(kinds)
+    assert info.counts.questions == len(changed.rows) == read_info(control / "bundle.json").counts.questions
+    assert info.counts.located["absent"] == 0
+    scan = (out / "corpus" / "lease.pdf").read_bytes()
+    assert b"/DCTDecode" in scan and b"/DCTDecode" not in (control / "corpus" / "lease.pdf").read_bytes()
+    cases, _ = cases_of(out)
+    texts = {name: read_document(out / "corpus" / name).text for name in changed.documents}
+    for case in cases:
+        words = " ".join(texts[gold.filename][start:end] for gold in case.gold for start, end in gold.places[0])
+        assert case.labels["scanned"] is True
+        assert keys_of(str(case.labels["new"])) <= keys_of(words)
+        assert not keys_of(str(case.labels["old"])) & keys_of(words)
+    assert mean(measure(answered(cases, lambda case: ROWS[case.labels["control"]].answer))["remembered"]) == 1
+
+
+@pytest.mark.extra
+@pytest.mark.slow
+def test_an_ocr_engine_reads_a_scan_of_changed_figures(tmp_path):
+    out = run(tmp_path, "--kind", "figures", "--kind", "scanned", "--seed", "4")
+    info = read_info(out / "bundle.json")
+    assert validate(out) == []
+    assert check_gold(out)[1] == []
+    assert info.counts.located["absent"] == 0
+    assert info.counts.questions == 8, f"OCR spoilt some of eight questions: {info.left_out}"
 
 
 # ---------------------------------------------------------------- the built-in pipeline

@@ -62,8 +62,13 @@ def _compare_polarity(case: Case, wanted: str, other: str) -> float | None:
     if said:
         return float(said[1].lower() == str(case.labels.get(wanted)).strip().rstrip(".").lower())
     plain = " ".join(reply.lower().split())
-    has = {name: str(case.labels.get(f"{name}_words") or "\0").lower() in plain for name in (wanted, other)}
+    has = {name: _has_words(str(case.labels.get(f"{name}_words") or "\0"), plain) for name in (wanted, other)}
     return float(has[wanted]) if has[wanted] != has[other] else None
+
+
+def _has_words(words: str, plain: str) -> bool:
+    """Return whether a text has these words as whole words: `neither party` has no `either party`."""
+    return re.search(rf"(?<![\w-]){re.escape(words.lower())}(?!\w)", plain) is not None
 
 
 NAMES, measure = per_case(read_value=_has_new, remembered=_has_old, another_value=_has_another)

@@ -11,7 +11,7 @@ from exhibit.law.counting import asked_to_count, count_items
 from exhibit.law.language import content_words, language_of
 from exhibit.law.numerals import SPELT
 from exhibit.law.sentences import sentences
-from exhibit.law.yes_or_no import asks_yes_or_no, denies
+from exhibit.law.yes_or_no import asks_yes_or_no, denies, says_contrary
 from exhibit.models.llms import LLM
 from exhibit.models.reader import EMBEDDER, Also, AnswerSpan, QuestionKind, Reader, Reading, shared_kinds, shared_reader
 from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, quotable
@@ -157,9 +157,7 @@ class ReaderAnswerer:
             "policy": context.kind == "privacy policy",
         }
         also = [name for name, holds in facts.items() if holds]
-        kind = (
-            QuestionKind() if short else _kind(asks, context)
-        )  # kinds were learnt from benchmarks' contracts
+        kind = QuestionKind() if short else _kind(asks, context)  # kinds were learnt from benchmarks' contracts
         judge = partial(self._opened.confidence, found=context.confidence, usual=kind.usual, also=also)
         meant = "" if several else windows[0].sources[0].document
         read, sure = self._read((asks, kind.asks), windows, judge, meant)
@@ -296,7 +294,7 @@ def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words]
     best = max(found, key=lambda words: words.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
         if kind.clause and asks == kind.asks:  # the question asks whether such a clause exists, and this span is one
-            return "Yes"
+            return "" if says_contrary(best.text) else "Yes"
         odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)
         return ("Yes" if odds > 0 else "No") if abs(odds) >= DECIDED else ""
     values = [words.short for words in (found if several else [best]) if _is_new(words.short, question)]

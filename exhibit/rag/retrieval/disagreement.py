@@ -31,7 +31,7 @@ differ.
 """
 _REFERS = re.compile(
     r"(?i)\bthe\s+(?:[a-z]+\s+){0,2}[a-z]+\s+(?:stated|set\s+(?:forth|out)|specified|provided|given)\s+in\s+"
-    r"(?:section|clause|article)\s+(?P<number>\d{1,3}(?:\.\d{1,3}){0,4})\s+(?:is|shall\s+be|means)\s+"
+    r"(?P<section>(?:section|clause|article)\s+\d{1,3}(?:\.\d{1,3}){0,4})\s+(?:is|shall\s+be|means)\s+"
     r"(?P<states>[^.;]{1,120})"
 )
 """Matches a sentence that states the value of another section: `the period stated in Section 9.1 is four (4) years`."""
@@ -132,7 +132,7 @@ def _within(source: Source, stated: set[tuple[str, str]], index: Index) -> Itera
     text = index.text_of(index.entry(source.document).number)
     here = source.hit.chunk.span
     for match in _REFERS.finditer(text):
-        places = _places_of(text, match["number"])
+        places = _places_of(text, _line(match["section"]))
         clauses = [place for place in places if _overlaps(place, here)]
         if not clauses and _overlaps(Span(*match.span()), here) and len(places) == 1:
             clauses = places  # of several sections with one number none is sure
@@ -143,15 +143,15 @@ def _within(source: Source, stated: set[tuple[str, str]], index: Index) -> Itera
                 is_meant = stated & {value.same for value in (*alike, other)}
                 if is_meant and alike and all(value.same != other.same for value in alike):
                     yield (
-                        f"The document disagrees with itself: {_line(alike[0].text)} in Section {match['number']}, "
+                        f"The document disagrees with itself: {_line(alike[0].text)} in {_line(match['section'])}, "
                         f"{_line(other.text)} in “{_line(match[0])}”."
                     )
 
 
 @lru_cache(maxsize=64)
-def _places_of(text: str, number: str) -> list[Span]:
-    """Return the spans of all sections that have a given number."""
-    named = read_provisions(f"Section {number}")
+def _places_of(text: str, section: str) -> list[Span]:
+    """Return the spans of all sections, clauses or articles of a given name, such as `Section 9.1`."""
+    named = read_provisions(section)
     found = _provisions_of(text).find(named[0]) if named else []
     return [Span(place.spans[0].start, place.spans[-1].end) for place in found if not place.whole]
 

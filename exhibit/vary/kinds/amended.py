@@ -44,8 +44,8 @@ _QUOTE = '"'
 _TODAY = 9  # the last digit of the id of a question that names no day
 _OPENING = 3_000  # characters at the start of a contract that state its date
 _FORMS = (
-    "Section {number} of the Agreement is hereby deleted in its entirety and replaced with the following:",
-    "Section {number} of the Agreement is hereby amended and restated in its entirety to read as follows:",
+    "{name} of the Agreement is hereby deleted in its entirety and replaced with the following:",
+    "{name} of the Agreement is hereby amended and restated in its entirety to read as follows:",
 )
 
 
@@ -113,7 +113,7 @@ class _Family:
                 self._amend(len(self.amendments) + 1, day, changes, versions)
         for row, clause in eligible:
             if len(versions[row.id]) > 1:
-                self.rows += _questions(row, f"Section {clause.number}", versions[row.id], MADE)
+                self.rows += _questions(row, clause.name, versions[row.id], MADE)
             else:
                 tally.leave_out(SAME_AGAIN, f"row {row.id}")
 
@@ -214,7 +214,7 @@ class _Family:
         places: dict[str, Span] = {}
         clauses = {change.clause.number: change for change in changes}
         for item, change in enumerate(clauses.values(), 1):
-            lead = f"{item}. Amendment of Section {change.clause.number}. "
+            lead = f"{item}. Amendment of {change.clause.name}. "
             gold, head = self._instruction(change)
             at = sum(len(part) + 2 for part in parts) + len(lead) + len(head)
             places[change.clause.number] = Span(at, at + len(gold))
@@ -229,16 +229,16 @@ class _Family:
 
     def _instruction(self, change: ClauseChange) -> tuple[str, str]:
         """Return an amendment's instruction for a clause in two parts: the gold text, and the text before it."""
-        number = change.clause.number
+        name = change.clause.name
         old = " ".join(self._document.text[slice(*change.clause.span)].split())
         if len(change.edits) == 1:
             edit = change.edits[0]
             was = " ".join(self._document.text[edit.start : edit.end].split())
             if old.count(was) == 1 and self._chance.random() < 0.5:
-                place = f'The reference to "{was}" in Section {number} of the Agreement'
+                place = f'The reference to "{was}" in {name} of the Agreement'
                 gold = f'{place} is hereby deleted and replaced with "{edit.new}".'
                 return gold, ""
-        form = self._chance.choice(_FORMS).format(number=number)
+        form = self._chance.choice(_FORMS).format(name=name)
         return change.text.replace("“", "'").replace("”", "'"), f'{form} "'
 
 

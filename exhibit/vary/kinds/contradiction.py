@@ -5,6 +5,7 @@ answers the question. A good answer gives both values; an answer with only one o
 contradiction.
 """
 
+import re
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -32,6 +33,7 @@ TITLE = "a second version of the contract states another value, or a sentence of
 MEASURED = ("both_named", "one_silently")
 NOT_ALONE = "its clause states several values of that kind, so that no short sentence can contradict one of them"
 NO_PLACE = "the contract has no clause that the sentence could stand behind"
+_DAY_OF = re.compile(r"\w+\s+day\s+of\b", re.IGNORECASE)
 _NOUNS = {"period": "period", "amount": "amount", "percentage": "percentage", "date": "date"}
 
 
@@ -104,16 +106,16 @@ def _within(
         if own is None or len(own) != 1 or change.kind not in _NOUNS:
             tally.leave_out(NO_CLAUSE, f"row {row.id}")
             continue
-        values = find_values(document.text[slice(*own[0].span)])
-        if len({(value.same, value.unit) for value in values if value.kind == change.kind}) != 1 or "; " in change.new:
+        values = [value for value in find_values(document.text[slice(*own[0].span)]) if value.kind == change.kind]
+        if len(values) != 1 or "; " in change.new:  # "renewed for 5 years after an initial term of 5 years"
             tally.leave_out(NOT_ALONE, f"row {row.id}")
             continue
         place = _last_place(clauses, own[0])
         if place is None:
             tally.leave_out(NO_PLACE, f"row {row.id}")
             continue
-        new = _standing_alone(next(value for value in values if value.kind == change.kind), change)
-        sentence = f" For the avoidance of doubt, the {_NOUNS[change.kind]} stated in Section {own[0].number} is {new}."
+        new = _standing_alone(values[0], change)
+        sentence = f" For the avoidance of doubt, the {_NOUNS[change.kind]} stated in {own[0].name} is {new}."
         edits.append(Edit(place, place, sentence))
         answer = f"The contract disagrees with itself: {row.answer} in one place, {change.answer} in another."
         labels = {"value": change.kind, "old": change.old, "new": change.new, "sentence": sentence.strip()}
@@ -127,10 +129,11 @@ def _standing_alone(value: Value, change: RowChange) -> str:
     For a `2-year` term, it is `2 years`.
     """
     [new] = find_values(change.new)
+    if value.kind == "date":
+        written = write_value(value, Decimal(date.fromisoformat(new.key).toordinal()))
+        return f"the {written}" if _DAY_OF.match(written) else written
     if value.kind != "period":
-        return write_value(
-            value, Decimal(date.fromisoformat(new.key).toordinal()) if new.kind == "date" else new.number
-        )
+        return write_value(value, new.number)
     return change.new if "-" in value.text else write_value(value, new.number, plural=new.number != 1)
 
 

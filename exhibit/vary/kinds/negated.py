@@ -6,18 +6,21 @@ becomes no, and no becomes yes.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from exhibit.converters.benchmark import Tally
+from exhibit.evidence import Span
 from exhibit.law.sentences import sentences
 from exhibit.vary.corpus import Edit, TextCorpus, TextRow, apply_edits, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
+from exhibit.vary.values import spans_of
 
 TITLE = "may becomes may not, shall becomes shall not, exclusive becomes non-exclusive, where a rule is sure"
 MEASURED = ("read_value", "remembered")
 NOT_POLAR = "its answer is no yes or no"
 UNSURE = "no rule is sure that turning one word round turns the answer"
-SHARED = "its gold overlaps the gold of another question that cannot be turned"
+SHARED = "its gold shares a sentence with another question that is turned by another word"
 
 _MODAL = re.compile(r"\b(may|shall|must|will|can|cannot|could|would|should|might)\b(\s+not\b)?", re.IGNORECASE)
 _PRESENT = re.compile(r"\b(?:hereby\s+)?(grants|assigns|warrants|transfers|conveys|agrees|covenants|licenses)\b")
@@ -53,12 +56,18 @@ _ADJECTIVES = frozenset(
 _REFERS_BACK = re.compile(
     r"\bso\s+(?:informed|notified|requested|required|elected|directed|agreed)\b|\bin\s+(?:which|such|that)\s+(?:event|case)\b"
     r"|\b(?:which|such)\s+consent\b|\bconsent,\s+which\b|\bit\s+being\b|\bwithout\s+prejudice\b|\bconsideration\b"
-    r"|\bwho\s+(?:shall|may)\b|^(?:any|every|all|to|for\s+the\s+services|in\s+order\s+to)\b|^each\b(?!\s+party)",
+    r"|\bwho\s+(?:shall|may)\b|^(?:any|every|all|to|for\s+the\s+services|in\s+order\s+to)\b|^each\b(?!\s+party)"
+    r"|\bwhich\s+shall\b|\beven\s+if\b|\bprovided\s+(?!by|to|in|under|for|with|from|at|on|herein|hereunder|pursuant)"
+    r"|\bpersonal\s+and\b|^(?:(?!\b(?:may|shall|must)\b)[^,])*\bupon\s[^,]*\bnotice,|\b(?:agree|agrees|agreed|understood)\s+that\b",
     re.IGNORECASE,
 )
 """Matches words that presuppose the act or its price: a clause that denies the act would contradict them."""
+_HARM = re.compile(
+    r"\b(?:infring|harm|adverse|impair|disparag|violat|damag|breach|dilut|tarnish|jeopardi)\w*", re.IGNORECASE
+)
+"""Matches a wrong that no contract permits: `may harm` is not what a lawyer writes for `shall not harm`."""
 _CONDITION = re.compile(r"\bsubject\s+to\b", re.IGNORECASE)
-_EXCLUSIVE = re.compile(r"\b(?:(?:its|a|an|the)\s+)?(?:sole\s+and\s+)?(?<!non-)exclusive\b(?!ly)", re.IGNORECASE)
+_EXCLUSIVE = re.compile(r"\b(?:(?:its|a|an|the)\s+)?(?:sole\s+and\s+)?(?<!non[- ])exclusive\b(?!ly)", re.IGNORECASE)
 _FLIPPED = {"yes": "No", "no": "Yes"}
 
 
@@ -67,6 +76,8 @@ class Reversal:
     """The edits that reverse the gold of a question, and the first reversed words."""
 
     edits: tuple[Edit, ...]
+    spans: tuple[Span, ...]
+    """The gold of the question."""
     old: str
     """The first reversed words, as they were."""
 
@@ -74,7 +85,7 @@ class Reversal:
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:  # noqa: ARG001 - no chance is in it
     """Return the corpus with reversed clauses; a question that no rule can reverse with certainty is left out."""
     turns: dict[int, Reversal] = {}
-    taken: dict[str, set[Edit]] = {}
+    taken: dict[str, dict[int, Reversal]] = {}
     for row in corpus.rows:
         if row.is_impossible or len(row.files) > 1:
             continue
@@ -82,16 +93,27 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
         if turn is None:
             tally.leave_out(UNSURE if _polarity(row) else NOT_POLAR, f"row {row.id}")
             continue
-        own = taken.setdefault(next(iter(row.files)), set())
-        if any(new != old and new.start < old.end and old.start < new.end for new in turn.edits for old in own):
+        own = taken.setdefault(next(iter(row.files)), {})
+        if _shares_sentence(turn, own.values()):
             tally.leave_out(SHARED, f"row {row.id}")
             continue
-        own.update(turn.edits)
+        own[row.id] = turn
         turns[row.id] = turn
     leave_out_others(corpus, tally)
-    changed = apply_edits(corpus, {name: sorted(edits) for name, edits in taken.items()})
+    edits = {name: sorted({edit for turn in own.values() for edit in turn.edits}) for name, own in taken.items()}
+    changed = apply_edits(corpus, edits)
     rows = [_turned(row, turns[row.id]) for row in changed.rows if row.id in turns]
     return replace(changed, rows=tuple(rows))
+
+
+def _shares_sentence(turn: Reversal, others: Iterable[Reversal]) -> bool:
+    """Return whether another reversal changes other words of the same gold: the two together would cancel out."""
+    return any(
+        edit not in one.edits and any(span.start <= edit.start and edit.end <= span.end for span in one.spans)
+        for other in others
+        for one, two in ((turn, other), (other, turn))
+        for edit in two.edits
+    )
 
 
 def _polarity(row: TextRow) -> str:
@@ -132,7 +154,7 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
             return None
         edits += [Edit(start + at, start + to, new) for at, to, new in found]
     first = edits[0]
-    return Reversal(tuple(edits), " ".join(text[first.start : first.end].split()))
+    return Reversal(tuple(edits), tuple(spans_of(row)), " ".join(text[first.start : first.end].split()))
 
 
 def _exclusive(words: str, row: TextRow) -> list[Edit]:
@@ -167,7 +189,9 @@ def _modals(words: str) -> list[Edit]:
         if (_OPEN.search(before) or _ONE_OF_TWO.search(before)) and not either:
             return []
         following = _VERB.match(words, modal.end())
-        new = _opposite(modal, following, before) if following else None
+        # "shall keep and shall show": both verbs have one subject
+        again = bool(edits) and "required to" in edits[0].new and bool(re.search(r"\b(?:and|or)\s+$", before))
+        new = _opposite(modal, following, before, acts=again or bool(_PARTY.search(before))) if following else None
         if following is None or new is None:
             return []
         start, end = modal.start(), following.end("verb")
@@ -176,13 +200,12 @@ def _modals(words: str) -> list[Edit]:
             if changed is None:
                 return []
             start, new = either.start(), changed
-        if edits and "required to" in edits[0].new and re.search(r"\b(?:and|or)\s+$", before) and modal[1] == "shall":
-            new = f"shall not be required to {following['verb']}"  # both verbs have one subject
         edits.append(Edit(start, end, new))
         rest = rest.replace(words[start:end], " ", 1)
     if edits and _CONDITION.search(words, edits[0].end):
         return []  # "may terminate, subject to payment of a fee"
-    if len({bool(re.search(r"\bnot\b|\bneither\b", words[e.start : e.end], re.I)) for e in edits}) > 1:
+    forbids = {bool(re.search(r"\bnot\b|\bneither\b", words[e.start : e.end], re.I)) for e in edits}
+    if len(forbids) > 1 or (True in forbids and _HARM.search(words)):
         return []
     return [] if _NEGATIVE.search(rest) or _PRESENT.search(rest) else edits
 
@@ -193,12 +216,14 @@ def _of_either(either: re.Match[str], modal: re.Match[str], verb: str) -> str | 
     if modal[2] or modal[1].lower() not in ("may", "shall"):
         return None
     if word.lower() == "neither":
-        return f"{_like(word, 'either')} {party} {'shall' if verb == 'be' else 'may'} {verb}"
+        return (
+            f"{_like(word, 'each')} {party} shall be" if verb == "be" else f"{_like(word, 'either')} {party} may {verb}"
+        )
     return f"{_like(word, 'neither')} {party} may {verb}" if modal[1].lower() == "may" else None
 
 
-def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> str | None:
-    """Return the reversed modal with its verb; None if no rule is certain."""
+def _opposite(modal: re.Match[str], following: re.Match[str], before: str, *, acts: bool) -> str | None:
+    """Return the reversed modal with its verb, whose subject acts if it is a party; None if no rule is certain."""
     word, verb, more = modal[1].lower(), following["verb"], (following["more"] or "").strip()
     if (
         verb.endswith("ly")
@@ -217,8 +242,10 @@ def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> st
         return f"may not {verb}" if more != "one" else None  # "may not keep one copy" would be "any copy"
     if word not in ("shall", "must"):
         return None
-    if verb in ("be", "have") or not _PARTY.search(before):
+    if verb in ("be", "have"):
         return f"shall not {verb}" if word == "shall" else None
+    if not acts:
+        return None  # "the Tenant and its agents shall use" and "the rent shall rise" need different words
     return f"shall not be required to {verb}"
 
 
@@ -232,8 +259,9 @@ def _present(words: str, row: TextRow) -> list[Edit]:
         re.search(r"\band\s+$", words[: match.start()])
         or _BELOW.search(words[: match.start()])
         or match[1][:5] not in _asked(row)
+        or _EXCLUSIVE.search(words)
     ):
-        return []  # the denial answers only a question about that act
+        return []  # the denial answers only a question about that act, and "no exclusive licence" may be a plain one
     each = _EACH.search(words[: match.start()])
     if each:
         return [Edit(*each.span(1), _like(each[1], "neither"))] if match[0] == match[1] else []

@@ -12,6 +12,8 @@ TURNED = {"varied": "negated", "value": "polarity", "old": "Yes", "new": "No"} |
     "old_words": "may assign",
     "new_words": "may not assign",
 }
+NEITHER = {"old_words": "Either Party may end", "new_words": "Neither Party may end"}
+NON_EXCLUSIVE = {"old_words": "exclusive", "new_words": "non-exclusive"}
 GONE = {"varied": "removed", "old": "$4,000", "value": "amount"}
 
 
@@ -30,6 +32,9 @@ GONE = {"varied": "removed", "old": "$4,000", "value": "amount"}
         (TURNED, "The Tenant may not assign the lease.", 1.0, 0.0, None),
         (TURNED, "The Tenant may assign the lease.", 0.0, 1.0, None),
         (TURNED, "It depends.", None, None, None),
+        (TURNED | NEITHER, "Neither Party may end the lease.", 1.0, 0.0, None),
+        (TURNED | NEITHER, "Either Party may end the lease.", 0.0, 1.0, None),
+        (TURNED | NON_EXCLUSIVE, "The right is non-exclusive.", 1.0, 0.0, None),
         (GONE, "The rent is four thousand dollars ($4,000).", None, 1.0, None),
         (GONE, "Not found in provided documents", None, 0.0, None),
         (GONE | {"old": "Tollgate Bakery LLC"}, "It is Tollgate Bakery LLC.", None, 1.0, None),
