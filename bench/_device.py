@@ -22,7 +22,7 @@ class Watch:
     def __init__(self) -> None:
         self.samples: list[tuple[float, float]] = []
 
-    def between(self, start: float, end: float) -> float | None:
+    def compute_utilisation(self, start: float, end: float) -> float | None:
         """Return the mean utilisation between two times of `time.perf_counter`, as a share from 0 to 1.
 
         None if there is no sample between them. In an interval of more than a second, the first half second is

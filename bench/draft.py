@@ -106,7 +106,7 @@ class Noted:
         self._spots[tuple(scores)] = spot
         return self._reader.confidence(scores, spot=spot)
 
-    def taken(self, questions: Sequence[str]) -> list[By]:
+    def take_scores(self, questions: Sequence[str]) -> list[By]:
         """Return the recorded scores of a document's questions, and clear the record."""
         scores = [self._scores.pop(question, ()) for question in questions]
         taken = [By(some, self._spots.get(some) if some else None) for some in scores]
@@ -175,7 +175,7 @@ def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: As
         drafts = asker.ask(playbook, prepared)
         spent.update(indexed=int(1000 * (indexed - began)), asked=int(1000 * (clock() - indexed)))
         began = clock()
-        for draft, by in zip(drafts, noted.taken([one.seeks for one in playbook.questions]), strict=True):
+        for draft, by in zip(drafts, noted.take_scores([one.seeks for one in playbook.questions]), strict=True):
             asks = asked_for(draft.name.partition("/")[2])
             places = gold.get((name, asks), [])
             if asks in known:

@@ -87,7 +87,7 @@ class Timing(NamedTuple):
     kernels: float | None = None
     """The share of the time that the kernels take, computed from their time per chunk in a profile."""
 
-    def row(self) -> list[str]:
+    def make_row(self) -> list[str]:
         """Return the timing as a row of the table."""
         shares = ["" if share is None else f"{share:.0%}" for share in (self.busy, self.kernels)]
         return [self.name, f"{self.chunks:,}", f"{self.seconds:.1f}", f"{self.chunks / self.seconds:,.0f}", *shares]
@@ -128,8 +128,8 @@ class Clock:
             close = getattr(pieces, "close", None)
             if close is not None:
                 close()
-        self.timings.append(Timing(name, chunks, ended - started, self._watch.between(started, ended)))
-        print("  " + "  ".join(self.timings[-1].row()[1:]), flush=True)
+        self.timings.append(Timing(name, chunks, ended - started, self._watch.compute_utilisation(started, ended)))
+        print("  " + "  ".join(self.timings[-1].make_row()[1:]), flush=True)
         self._keep()
 
     def add_kernels(self, each: float, phases: Sequence[str]) -> None:
@@ -297,7 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             embedder.feed.close()
         else:
             time_whole(clock, embedder, chunks)
-    rows = [timing.row() for timing in clock.timings]
+    rows = [timing.make_row() for timing in clock.timings]
     print_table("Embedding", ["phase", "chunks", "seconds", "chunks/s", "device busy", "kernels"], rows)
     return 0
 

@@ -50,7 +50,7 @@ class ScoredQuestion(BaseModel):
     gold: list[Snippet]
     retrieved: list[Snippet]
 
-    def precision_recall(self, k: int) -> tuple[float, float]:
+    def compute_precision_recall(self, k: int) -> tuple[float, float]:
         """Return the character precision and recall of the first k retrieved spans."""
         shared = retrieved = 0
         for snippet in self.retrieved[:k]:
@@ -129,7 +129,7 @@ def straightforward(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> li
                 if passage.span is not None
             ],
         )
-        figures = [query.precision_recall(k) for k in ks]
+        figures = [query.compute_precision_recall(k) for k in ks]
         if read:
             query.model_dump()
         rows.append((*(precision for precision, _ in figures), *(recall for _, recall in figures)))

@@ -127,7 +127,7 @@ class _Batches:
         passages, queries = embed_all(encoder, texts, pack)
         self.hard = mine(examples, examples.answerable, passages, queries)
         rows = examples.answerable
-        self.order = random.choice(len(rows), size=len(rows), p=examples.shares(rows, recipe.balance))
+        self.order = random.choice(len(rows), size=len(rows), p=examples.compute_shares(rows, recipe.balance))
         lacking = mine(examples, examples.impossible, passages, queries, first=5)
         self.foreign: dict[int, Ints] = {}
         for kind in {row.kind for row in examples.impossible} - {-1}:

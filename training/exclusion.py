@@ -71,7 +71,7 @@ class Excluded:
         self._seen.append(shingles(text))
         self._all = np.zeros(0, np.uint64)
 
-    def shared(self, text: str) -> float:
+    def measure_shared(self, text: str) -> float:
         """Return the share of a text's shingles that excluded documents contain."""
         if self._seen and not len(self._all):
             self._all = np.unique(np.concatenate(self._seen))
@@ -83,4 +83,4 @@ class Excluded:
 
     def repeats(self, text: str) -> bool:
         """Return whether at least half of a text's shingles are in excluded documents."""
-        return self.shared(text) >= MOST_SHARED
+        return self.measure_shared(text) >= MOST_SHARED

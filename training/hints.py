@@ -66,7 +66,7 @@ class Kinds:
         """Return the kind of each question; -1 if none is likely enough."""
         return _likely(vectors, torch.from_numpy(self.weight), torch.from_numpy(self.bias))
 
-    def beside(self, question: Tokens, kind: int) -> Tokens:
+    def add_hint(self, question: Tokens, kind: int) -> Tokens:
         """Return a question's tokens, followed by a separator and the tokens of its kind's wording (the hint).
 
         A question without a kind, or in exactly that wording, is returned without a hint.

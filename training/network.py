@@ -64,7 +64,7 @@ class Encoder(nn.Module):
             self.down[_flat(name)] = nn.Parameter(start)
             self.up[_flat(name)] = nn.Parameter(torch.zeros(rows, rank))
 
-    def w(self, name: str) -> Tensor:
+    def get_weight(self, name: str) -> Tensor:
         """Return a frozen weight."""
         weight: Tensor = getattr(self, _flat(name))
         return weight
@@ -72,39 +72,43 @@ class Encoder(nn.Module):
     def merged(self, strength: float = 1.0) -> dict[str, Tensor]:
         """Return the weights of the linear layers, with the low-rank weights times `strength` added."""
         flat = {name: _flat(name) for name in self.names}
-        return {n: self.w(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
+        return {n: self.get_weight(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None, merged: Mapping[str, Tensor]) -> Tensor:
         """Return the hidden states of the last layer for a padded batch."""
-        kinds = self.w("embeddings.token_type_embeddings.weight")
-        state = f.embedding(ids, self.w("embeddings.word_embeddings.weight"))
-        state = state + self.w("embeddings.position_embeddings.weight")[: ids.shape[1]]
-        state = self._norm(state + (kinds[0] if types is None else f.embedding(types, kinds)), "embeddings.LayerNorm")
+        kinds = self.get_weight("embeddings.token_type_embeddings.weight")
+        state = f.embedding(ids, self.get_weight("embeddings.word_embeddings.weight"))
+        state = state + self.get_weight("embeddings.position_embeddings.weight")[: ids.shape[1]]
+        state = self._normalise(
+            state + (kinds[0] if types is None else f.embedding(types, kinds)), "embeddings.LayerNorm"
+        )
         seen = mask[:, None, None, :]
         for number in range(self.layers):
             layer = f"encoder.layer.{number}"
             attended = self._attend(state, seen, f"{layer}.attention", merged)
-            state = self._norm(state + attended, f"{layer}.attention.output.LayerNorm")
-            wide = f.gelu(self._product(state, f"{layer}.intermediate.dense", merged))
-            narrow = self._product(wide, f"{layer}.output.dense", merged)
-            state = self._norm(state + narrow, f"{layer}.output.LayerNorm")
+            state = self._normalise(state + attended, f"{layer}.attention.output.LayerNorm")
+            wide = f.gelu(self._multiply(state, f"{layer}.intermediate.dense", merged))
+            narrow = self._multiply(wide, f"{layer}.output.dense", merged)
+            state = self._normalise(state + narrow, f"{layer}.output.LayerNorm")
         return state
 
     def _attend(self, state: Tensor, seen: Tensor, prefix: str, merged: Mapping[str, Tensor]) -> Tensor:
         texts, length, _ = state.shape
         parts = [
-            self._product(state, f"{prefix}.self.{part}", merged).view(texts, length, -1, _HEAD).transpose(1, 2)
+            self._multiply(state, f"{prefix}.self.{part}", merged).view(texts, length, -1, _HEAD).transpose(1, 2)
             for part in ("query", "key", "value")
         ]
         mixed = f.scaled_dot_product_attention(*parts, attn_mask=seen)
         joined = mixed.transpose(1, 2).reshape(texts, length, self.width)
-        return self._product(joined, f"{prefix}.output.dense", merged)
+        return self._multiply(joined, f"{prefix}.output.dense", merged)
 
-    def _product(self, state: Tensor, name: str, merged: Mapping[str, Tensor]) -> Tensor:
-        return f.linear(state, merged[name], self.w(f"{name}.bias"))
+    def _multiply(self, state: Tensor, name: str, merged: Mapping[str, Tensor]) -> Tensor:
+        return f.linear(state, merged[name], self.get_weight(f"{name}.bias"))
 
-    def _norm(self, state: Tensor, name: str) -> Tensor:
-        return f.layer_norm(state, (self.width,), self.w(f"{name}.weight"), self.w(f"{name}.bias"), _EPSILON)
+    def _normalise(self, state: Tensor, name: str) -> Tensor:
+        return f.layer_norm(
+            state, (self.width,), self.get_weight(f"{name}.weight"), self.get_weight(f"{name}.bias"), _EPSILON
+        )
 
     # ---------------------------------------------------------------- embeddings
 
@@ -114,7 +118,7 @@ class Encoder(nn.Module):
         lengths, order = torch.sort(texts.lengths[numbers], descending=True)
         pieces = []
         for rows in _rooms(lengths.tolist()):
-            ids, mask = texts.batch(numbers[order[rows]])
+            ids, mask = texts.make_batch(numbers[order[rows]])
             with half(ids.device):
                 state = self.forward(ids, mask, None, merged).float()
             pieces.append(f.normalize(_mean(state, mask), dim=-1))
@@ -138,10 +142,10 @@ class Judge(nn.Module):
     ) -> Tensor:
         """Return a score for each pair of texts, in order."""
         merged = merged or self.encoder.merged()
-        lengths, order = torch.sort(texts.pair_lengths(questions, passages), descending=True)
+        lengths, order = torch.sort(texts.measure_pairs(questions, passages), descending=True)
         pieces = []
         for rows in _rooms(lengths.tolist()):
-            ids, mask, types = texts.pairs(questions[order[rows]], passages[order[rows]])
+            ids, mask, types = texts.make_pairs(questions[order[rows]], passages[order[rows]])
             with half(ids.device):
                 state = self.encoder(ids, mask, types, merged).float()
             both = torch.cat([state[:, 0], _mean(state, mask)], dim=-1)
@@ -206,22 +210,22 @@ class Texts:
         self.ids = torch.from_numpy(ids).to(device)
         self.lengths = torch.from_numpy(lengths + 2).to(device)
 
-    def batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    def make_batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """Return the ids of texts, and the mask of the tokens that are not padding."""
         lengths = self.lengths[numbers]
         longest = padded(int(lengths.max()))
         mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
         return self.ids[numbers, :longest].long(), mask
 
-    def pair_lengths(self, questions: Tensor, passages: Tensor) -> Tensor:
+    def measure_pairs(self, questions: Tensor, passages: Tensor) -> Tensor:
         """Return the number of tokens of each pair; the two texts share the special token between them."""
         asked = self.lengths[questions].clamp(max=ASKED)
         return (asked + self.lengths[passages] - 1).clamp(max=MOST)
 
-    def pairs(self, questions: Tensor, passages: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def make_pairs(self, questions: Tensor, passages: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the ids of pairs, the mask of tokens that are not padding, and the mask of the passage's tokens."""
         asked = self.lengths[questions].clamp(max=ASKED)[:, None]
-        total = self.pair_lengths(questions, passages)[:, None]
+        total = self.measure_pairs(questions, passages)[:, None]
         at = torch.arange(padded(int(total.max())), device=asked.device)[None, :]
         first = self.ids[questions].gather(1, at.clamp(max=MOST - 1).expand(len(questions), -1))
         second = self.ids[passages].gather(1, (at - asked + 1).clamp(0, MOST - 1))

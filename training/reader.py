@@ -89,8 +89,8 @@ def train_reader(
     loop = Loop(reader, recipe, steps=recipe.epochs * steps)
     for epoch in range(recipe.epochs):
         begun, losses = time.monotonic(), []
-        for batch in groups.epoch(steps):
-            shown = windows.batch(
+        for batch in groups.make_epoch(steps):
+            shown = windows.make_batch(
                 [one for group in batch for one in _show(group, windows, hints, random)], ground.device
             )
             losses.append(loop.step(read_loss(reader, shown, batch, windows, recipe)))
@@ -110,7 +110,7 @@ class Hints:
     def draw(self, text: int, random: np.random.Generator) -> Tokens:
         """Return the tokens of a question, with its hint in a random share of the calls."""
         kind = self.taken.get(text, -1) if random.random() < self.share else -1
-        return self.kinds.beside(self.pack.text(text), kind)
+        return self.kinds.add_hint(self.pack.text(text), kind)
 
 
 def _show(
@@ -123,9 +123,9 @@ def _show(
     """
     shown, words = [], hints.draw(group.query, random)
     for passage, share in zip(group.passages, group.shares, strict=True):
-        window = windows.around(passage, random)
-        if windows.inside(group.row, window).any() != (share > 0):
-            window = windows.around(passage)
+        window = windows.make_window(passage, random)
+        if windows.mask_answers(group.row, window).any() != (share > 0):
+            window = windows.make_window(passage)
         shown.append((group.row, words, window))
     return shown
 

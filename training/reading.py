@@ -75,7 +75,7 @@ class Models:
         if self.kinds is None:
             return own
         kinds = self.kinds.of(queries[[ask.query for ask in wanted]]).tolist()
-        return [self.kinds.beside(tokens, kind) for tokens, kind in zip(own, kinds, strict=True)]
+        return [self.kinds.add_hint(tokens, kind) for tokens, kind in zip(own, kinds, strict=True)]
 
 
 def read(
@@ -88,7 +88,7 @@ def read(
     found: dict[int, Reading] = {}
     for start in range(0, len(order), _ROOM):
         some = order[start : start + _ROOM]
-        batch = windows.batch([(-1, *asked[at]) for at in some], device)
+        batch = windows.make_batch([(-1, *asked[at]) for at in some], device)
         with torch.no_grad():
             parts = reader(batch.ids, batch.mask, batch.types, merged)
             scores, yes, tokens = (part.float().cpu().numpy() for part in parts)
@@ -135,7 +135,7 @@ def report(title: str, pack: Pack, models: Models, *, role: Role, split: str | N
     vectors = models.vectors(pack)
     orders = [order for order, _ in rankings(pack, wanted, *vectors)]
     words = models.words(pack, wanted, vectors[1])
-    pairs = [(w, windows.around(int(p))) for w, o in zip(words, orders, strict=True) for p in o[:FIRST]]
+    pairs = [(w, windows.make_window(int(p))) for w, o in zip(words, orders, strict=True) for p in o[:FIRST]]
     readings = read(models.reader, windows, pairs)
     groups: dict[str, list[tuple[Ask, list[Reading]]]] = defaultdict(list)
     for ask, order in zip(wanted, orders, strict=True):
@@ -181,7 +181,7 @@ def report_published(title: str, pack: Pack, models: Models, words: Sequence[str
     windows, vectors = Windows(pack), models.vectors(pack)
     orders = [order[:_READ] for order, _ in rankings(pack, wanted, *vectors)]
     asked = zip(models.words(pack, wanted, vectors[1]), orders, strict=True)
-    pairs = [(tokens, windows.around(int(passage))) for tokens, order in asked for passage in order]
+    pairs = [(tokens, windows.make_window(int(passage))) for tokens, order in asked for passage in order]
     readings = read(models.reader, windows, pairs, lean=1.0)
 
     def said(document: int, span: Span) -> str:

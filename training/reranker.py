@@ -93,7 +93,7 @@ def train_reranker(
     loop = Loop(judge, recipe, steps=recipe.epochs * steps)
     for epoch in range(recipe.epochs):
         begun, losses = time.monotonic(), []
-        for batch in groups.epoch(steps):
+        for batch in groups.make_epoch(steps):
             losses.append(loop.step(judged_loss(judge, texts, batch, recipe)))
         say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
     loop.settle()
@@ -153,7 +153,7 @@ class Groups:
         }
         self.size = sum(self.counts.values())
 
-    def epoch(self, steps: int) -> list[list[Group]]:
+    def make_epoch(self, steps: int) -> list[list[Group]]:
         """Return the batches of an epoch, with all kinds of questions mixed."""
         todo = [(name, turn) for name, count in self.counts.items() for turn in range(count)]
         order = self.random.permutation(len(todo))
@@ -166,7 +166,7 @@ class Groups:
     def _order(self, rows: list[Row]) -> Ints:
         if not rows:
             return np.zeros(0, np.int64)
-        shares = self.examples.shares(rows, self.recipe.balance)
+        shares = self.examples.compute_shares(rows, self.recipe.balance)
         return np.asarray(self.random.choice(len(rows), size=len(rows), p=shares), np.int64)
 
     def _draw(self, name: str, turn: int, rows: Mapping[str, Ints]) -> Group:

@@ -68,7 +68,7 @@ class Examples:
         self.source_of_document = np.array([sources[document["source"]] for document in pack.documents])
         self.source_of_kind = np.array([sources[kind.partition("/")[0]] for kind in pack.kinds], np.int64)
 
-    def shares(self, rows: list[Row], balance: float) -> npt.NDArray[np.float64]:
+    def compute_shares(self, rows: list[Row], balance: float) -> npt.NDArray[np.float64]:
         """Return the probability with which each row is drawn.
 
         A `balance` of 1 draws sources in proportion to their size, 0 draws all sources equally often.

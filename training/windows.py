@@ -71,7 +71,7 @@ class Windows:
         roles = (ROLES.index("own"), ROLES.index("asked"))
         self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
-    def around(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
+    def make_window(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
         """Return the window of a passage.
 
         With `random`, the passage is sometimes cut to some of its sentences, and sometimes extended by the text
@@ -106,18 +106,18 @@ class Windows:
         """
         return self._says.get(row, OUTSIDE) if query in self._as_asked else OUTSIDE
 
-    def inside(self, row: int, window: Window) -> npt.NDArray[np.bool_]:
+    def mask_answers(self, row: int, window: Window) -> npt.NDArray[np.bool_]:
         """Return a mask of the tokens of a window that are part of a row's answers."""
-        return self._within(self.gold.get(row, _NOWHERE), window)
+        return self._mask_spans(self.gold.get(row, _NOWHERE), window)
 
-    def _within(self, spans: Ints, window: Window) -> npt.NDArray[np.bool_]:
+    def _mask_spans(self, spans: Ints, window: Window) -> npt.NDArray[np.bool_]:
         low, high = self.low[window.start : window.end], self.high[window.start : window.end]
         inside = np.zeros(len(low), np.bool_)
         for start, end in spans.tolist():
             inside |= (low < end) & (high > start)
         return inside
 
-    def batch(self, asked: Sequence[tuple[int, Tokens, Window]], device: torch.device) -> Batch:
+    def make_batch(self, asked: Sequence[tuple[int, Tokens, Window]], device: torch.device) -> Batch:
         """Return a batch of questions and windows with labels; the row -1 stands for a question without gold."""
         questions = [tokens[: ASKED - 2] for _, tokens, _ in asked]
         sizes = [
@@ -132,8 +132,8 @@ class Windows:
             read = Window(window.document, window.start, window.start + size - 1 - front)
             ids[at, front : size - 1] = self.pack.tokens[read.start : read.end]
             types[at, front:size] = 1
-            labels[at, front : size - 1, :3] = edges(self.inside(row, read))
-            if row in self.short and (inside := self._within(self.short[row], read)).any():
+            labels[at, front : size - 1, :3] = edges(self.mask_answers(row, read))
+            if row in self.short and (inside := self._mask_spans(self.short[row], read)).any():
                 labels[at, front : size - 1, 3:] = edges(inside)
         mask = np.arange(width)[None, :] < np.array(sizes)[:, None]
         return Batch(*(torch.from_numpy(array).to(device) for array in (ids, mask, types, labels)))

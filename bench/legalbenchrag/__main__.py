@@ -116,7 +116,7 @@ def _print_condition(condition: Condition, runs: Sequence[Measured]) -> None:
 
 
 def _published_rows(runs: Sequence[Measured], metric: str, dataset: str) -> list[list[str]]:
-    known = [(p.titled(m), m.curve(metric, dataset)) for p in published() for m in p.method]
+    known = [(p.format_title(m), m.find_curve(metric, dataset)) for p in published() for m in p.method]
     return [[name, *map(number, curve)] for name, curve in known if curve and comparable(runs)]
 
 

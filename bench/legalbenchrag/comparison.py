@@ -73,7 +73,7 @@ def against(run: Measured, method: Method) -> list[str]:
     """
     told = []
     for metric in METRICS:
-        curve = method.curve(metric, ALL)
+        curve = method.find_curve(metric, ALL)
         figures = [run.figure(metric, ALL, k) for k in KS]
         if curve and all(figures):
             less = metric in LOWER

@@ -38,7 +38,7 @@ class Panel:
     y: float
     top: float
 
-    def point(self, k: int, value: float, label: str) -> Point:
+    def place_point(self, k: int, value: float, label: str) -> Point:
         """Return the position of a value; k doubles from step to step, so that steps are evenly spaced."""
         across = (PANEL - _LEFT) * math.log2(k) / math.log2(KS[-1])
         return Point(self.x + _LEFT + across, self.y + TALL - min(value / self.top, 1.0) * (TALL - _TOP), label)
@@ -66,13 +66,13 @@ def draw(runs: Sequence[Measured], papers: Sequence[Paper], *, title: str) -> st
 
 
 def _theirs(papers: Sequence[Paper]) -> list[str]:
-    return [paper.titled(method) for paper in papers for method in paper.method]
+    return [paper.format_title(method) for paper in papers for method in paper.method]
 
 
 def _highest(runs: Sequence[Measured], papers: Sequence[Paper], metric: str) -> float:
     """Return the top of the axis: the same for all datasets, so that they can be compared."""
     ours = [f.mean for run in runs for d in DATASETS for k in KS if (f := run.figure(metric, d, k))]
-    theirs = [v for p in papers for m in p.method for d in DATASETS for v in m.curve(metric, d) or ()]
+    theirs = [v for p in papers for m in p.method for d in DATASETS for v in m.find_curve(metric, d) or ()]
     highest = max([*ours, *theirs, 1.0])
     step = next((step for step in _STEPS if highest <= 5 * step), 25)
     return min(100.0, step * math.ceil(highest / step))
@@ -94,11 +94,11 @@ def _frame(panel: Panel, title: str) -> list[str]:
     parts = [f'<text class="title" x="{left:.0f}" y="{panel.y + 14:.0f}">{escape(title)}</text>']
     step = next((step for step in _STEPS if panel.top <= 5 * step), 25)
     for value in range(0, int(panel.top) + 1, step):
-        y = panel.point(1, value, "").y
+        y = panel.place_point(1, value, "").y
         parts.append(f'<line class="grid" x1="{left:.0f}" x2="{right:.0f}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text class="small" text-anchor="end" x="{left - 4:.0f}" y="{y + 3:.1f}">{value}</text>')
     for k in KS:
-        x = panel.point(k, 0, "").x
+        x = panel.place_point(k, 0, "").x
         parts.append(f'<text class="small" text-anchor="middle" x="{x:.1f}" y="{panel.y + TALL + 13:.0f}">{k}</text>')
     return parts
 
@@ -107,9 +107,9 @@ def _lines(panel: Panel, runs: Sequence[Measured], papers: Sequence[Paper], metr
     parts = []
     methods = [method for paper in papers for method in paper.method]
     for number, (method, name) in enumerate(zip(methods, _theirs(papers), strict=True)):
-        curve = method.curve(metric, dataset)
+        curve = method.find_curve(metric, dataset)
         if curve:
-            points = [panel.point(k, v, f"{v:.1f}% at k = {k}") for k, v in zip(KS, curve, strict=True)]
+            points = [panel.place_point(k, v, f"{v:.1f}% at k = {k}") for k, v in zip(KS, curve, strict=True)]
             parts += _draw_line(PlotLine(name, points), f'class="line theirs" stroke-dasharray="{_dash(number)}"')
     for number, run in enumerate(runs):
         line = _our_line(panel, run, metric, dataset)
@@ -121,10 +121,10 @@ def _lines(panel: Panel, runs: Sequence[Measured], papers: Sequence[Paper], metr
 
 def _our_line(panel: Panel, run: Measured, metric: str, dataset: str) -> PlotLine:
     known = [(k, figure) for k in KS if (figure := run.figure(metric, dataset, k))]
-    points = [panel.point(k, figure.mean, f"{figure.mean:.1f}% at k = {k}") for k, figure in known]
+    points = [panel.place_point(k, figure.mean, f"{figure.mean:.1f}% at k = {k}") for k, figure in known]
     sides = [(k, figure.ci95) for k, figure in known if figure.ci95]
-    outline = [panel.point(k, high, "") for k, (_, high) in sides]
-    outline += [panel.point(k, low, "") for k, (low, _) in reversed(sides)]
+    outline = [panel.place_point(k, high, "") for k, (_, high) in sides]
+    outline += [panel.place_point(k, low, "") for k, (low, _) in reversed(sides)]
     return PlotLine(run.label, points, [" ".join(f"{p.x:.1f},{p.y:.1f}" for p in outline)])
 
 

@@ -124,9 +124,9 @@ def _headline(runs: Sequence[Measured]) -> Iterator[str]:
     yield _rule(len(names))
     for paper in _papers(runs):
         for method in paper.method:
-            curves = [method.curve(metric, "ALL") for metric, _ in HEADLINE]
+            curves = [method.find_curve(metric, "ALL") for metric, _ in HEADLINE]
             cells = [number(c[KS.index(k)]) if c else "–" for c, (_, k) in zip(curves, HEADLINE, strict=True)]
-            yield _row(f"*{paper.titled(method)}*", cells)
+            yield _row(f"*{paper.format_title(method)}*", cells)
     for run in runs:
         yield _row(f"`{run.label}`", [_cell(run.figure(metric, "ALL", k)) for metric, k in HEADLINE])
 
@@ -141,7 +141,7 @@ def _verdicts(runs: Sequence[Measured]) -> Iterator[str]:
         few = 2 * won > places and lost  # if it is above nearly nowhere, a list of the other places is useless
         yield from wrapped(f"- `{run.label}`: {won} of {places}" + (f"; not {'; '.join(lost)}" if few else ""))
         for paper, method in others:
-            yield f"  ({paper.titled(method)}: better in {', '.join(against(run, method))})"
+            yield f"  ({paper.format_title(method)}: better in {', '.join(against(run, method))})"
 
 
 def _tables(condition: Condition, runs: Sequence[Measured], dataset: str) -> Iterator[str]:
@@ -154,9 +154,9 @@ def _tables(condition: Condition, runs: Sequence[Measured], dataset: str) -> Ite
         yield _rule(len(KS))
         for paper in _papers(runs):
             for method in paper.method:
-                curve = method.curve(metric, dataset)
+                curve = method.find_curve(metric, dataset)
                 if curve:
-                    yield _row(f"*{paper.titled(method)}*", [number(value) for value in curve])
+                    yield _row(f"*{paper.format_title(method)}*", [number(value) for value in curve])
         highest = best(metric, dataset) if comparable(runs) else None
         for run in runs:
             signs = marks(run, metric, dataset, highest)

@@ -93,7 +93,7 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
             raise ToolkitError(f"{text}: {pair!r} is not a setting such as depth=64; see evaluate_rag.py --help")
         told[name] = value
     config = Config.preset(preset, **told)
-    told |= {name: value for name, value in (shared or {}).items() if str(config.single(name)) != value}
+    told |= {name: value for name, value in (shared or {}).items() if str(config.get_setting(name)) != value}
     return Recipe(preset, tuple(told.items()))
 
 

@@ -83,10 +83,10 @@ class _Place:
     up: tuple[float, float]
     linear: bool
 
-    def x(self, value: float) -> float:
+    def place_x(self, value: float) -> float:
         return _LEFT + (_RIGHT - _LEFT) * _share(math.log10(value), *map(math.log10, self.across))
 
-    def y(self, value: float) -> float:
+    def place_y(self, value: float) -> float:
         share = _share(value, *self.up) if self.linear else _share(math.log10(value), *map(math.log10, self.up))
         return _BOTTOM - (_BOTTOM - _TOP) * share
 
@@ -112,22 +112,24 @@ def _grid(place: _Place, chart: Chart) -> list[str]:
     parts = []
     low, high = place.up
     for value in [low + (high - low) * step / 5 for step in range(6)] if place.linear else _decades(*place.up):
-        y = place.y(value)
+        y = place.place_y(value)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text class="small" text-anchor="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{short(value)}</text>')
     for value in chart.ticks or _decades(*place.across):
-        x = place.x(value)
+        x = place.place_x(value)
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_BOTTOM}"/>')
         parts.append(f'<text class="small" text-anchor="middle" x="{x:.1f}" y="{_BOTTOM + 18}">{short(value)}</text>')
     if chart.limit:
-        y = place.y(chart.limit[0])
+        y = place.place_y(chart.limit[0])
         parts.append(f'<line class="limit" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text class="small" x="{_LEFT + 6}" y="{y - 5:.1f}">{escape(chart.limit[1])}</text>')
     return parts
 
 
 def _draw_series(series: Series, place: _Place, colour: str) -> list[str]:
-    line = PlotLine(series.name, [Point(place.x(x), place.y(y), f"{short(y)} at {short(x)}") for x, y in series.points])
+    line = PlotLine(
+        series.name, [Point(place.place_x(x), place.place_y(y), f"{short(y)} at {short(x)}") for x, y in series.points]
+    )
     dash = ' stroke-dasharray="6 4"' if series.dashed else ""
     parts = [f'<polyline class="line" stroke="{colour}"{dash} points="{line.path}"/>']
     for point in line.points:
@@ -139,7 +141,7 @@ def _draw_series(series: Series, place: _Place, colour: str) -> list[str]:
 
 def _names(kept: Sequence[Series], place: _Place) -> list[str]:
     """Return the SVG of the names beside the lines' ends; names that would overlap are moved apart."""
-    ends = sorted((place.y(series.points[-1][1]), number) for number, series in enumerate(kept))
+    ends = sorted((place.place_y(series.points[-1][1]), number) for number, series in enumerate(kept))
     at: list[float] = []
     for wanted, _ in ends:
         at.append(max(wanted, at[-1] + _APART) if at else wanted)
@@ -147,11 +149,13 @@ def _names(kept: Sequence[Series], place: _Place) -> list[str]:
     parts = []
     for y, (_, number) in zip(at, ends, strict=True):
         series, colour = kept[number], _COLOURS[number % len(_COLOURS)]
-        x, up = place.x(series.points[-1][0]), y - over
-        if abs(x - _RIGHT) > 12 or abs(up - place.y(series.points[-1][1])) > 4:  # the name is not beside the line's end
+        x, up = place.place_x(series.points[-1][0]), y - over
+        if (
+            abs(x - _RIGHT) > 12 or abs(up - place.place_y(series.points[-1][1])) > 4
+        ):  # the name is not beside the line's end
             parts.append(
                 f'<line stroke="{colour}" stroke-opacity=".45" x1="{x + 5:.1f}" x2="{_RIGHT + 7}" '
-                f'y1="{place.y(series.points[-1][1]):.1f}" y2="{up:.1f}"/>'
+                f'y1="{place.place_y(series.points[-1][1]):.1f}" y2="{up:.1f}"/>'
             )
         parts.append(f'<circle class="dot" fill="{colour}" cx="{_RIGHT + 12}" cy="{up:.1f}" r="4"/>')
         parts.append(f'<text x="{_RIGHT + 20}" y="{up + 4:.1f}">{escape(series.name)}</text>')

@@ -79,7 +79,7 @@ def read_originals(index: Index) -> Iterator[Original]:
     vectors = faiss.downcast_index(stored.index).reconstruct_n(0, stored.ntotal)
     for entry in index.documents:
         rows = index.table[index.table[:, 1] == entry.number]
-        text = index.document_text(entry.filename)
+        text = index.read_document_text(entry.filename)
         words = read_words(
             filename=entry.filename,
             profile=entry.profile,
@@ -119,7 +119,7 @@ def rename(text: str, names: Sequence[str], turn: int) -> str:
 
 
 def _add(index: Index, original: Original, turn: int, vectors: Vectors) -> None:
-    number = index.next_number()
+    number = index.find_next_number()
     entry = replace(original.entry, number=number)
     if turn:
         filename = f"{turn:03}/{rename(entry.filename, original.names, turn)}"

@@ -64,7 +64,7 @@ class _Engine:
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         started = time.perf_counter()
-        work = self._clock.timed("prepare", function) if self._whole else function
+        work = self._clock.wrap_timed("prepare", function) if self._whole else function
         for outcome in self._inner.map(work, items):
             self.first = self.first or time.perf_counter() - started
             yield outcome
@@ -78,7 +78,7 @@ class _Embedder:
         self._inner, self._clock = inner, clock
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
-        with self._clock.stage("embed"):
+        with self._clock.time_stage("embed"):
             return self._inner.embed(texts, role=role)
 
 
@@ -90,11 +90,11 @@ class _Summariser:
         self.alone = inner.alone
 
     def __call__(self, *arguments: Any) -> str:
-        with self._clock.stage("summarise"):
+        with self._clock.time_stage("summarise"):
             return self._inner(*arguments)
 
     def summarise_sections(self, *arguments: Any, **options: Any) -> list[str]:
-        with self._clock.stage("summarise"):
+        with self._clock.time_stage("summarise"):
             return self._inner.summarise_sections(*arguments, **options)
 
 
@@ -111,7 +111,7 @@ class _Store:
         return self._rows if self._inner is None else len(self._inner)
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        with self._clock.stage("store"):
+        with self._clock.time_stage("store"):
             self._rows += len(keys)
             if self._inner is not None:
                 self._inner.add(keys, vectors)
@@ -150,15 +150,15 @@ class _Index(Index):
         fresh = self._lexicon is None
         lexicon = super().lexicon
         if fresh:
-            lexicon.add = self.clock.timed("index", lexicon.add)  # type: ignore[method-assign]
+            lexicon.add = self.clock.wrap_timed("index", lexicon.add)  # type: ignore[method-assign]
         return lexicon
 
     def add(self, *arguments: Any) -> Keys:
-        with self.clock.stage("index"):
+        with self.clock.time_stage("index"):
             return super().add(*arguments)
 
     def save(self) -> None:
-        with self.clock.stage("save"):
+        with self.clock.time_stage("save"):
             super().save()
 
 
@@ -194,7 +194,7 @@ def ingest_once(
     started, clocked = time.process_time(), time.perf_counter()
     with ExitStack() as patched:
         for name, stage in _WORKER.items() if engine == "serial" else ():
-            timed = clock.timed(stage, getattr(exhibit.rag.ingest, name))
+            timed = clock.wrap_timed(stage, getattr(exhibit.rag.ingest, name))
             patched.enter_context(patch.object(exhibit.rag.ingest, name, timed))
         report = exhibit.rag.ingest.ingest(paths, index, config, engine=runner, embedder=embedder, summarise=summarise)
     index.save()

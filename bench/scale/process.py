@@ -71,7 +71,7 @@ class Clock:
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def time_stage(self, name: str) -> Iterator[None]:
         """Add the processor time of the `with` block to the stage of this name."""
         started = time.process_time()
         try:
@@ -79,11 +79,11 @@ class Clock:
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.process_time() - started
 
-    def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap_timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a wrapper of the function that adds its processor time to the stage of this name."""
 
         def counted(*arguments: Any, **options: Any) -> Any:
-            with self.stage(name):
+            with self.time_stage(name):
                 return function(*arguments, **options)
 
         return counted

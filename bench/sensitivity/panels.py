@@ -50,7 +50,7 @@ class Panel:
         share = (change - self.low) / (self.high - self.low)
         return self.y + _TALL - _BELOW - share * (_TALL - _ABOVE - _BELOW)
 
-    def across(self, place: int, of: int) -> float:
+    def find_across(self, place: int, of: int) -> float:
         """Return the horizontal position of value number `place` among `of` evenly spaced values."""
         room = _WIDE - _LEFT - _RIGHT
         return self.x + _LEFT + room * (place + 0.5) / of
@@ -106,7 +106,7 @@ def _frame(panel: Panel, curve: Curve, step: int) -> list[str]:
         shown = f"{change:+d}".replace("-", "−") if change else "0"
         parts.append(f'<text class="small" text-anchor="end" x="{left - 4}" y="{y + 4:.1f}">{shown}</text>')
     for place, (value, _) in enumerate(curve.points):
-        x = panel.across(place, len(curve.points))
+        x = panel.find_across(place, len(curve.points))
         if value == curve.setting.default:
             top, bottom = panel.height(panel.high), panel.height(panel.low)
             parts.append(f'<line class="own" x1="{x:.1f}" x2="{x:.1f}" y1="{top:.1f}" y2="{bottom:.1f}"/>')
@@ -120,7 +120,9 @@ def _lines(panel: Panel, curve: Curve) -> list[str]:
     for metric, colour in _COLOURS.items():
         known = [(place, value, f[metric]) for place, (value, f) in enumerate(curve.points) if metric in f]
         points = [
-            Point(panel.across(place, len(curve.points)), panel.height(f.change), f"{f.mean:.1f} at {number(value)}")
+            Point(
+                panel.find_across(place, len(curve.points)), panel.height(f.change), f"{f.mean:.1f} at {number(value)}"
+            )
             for place, value, f in known
         ]
         line = PlotLine(METRICS[metric], points)

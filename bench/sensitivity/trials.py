@@ -48,7 +48,7 @@ class Setting(NamedTuple):
     def default(self) -> Value:
         """The default value."""
         if self.module is None:
-            value: Value = Config.preset("routed").single(self.name)
+            value: Value = Config.preset("routed").get_setting(self.name)
             return value
         if not hasattr(self.module, self.name):
             raise ToolkitError(
@@ -156,9 +156,9 @@ class Trying:
             else:
                 constants.append((setting.module, setting.name, trial.value))
         with _set(constants):
-            return self._measure(self._pipeline(told), trial.way)
+            return self._measure(self._open_pipeline(told), trial.way)
 
-    def _pipeline(self, told: Mapping[str, Any]) -> Pipeline:
+    def _open_pipeline(self, told: Mapping[str, Any]) -> Pipeline:
         # k is the number of sources of an answer, which is not needed: the ranking is the same, and tokens are not
         # counted
         return Pipeline(Config.preset("routed", **{"k": 1, "candidates": 1, **told})).open(self.index)

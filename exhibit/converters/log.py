@@ -132,7 +132,7 @@ def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> 
         name = choose_name(mapping, "logged-sources")
         for value in list_cell_values(mapping[name]) if name is not None else ():
             texts = flatten_object(value).values() if isinstance(value, dict) else [value]
-            found = next((one for text in texts if (one := shelf.named_in(read_cell_words(text))) is not None), None)
+            found = next((one for text in texts if (one := shelf.find_named(read_cell_words(text))) is not None), None)
             if found is not None:
                 yield found[0]
 

@@ -256,7 +256,7 @@ def _question(record: Record, columns: Columns, gold: GoldReader, number: int) -
         passages=[one for one in gold.read(record.cells, record.place) if one.grade != 0],
         items=[record.item],
         quoted=bool(list_cell_values(cells["text"]) or list_cell_values(cells["provision"])),
-        acceptable=tuple(gold.acceptable(record.cells, record.place)),
+        acceptable=tuple(gold.read_acceptable(record.cells, record.place)),
         lists=lists,
     )
 
@@ -292,7 +292,7 @@ def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
             tally.leave_out_all("passage without a document", question.items, fault=True)
             return False
         text = _HOP.sub("", passage.text or "")
-        holders = texts.holders(text)
+        holders = texts.find_holders(text)
         if len(holders) == 1:
             passages.append(passage._replace(document=holders[0], text=text))
         else:

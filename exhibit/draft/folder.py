@@ -221,7 +221,7 @@ class Drafter:
     def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
         """Yield the drafts of each document, in order; a document that cannot be read is skipped."""
         paths = {raw.filename: raw.original or raw.path for raw in documents}
-        keys = {name: self._key(path) for name, path in paths.items() if path is not None}
+        keys = {name: self._make_key(path) for name, path in paths.items() if path is not None}
         known = {name: drafted for name, key in keys.items() if (drafted := self._recall(key)) is not None}
         new = [(name, path) for name, path in paths.items() if path is not None and name not in known]
         options = self._options
@@ -248,7 +248,7 @@ class Drafter:
 
     # ---------------------------------------------------------------- cached drafts
 
-    def _key(self, path: Path) -> str:
+    def _make_key(self, path: Path) -> str:
         books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
         options = self._options
         named = options.embedder, options.reranker, options.llm, options.topic

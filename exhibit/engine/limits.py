@@ -66,7 +66,7 @@ class Limits:
             f"(a share of --item-timeout, {self.seconds or 0:g} s); set aside"
         )
 
-    def large(self, name: str) -> LimitError:
+    def make_memory_error(self, name: str) -> LimitError:
         """Return the error for an item that exceeded its memory limit."""
         most = (self.memory or 0) // _MIB
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); set aside")
@@ -256,7 +256,7 @@ def programs_watched(limits: Limits, name: str) -> Iterator[None]:
         yield
     except Exception as error:
         if over.is_set():
-            raise limits.large(name) from error
+            raise limits.make_memory_error(name) from error
         raise
     finally:
         stop.set()

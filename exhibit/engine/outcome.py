@@ -74,7 +74,7 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
         with memory_limited(limits.memory):
             return attempt(function, item)
     except MemoryError:
-        return Outcome(None, limits.large(name_item(item)))
+        return Outcome(None, limits.make_memory_error(name_item(item)))
     except RecursionError as error:
         _log.debug("%s", name_item(item), exc_info=error)
         return Outcome(None, LimitError(f"{name_item(item)}: nested too deeply; set aside"))

@@ -140,7 +140,7 @@ class Reply:
     provisions: tuple[PlacedProvision, ...] = ()
     """The provisions that the answer cites, with their places in the documents."""
 
-    def numbers_read(self, k: int) -> list[int]:
+    def list_numbers_read(self, k: int) -> list[int]:
         """Return the numbers, from 1, of the passages that the answer was made from.
 
         If the system does not report them, they are the first `selected` numbers, or else the first k.
@@ -151,7 +151,7 @@ class Reply:
 
     def read(self, k: int) -> list[Passage]:
         """Return the passages that the answer was made from; if the system does not report them, the first k."""
-        return [self.passages[number - 1] for number in self.numbers_read(k)]
+        return [self.passages[number - 1] for number in self.list_numbers_read(k)]
 
 
 NO_REPLY = Reply()

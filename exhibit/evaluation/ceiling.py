@@ -271,7 +271,7 @@ def outcome_of(stages: GoldStages, *, is_chunker: bool) -> str | None:
 
     Gold that the parser lost counts as lost for the chunker too. None if the result is unknown.
     """
-    if stages.kept("text") is False:
+    if stages.is_kept("text") is False:
         return "lost"
     if not is_chunker:
         return None if stages.text is None else "whole" if stages.text.how == "whole" else "part"

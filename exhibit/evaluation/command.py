@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
 
 def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
     """Yield the lines for the terminal: one table, the requested extra tables, and the report's path."""
-    means = run.by_dataset()
+    means = run.compute_means_by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
     yield table_of(means, shown_metrics(run.summary, settings.metrics), width=command.text_width())
     if label:
@@ -96,7 +96,7 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
     return {
         "results": str(run.folder),
         "report": str(run.report),
-        "datasets": {name: summary_json(means) for name, means in run.by_dataset().items()},
+        "datasets": {name: summary_json(means) for name, means in run.compute_means_by_dataset().items()},
         "summary": summary_json(run.summary),
         "failures": {"asked": failures.asked, "failed": failures.failed, "first": failures.first or None},
     }

@@ -66,7 +66,7 @@ class AnswerComparison:
         self.wanted, self.given, self.asked, self.gold, self.scale = wanted, given, asked, gold, scale
         self.missing = wanted.terms - given.terms
         self.close = len(given.tokens) <= _LONGER * len(wanted.tokens) + _FRAME
-        self.changes = list(self._changes())
+        self.changes = list(self._find_changes())
         self.extra = given.terms - wanted.terms - asked.terms - gold.terms
 
     def faults(self, text: str) -> Iterator[str]:
@@ -95,11 +95,11 @@ class AnswerComparison:
 
     def _check_yes_or_no(self) -> Iterator[str]:
         wanted = self.wanted.lead
-        given = self.given.lead if self.wanted.terms else self.stance(self.given)  # only for a bare yes or no
+        given = self.given.lead if self.wanted.terms else self.find_stance(self.given)  # only for a bare yes or no
         if wanted and given and wanted != given:
             yield f"The reply says {given}, the expected answer {wanted}."
 
-    def stance(self, meaning: Meaning) -> str:
+    def find_stance(self, meaning: Meaning) -> str:
         """Return `yes` or `no`, the position of a text on the question; empty if it is unclear.
 
         It is the text's first word, if that is yes or no. Otherwise it is whether the text affirms or denies the
@@ -107,7 +107,7 @@ class AnswerComparison:
         """
         if meaning.lead:
             return meaning.lead
-        signs, asked = meaning.signs(), self.asked.signs()
+        signs, asked = meaning.list_signs(), self.asked.list_signs()
         shared = [
             signs[term] * asked[term]
             for term in signs.keys() & asked.keys()
@@ -146,12 +146,12 @@ class AnswerComparison:
     def _check_dates(self) -> Iterator[str]:
         known = [day for readings in self.given.dates for day in readings]
         for readings in self.wanted.dates:
-            if known and not any(day.within(other) for day in readings for other in known):
+            if known and not any(day.is_within(other) for day in readings for other in known):
                 yield "The reply has another date."
 
     def _check_polarity(self, text: str) -> Iterator[str]:
-        agree, differ = self.signed(self.given)
-        untrue = self._called_untrue(text)
+        agree, differ = self.compare_signs(self.given)
+        untrue = self._calls_untrue(text)
         if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads) and not untrue:
             yield f"The reply denies what the expected answer says, or the other way round: {join_first_words(differ)}."
         spans = sentences(text)
@@ -160,31 +160,31 @@ class AnswerComparison:
             for span in spans:
                 one = read_meaning(text[span.start : span.end])
                 if len(one.terms & self.wanted.terms) >= _SAME * len(self.wanted.terms) > 0:
-                    same, other = self.signed(one)
+                    same, other = self.compare_signs(one)
                     waived = "neednot" in one.modals - self.wanted.modals and "must" in self.wanted.modals
                     stances |= {-1} if waived else {1} if same and not other else {-1} if other and not same else set()
             if len(stances) > 1:
                 yield "The reply says it and its opposite."
-        if untrue and not self.missing and not self.signed(read_meaning(_UNTRUE.sub(" ", text)))[1]:
+        if untrue and not self.missing and not self.compare_signs(read_meaning(_UNTRUE.sub(" ", text)))[1]:
             yield "The reply calls the expected answer untrue."  # that the opposite is untrue is not judged
 
-    def _called_untrue(self, text: str) -> bool:
+    def _calls_untrue(self, text: str) -> bool:
         return bool(_UNTRUE.search(" ".join(text.split()))) and not _UNTRUE.search(" ".join(self.wanted.tokens))
 
-    def signed(self, given: Meaning) -> tuple[list[str], list[str]]:
+    def compare_signs(self, given: Meaning) -> tuple[list[str], list[str]]:
         """Return the words that both texts affirm or both deny, and the words that one affirms and the other denies.
 
         Words that both affirm are listed only if neither text denies a shared word.
         """
-        mine, other = self.wanted.signs(), given.signs()
+        mine, other = self.wanted.list_signs(), given.list_signs()
         shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
         denied = any(mine[term] < 0 or other[term] < 0 for term in shared)
         agree = [term for term in shared if mine[term] == other[term] and (mine[term] < 0 or not denied)]
         return agree, [term for term in shared if mine[term] != other[term]]
 
-    def said_both_ways(self) -> list[str]:
+    def find_said_both_ways(self) -> list[str]:
         """Return the expected words that the reply both says and denies: "exclusive or non-exclusive"."""
-        mine = self.wanted.signs() if len(self.given.words) <= _QUOTED else {}
+        mine = self.wanted.list_signs() if len(self.given.words) <= _QUOTED else {}
         signs: dict[str, set[int]] = {}
         for word in self.given.words:
             signs.setdefault(word.term, set()).add(word.sign)
@@ -266,7 +266,7 @@ class AnswerComparison:
             if crossed > straight:
                 yield f"“{one}” and “{two}” have changed places."
 
-    def _changes(self) -> Iterator[Change]:
+    def _find_changes(self) -> Iterator[Change]:
         """Yield each difference as a pair: the expected words, and the reply's words in their position.
 
         Yield nothing if the texts are long, or if the reply does not have most of the expected words in order.
@@ -310,11 +310,11 @@ class AnswerComparison:
 
     def _list(self) -> Iterator[str]:
         """Yield a message for a missing list item, if the reply has other items of the list and no other content."""
-        items = self.items_left_out()
+        items = self.find_items_left_out()
         if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:
             yield f"The reply leaves out {join_first_words(sorted(items[0]))}."
 
-    def items_left_out(self) -> list[frozenset[str]]:
+    def find_items_left_out(self) -> list[frozenset[str]]:
         """Return the items of the expected answer's list that share no word with the reply or the question."""
         known = self.given.terms | self.asked.terms
         return [item for item in self._find_items() if not item & known] if len(self._find_items()) > 1 else []

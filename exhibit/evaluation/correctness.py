@@ -171,15 +171,15 @@ def _find_scale(question: str) -> Decimal:
 
 def _accept(found: AnswerComparison) -> Decision:
     """Return the decision for a reply that contradicts nothing."""
-    if found.signed(found.given)[1]:
+    if found.compare_signs(found.given)[1]:
         return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
-    if both := found.said_both_ways():
+    if both := found.find_said_both_ways():
         return Decision(None, f"The reply says “{both[0]}” and denies it.")
     unsaid = _find_unsaid(found)
     if unsaid:
         return Decision(None, unsaid)
     if not found.wanted.terms and not found.wanted.quantities and not found.wanted.dates:
-        if found.stance(found.given) == found.wanted.lead:
+        if found.find_stance(found.given) == found.wanted.lead:
             return Decision(True, f"The reply says {found.wanted.lead}.")
         return Decision(None, "The reply says neither yes nor no.")
     if _is_reordered(found):
@@ -193,7 +193,7 @@ def _accept(found: AnswerComparison) -> Decision:
     ):
         return Decision(None, "The reply is the expected answer but for some words, which may say the same or not.")
     if found.given.lead and not found.given.terms:
-        told = found.stance(found.wanted)
+        told = found.find_stance(found.wanted)
         return Decision(told == found.given.lead if told else None, f"The reply says {found.given.lead} alone.")
     needed = found.wanted.terms - found.asked.terms
     lost = (found.missing & needed) - soft_words()
@@ -210,7 +210,7 @@ def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: froz
         if found.missing and (_is_silent(found) or (not needed and found.extra)):
             return Decision(None, "The reply may say it in other words.")
         return Decision(True, "The reply says what is expected.")
-    known = bool(found.items_left_out()) or any(
+    known = bool(found.find_items_left_out()) or any(
         term in contrasts() or is_party(term) or term in found.wanted.names for term in lost
     )
     if not known and len(lost) <= _LEFT_OUT * len(needed) and len(found.extra) <= len(lost):
@@ -268,11 +268,11 @@ def _is_silent(found: AnswerComparison) -> bool:
     That is: no word has the same polarity in both texts, the expected answer has no figure or date, and the
     reply has no yes or no that agrees with it.
     """
-    agree, _ = found.signed(found.given)
+    agree, _ = found.compare_signs(found.given)
     told = (
         found.wanted.quantities
         or found.wanted.dates
-        or (found.given.lead and found.stance(found.wanted) == found.given.lead)
+        or (found.given.lead and found.find_stance(found.wanted) == found.given.lead)
     )
     return not agree and not told
 
@@ -288,7 +288,7 @@ def _find_unsaid(found: AnswerComparison) -> str:
         if same and all(other.bound != one.bound for other in same) and not _may_differ_in_bound(found, one, same):
             return f"The reply does not say whether {format_quantity(one)} is {one.bound or same[0].bound}."
     days = [day for readings in found.given.dates for day in readings]
-    if any(not any(day.within(other) for day in readings for other in days) for readings in found.wanted.dates):
+    if any(not any(day.is_within(other) for day in readings for other in days) for readings in found.wanted.dates):
         return "The reply does not give the date."
     return _find_unlike_limits(found)
 

@@ -351,7 +351,7 @@ def _locate_gold(filename: str | None, text: str | None, documents: Documents) -
     """
     if not text or not text.strip():
         return GoldPassage(filename, None)
-    matches = documents.matches(text, filename)
+    matches = documents.find_matches(text, filename)
     if not matches:
         searched = bool(documents.files) if filename is None else documents.get(filename) is not None
         return GoldPassage(filename, None, absent=searched, how="absent")

@@ -101,7 +101,7 @@ class Documents:
         name = passage.told_filename or passage.filename or ""
         passage = replace(passage, told_filename=name)
         filename = self.named(name) if name else None
-        if filename and passage.span and self._stands(passage, self.get(filename)):
+        if filename and passage.span and self._stands_at_span(passage, self.get(filename)):
             return self._set_place(passage, filename, (passage.span,))
         if not passage.text.strip():
             return replace(passage, filename=filename, span=None)
@@ -126,7 +126,7 @@ class Documents:
         others = sorted({*files} - {file})
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
-    def all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
+    def find_all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
         """Return the spans of every occurrence, in a file, of the text's fragments."""
         pieces = self._placement(words, filename).pieces
         return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
@@ -171,7 +171,7 @@ class Documents:
         placed = replace(passage, text=text, filename=filename, span=spans[0], more=spans[1:], page=page, pages=pages)
         return replace(placed, box_overlap=box_overlap(document, spans, passage) if passage.told_box else None)
 
-    def _stands(self, passage: Passage, document: Document | None) -> bool:
+    def _stands_at_span(self, passage: Passage, document: Document | None) -> bool:
         span = passage.span
         if document is None or span is None or span.end > len(document.text):
             return False
@@ -212,7 +212,7 @@ class Documents:
             files += [name] if name not in files and shared >= _ANOTHER else []  # a passage of several documents
         return files
 
-    def matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
+    def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
         """Return the matches of a text in one file or, without a file name, in all files with the best match score."""
         if filename is not None:
             document = self.get(filename)

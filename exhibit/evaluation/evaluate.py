@@ -72,7 +72,7 @@ class EvaluatedRun:
         """The path of the report; the file exists only if a report was written."""
         return self.folder / REPORT
 
-    def by_dataset(self) -> dict[str, dict[str, Estimate]]:
+    def compute_means_by_dataset(self) -> dict[str, dict[str, Estimate]]:
         """Return the means of each dataset."""
         return {table.name: summarise(table) for table in self.tables}
 
@@ -162,7 +162,7 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     names = _choose_names(settings, options, say)
     if options is not None:
         attempt(lambda: measure([], options, names=names))
-    target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
+    target_options: TargetOptions | None = attempt(lambda: settings.make_target_options(**parts))
     own = settings.target_settings if settings.target_name != "builtin" else {}
     target = None
     if target_options is not None:

@@ -81,5 +81,5 @@ class ProvisionPlacer:
     def _get_index(self, file: str) -> ProvisionIndex:
         if file not in self._indexes:
             document = self._documents.get(file)
-            self._indexes[file] = ProvisionIndex(document) if document else ProvisionIndex.empty(file)
+            self._indexes[file] = ProvisionIndex(document) if document else ProvisionIndex.make_empty(file)
         return self._indexes[file]

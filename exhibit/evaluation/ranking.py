@@ -36,15 +36,15 @@ class Ranking:
     least: int
     """The lowest grade of a gold item."""
 
-    def gold_ranks(self) -> list[int]:
+    def find_gold_ranks(self) -> list[int]:
         """Return the ranks, from 1, of the retrieved gold items."""
         return [rank for rank, unit in enumerate(self.order, 1) if self.grades.get(unit, 0) >= self.least]
 
-    def golds(self) -> int:
+    def count_golds(self) -> int:
         """Return the number of gold items."""
         return sum(grade >= self.least for grade in self.grades.values())
 
-    def ndcg(self, k: int) -> float | None:
+    def compute_ndcg(self, k: int) -> float | None:
         """Return nDCG at k: the discounted gain over that of the best order; None where no item has a gain."""
         ideal = _compute_gain(sorted(self.grades.values(), reverse=True)[:k])
         return _compute_gain([self.grades.get(unit, 0) for unit in self.order[:k]]) / ideal if ideal else None
@@ -296,7 +296,7 @@ def says_expected(case: Case, text: str) -> bool | None:
 
 def holding_answer(case: Case) -> int | None:
     """Return the number (from 1) of the first context passage that states the expected answer; None if none does."""
-    numbers = case.reply.numbers_read(K)
+    numbers = case.reply.list_numbers_read(K)
     return next((n for n in numbers if says_expected(case, case.reply.passages[n - 1].text)), None)
 
 

@@ -24,7 +24,7 @@ class RunResults(RunFolder):
     def tables(self) -> dict[str, Table]:
         """The scores by dataset; reading them raises an error if a summary.json of the run does not match them."""
         tables = {table.name: table for table in read_tables(self)}
-        stored = {"": self.stored_means(), **{name: self.stored_means(name) for name in tables}}
+        stored = {"": self.read_stored_means(), **{name: self.read_stored_means(name) for name in tables}}
         given = {"": summarise_run(list(tables.values())), **{name: summarise(table) for name, table in tables.items()}}
         for name, means in stored.items():
             wrong = differing_means(means, given[name])

@@ -195,7 +195,7 @@ class Settings(BaseModel):
         """The system under test; `http` where only an address is given."""
         return "http" if self.target_settings.get("url") and self.target == "builtin" else self.target
 
-    def target_options(self, **parts: Any) -> TargetOptions:
+    def make_target_options(self, **parts: Any) -> TargetOptions:
         """Return the options for the target; `parts` are ready-made objects such as the cache or the embedder."""
         same = ("config", "threads", "engine", "jobs", "limits", "timeout", "retries", "ingest", "delete_collection")
         shared = {name: getattr(self, name) for name in same}

@@ -52,7 +52,7 @@ class StageCounts:
             first = next(gold for gold in row.gold_stages if gold.get("lost_at") == row.lost_at)
             self.lost.setdefault(row.lost_at, Counter())[str(first.get("reason") or row.lost_at)] += 1
 
-    def stages(self) -> list[str]:
+    def list_stages(self) -> list[str]:
         """Return the stages about which something is known, in their order."""
         return [stage for stage in GOLD_STAGES if stage in self.known]
 

@@ -147,7 +147,7 @@ def _judge_by_file(files: Collection[str], read: Sequence[Passage], verdict: Ver
 
 def _judge_retrieval(case: Case, refused: bool, k: int) -> Judgment:
     passages = case.reply.passages
-    read = case.reply.numbers_read(k)
+    read = case.reply.list_numbers_read(k)
     golds = [gold for gold in case.gold if gold.worded]
     looked_at = list(dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)]))
     used = first_found(case, read)

@@ -102,7 +102,7 @@ class Fold:
         text = points[kept].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
         return Fold(text, self.offsets[kept], self.shuffled)
 
-    def less(self, characters: Collection[str]) -> "Fold":
+    def without(self, characters: Collection[str]) -> "Fold":
         """Return the fold without all occurrences of these characters."""
         kept = ~np.isin(code_points(self.text), [ord(character) for character in characters])
         return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept], self.shuffled)
@@ -114,7 +114,7 @@ class Fold:
             return int(inside.min()), int(inside.max()) + 1
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
-    def folded_range(self, start: int, end: int) -> tuple[int, int]:
+    def find_folded_range(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of the folded text that corresponds to a range of the original text."""
         if self.shuffled:
             inside = np.flatnonzero((self.offsets >= start) & (self.offsets < end))

@@ -168,7 +168,7 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
     if mode in _MODES and colour is not None:
         if colour[3] < _LEAST_ALPHA:
             return TRANSPARENT
-        behind = drawn.colour_behind(bounds, order)
+        behind = drawn.find_colour_behind(bounds, order)
         if behind is not None and _alike(colour, behind):
             return SAME_COLOUR
     return drawn.cover(bounds, order)
@@ -222,7 +222,7 @@ class _Drawn:
         for order in range(pdfium_c.FPDFPage_CountObjects(page)):
             self._add(pdfium_c.FPDFPage_GetObject(page, order), order)
         covers = [one for one in self._filled if one.bounds.least >= _LEAST_HEIGHT]  # a thin rectangle is an underline
-        self.suspects = {address_of(text[0]) for text in self._texts if self._suspect(*text, covers)}
+        self.suspects = {address_of(text[0]) for text in self._texts if self._may_hide_letters(*text, covers)}
         self._texts.clear()
 
     def _add(self, thing: Any, order: int) -> None:
@@ -263,7 +263,7 @@ class _Drawn:
             elif kind == pdfium_c.FPDF_PAGEOBJ_IMAGE and (bounds := bounds_on_page(bounds_of(thing), matrices)):
                 self._pictures.append(_Picture(order, bounds, None))
 
-    def _suspect(self, thing: Any, bounds: PageBounds | None, scale: float, covers: Sequence[_Filled]) -> bool:
+    def _may_hide_letters(self, thing: Any, bounds: PageBounds | None, scale: float, covers: Sequence[_Filled]) -> bool:
         """Return whether a text object may have hidden letters, so that each of its letters must be checked."""
         if bounds is None:
             return True
@@ -290,7 +290,7 @@ class _Drawn:
         """Return whether an image is behind or over a letter."""
         return any(bounds.touches(picture.bounds) for picture in self._pictures)
 
-    def colour_behind(self, bounds: PageBounds, order: int | None) -> Colour | None:
+    def find_colour_behind(self, bounds: PageBounds, order: int | None) -> Colour | None:
         """Return the background colour of a letter, white for the bare page; None if it is unknown.
 
         It is unknown if an image, or a shape that is not an opaque rectangle, is behind the letter.

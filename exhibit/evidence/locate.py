@@ -197,7 +197,7 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
 
 
 def _measure_folded(match: Match, document: Document) -> int:
-    ranges = (document.loose.folded_range(*span) for span in match.spans)
+    ranges = (document.loose.find_folded_range(*span) for span in match.spans)
     return sum(end - start for start, end in ranges)
 
 
@@ -297,7 +297,7 @@ def _gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
 
 def _few_letters(gap: Span, document: Document) -> int:
     """Return the number of letters in a gap between two pieces; 0 if the gap is so long that it is an omission."""
-    start, end = document.letters.folded_range(*gap)
+    start, end = document.letters.find_folded_range(*gap)
     return end - start if end - start < MIN_FUZZY else 0
 
 
@@ -363,7 +363,7 @@ def without_crumbs(spans: tuple[Span, ...], document: Document) -> tuple[Span, .
 
 
 def _crumbs(edge: Span, document: Document) -> bool:
-    start, end = document.letters.folded_range(*edge)
+    start, end = document.letters.find_folded_range(*edge)
     return end - start < _MIN_LETTERS
 
 

@@ -237,7 +237,7 @@ def _gap(one: tuple[int, int], other: tuple[int, int]) -> int:
 
 def _cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int]]:
     """Return the ranges of the cells in the letters of the text; cells without letters are left out."""
-    ranges = (needle.folded_range(cell.start, cell.end) for cell in cells)
+    ranges = (needle.find_folded_range(cell.start, cell.end) for cell in cells)
     return [(start, end) for start, end in ranges if start < end]
 
 

@@ -134,7 +134,7 @@ def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
     head, _ = hub.commit_of(request.branch)
     if head is None or head == request.parent:
         return None
-    if request.plan.is_at(hub.files_at(head)):
+    if request.plan.is_at(hub.list_files(head)):
         return SentCommit(head)
     raise ConflictError(
         f"another user committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; run the same "
@@ -157,7 +157,7 @@ def find_pull_request(hub: Hub, request: CommitRequest) -> SentCommit | None:
             continue
         revision = one.git_reference or f"refs/pr/{one.num}"
         commit, _ = hub.commit_of(revision)
-        if commit and request.plan.is_at(hub.files_at(commit)):
+        if commit and request.plan.is_at(hub.list_files(commit)):
             return SentCommit(commit, revision, one.url)
     return None
 

@@ -138,11 +138,11 @@ def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
     In that case the state is that of main. The state is None if there is no repository.
     """
     try:
-        return hub.state(branch or MAIN), False
+        return hub.read_state(branch or MAIN), False
     except HubError as error:
         if error.status != 404 or error.missing or not branch or branch.startswith("refs/"):
             raise
-    return hub.state(MAIN), True
+    return hub.read_state(MAIN), True
 
 
 def _read_recorded_files(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
@@ -288,7 +288,7 @@ def prepare(hub: Hub, state: BranchState | None, options: argparse.Namespace, *,
             doing=f"creating the branch {options.revision}",
         )
     if state is None or branch_is_new:
-        state = hub.state(options.revision or MAIN)
+        state = hub.read_state(options.revision or MAIN)
     if state is None:
         raise HubError(f"{hub.repo_id} was created, but is not visible; look at {hub.url}")
     check_visibility(hub, state, private=options.private)

@@ -126,7 +126,7 @@ class Hub:
         )
         return info.sha, getattr(info, "private", None)
 
-    def files_at(self, commit: str) -> dict[str, RemoteFile]:
+    def list_files(self, commit: str) -> dict[str, RemoteFile]:
         """Return every file of a commit by path; nothing is downloaded."""
 
         def listing() -> dict[str, RemoteFile]:
@@ -141,7 +141,7 @@ class Hub:
 
         return self.ask(listing, doing=f"listing the files of {self.repo_id}", most=1)
 
-    def state(self, revision: str | None) -> BranchState | None:
+    def read_state(self, revision: str | None) -> BranchState | None:
         """Return the state of a branch; None if the repository does not exist or is not visible with this token."""
         try:
             commit, private = self.commit_of(revision)
@@ -149,7 +149,7 @@ class Hub:
             if error.missing or (error.status == 401 and self.token is None):
                 return None
             raise
-        return BranchState(commit, self.files_at(commit) if commit else {}, private)
+        return BranchState(commit, self.list_files(commit) if commit else {}, private)
 
     def check_writer(self) -> str | None:
         """Raise if the token is missing, unknown or read-only; return the user's name if it is known."""

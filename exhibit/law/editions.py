@@ -175,7 +175,7 @@ class LawName:
     """Names that mean only this law, in their own spelling: `89/2012 Sb.`, `BGB`."""
     title: str = ""
 
-    def named_in(self, text: str, *, near: int = _NEAR_WORDS) -> int:
+    def find_end(self, text: str, *, near: int = _NEAR_WORDS) -> int:
         """Return the end of this law's name in a text; 0 if the text does not name the law.
 
         A code such as `BGB` may be anywhere in the text; a title must begin within the first `near` words.
@@ -209,7 +209,7 @@ def provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> 
         after = text[end : end + _REACH]
         own = next(_head(system).finditer(after), None)
         clause = re.split(r"[;:?!“”„]", after[: own.start()] if own else after)[0]
-        named = ((law.named_in(clause), law.key) for law in laws)
+        named = ((law.find_end(clause), law.key) for law in laws)
         length, law = max(((taken, key) for taken, key in named if taken), default=(0, None))
         yield Provision(Span(match.start(), end + length), _label(match), below, law)
 

@@ -81,7 +81,7 @@ class Family(Generic[Key]):
                 places[section] = max(spans, key=lambda span: span.end - span.start)
         return places
 
-    def changed_places(self, key: Key, span: Span) -> list[tuple[str, Span]]:
+    def find_changed_places(self, key: Key, span: Span) -> list[tuple[str, Span]]:
         """Return the changed sections that a passage overlaps, each with its span in the document, largest first.
 
         In an amendment, the span of a section is the span of its change.
@@ -102,7 +102,7 @@ class Family(Generic[Key]):
     def _members(self) -> list[FamilyMember[Key]]:
         return list(self.members.values())
 
-    def parts_changed(self, section: str, day: date) -> list[SectionVersion[Key]]:
+    def find_changed_parts(self, section: str, day: date) -> list[SectionVersion[Key]]:
         """Return the changes to single parts of a section that are in force on a day, the newest first."""
         return [
             SectionVersion(section, one, change.span, one.text[slice(*change.span)])
@@ -110,7 +110,7 @@ class Family(Generic[Key]):
             if change.section == section and change.kind == "part" and one.holds(day)
         ]
 
-    def version(self, section: str, day: date) -> SectionVersion[Key] | None:
+    def find_version(self, section: str, day: date) -> SectionVersion[Key] | None:
         """Return the version of a section on a day; None if no document in force contains the whole section."""
         version: SectionVersion[Key] | None = None
         if self.contract is not None and section in self._places:

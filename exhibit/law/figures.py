@@ -81,7 +81,7 @@ class Day(NamedTuple):
     month: int | None
     day: int | None
 
-    def within(self, other: "Day") -> bool:
+    def is_within(self, other: "Day") -> bool:
         """Return whether the other date has all parts that this date states: `May 2020` is within `5 May 2020`."""
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 
@@ -129,7 +129,7 @@ def missing_figures(claim: Figures, evidence: Figures) -> bool:
     if claim.loose - evidence.numbers:
         return True
     known = [day for readings in evidence.dates for day in readings]
-    return any(not any(day.within(other) for day in readings for other in known) for readings in claim.dates)
+    return any(not any(day.is_within(other) for day in readings for other in known) for readings in claim.dates)
 
 
 def _readings(match: re.Match[str]) -> Iterator[Day]:
@@ -236,7 +236,7 @@ def _has_parts(wanted: _Said, given: _Said) -> bool:
     terms = wanted.terms if currencies else wanted.terms - _CURRENCIES
     denied = not _NOT.intersection(wanted.tokens) or bool(_NOT.intersection(given.tokens))
     known = [day for readings in given.dates for day in readings]
-    dated = all(any(day.within(other) for day in readings for other in known) for readings in wanted.dates)
+    dated = all(any(day.is_within(other) for day in readings for other in known) for readings in wanted.dates)
     return denied and dated and terms <= given.terms and wanted.measures <= given.measures
 
 

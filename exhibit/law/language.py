@@ -230,7 +230,7 @@ class LegalSystem:
             rf"(?:(?<!\w)(?:{'|'.join(map(re.escape, self.refers))})|,)$", 0 if self.units else re.IGNORECASE
         )
 
-    def ordinal(self, words: str) -> int | None:
+    def parse_ordinal(self, words: str) -> int | None:
         """Return the value of an ordinal in words, 21 for `dvacátá první`; None if the words are not an ordinal."""
         total = None
         for word in words.lower().split():

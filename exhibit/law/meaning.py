@@ -156,7 +156,7 @@ class Meaning:
         """The words to which denials apply directly."""
         return frozenset(word.term for word in self.words if word.head)
 
-    def signs(self) -> dict[str, int]:
+    def list_signs(self) -> dict[str, int]:
         """Return the sign of each word that has only one sign."""
         found: dict[str, set[int]] = {}
         for word in self.words:

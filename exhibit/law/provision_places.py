@@ -53,15 +53,15 @@ class ProvisionIndex:
         self.document = document
 
     @classmethod
-    def empty(cls, filename: str) -> "ProvisionIndex":
+    def make_empty(cls, filename: str) -> "ProvisionIndex":
         """Return the index of a missing document, which has no provisions."""
         return cls(Document(filename, ""))
 
     @cached_property
     def _sections(self) -> list[_Labelled]:
-        return list(self._labelled(read_structure(self.document), attached=False))
+        return list(self._list_labelled(read_structure(self.document), attached=False))
 
-    def _labelled(self, section: Section, *, attached: bool) -> Iterator[_Labelled]:
+    def _list_labelled(self, section: Section, *, attached: bool) -> Iterator[_Labelled]:
         match = _LABEL.fullmatch(section.label) if section.label else None
         if match:
             word = match["word"].strip(" (\xa0").lower()
@@ -71,42 +71,44 @@ class ProvisionIndex:
             yield _Labelled(section, sort, word, number_forms(match["number"]), bracketed, attached)
         late = section.span.start > _OPENING * len(self.document.text)
         for child in section.children:
-            yield from self._labelled(child, attached=attached or (section.kind == "schedule" and late))
+            yield from self._list_labelled(child, attached=attached or (section.kind == "schedule" and late))
 
     def find(self, named: NamedProvision) -> list[ProvisionPlace]:
         """Return the locations that a name may mean: several if it is ambiguous, none if it is absent."""
         first, *below = named.path
-        places = [self._within(span, below) for span in self._top(first)]
+        places = [self._find_within(span, below) for span in self._find_top(first)]
         return [place for place in places if place.spans]
 
-    def _top(self, step: ProvisionStep) -> list[Span]:
+    def _find_top(self, step: ProvisionStep) -> list[Span]:
         forms = number_forms(step.number)
         if step.sort == "recital":
-            return self._lines(rf"\(?{re.escape(step.number)}[.)]", r"\(?(?:\d{1,3}|[A-Z])[.)]", within=_RECITALS)
+            return self._find_lines(rf"\(?{re.escape(step.number)}[.)]", r"\(?(?:\d{1,3}|[A-Z])[.)]", within=_RECITALS)
         found = [one for one in self._sections if one.forms & forms and not one.bracketed]
         same = [one for one in found if one.sort == step.sort != ""]
         if not step.sort:
             same = [one for one in found if one.sort in ("unit", "article")]
         bare = [one for one in found if not one.sort and step.sort in _BARE]
         if not same and sum(one.sort == step.sort for one in self._sections) >= _COUNTED:
-            lined = self._begun(step)  # if articles have a heading with their word, a bare number is a point of a list
+            lined = self._find_begun(
+                step
+            )  # if articles have a heading with their word, a bare number is a point of a list
             if lined:
                 return lined
         parts = [one for one in found if step.sort in ("paragraph", "point") and one.sort in ("unit", "article")]
         for choice in (same, bare, parts):
             if choice:
                 return [_own_span(one.section) for one in self._usual(_outermost(choice))]
-        return self._begun(step)
+        return self._find_begun(step)
 
-    def _begun(self, step: ProvisionStep) -> list[Span]:
+    def _find_begun(self, step: ProvisionStep) -> list[Span]:
         """Return the ranges that begin at a line with a provision's word and number, or with its decimal number
         alone.
         """
         words = "|".join(re.escape(word) for word, sort in unit_sorts().items() if sort == step.sort)
         word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
-        lined = self._lines(rf"{word}{re.escape(step.number)}(?![\w]|\.\d)", rf"{word}\d{{1,4}}")
+        lined = self._find_lines(rf"{word}{re.escape(step.number)}(?![\w]|\.\d)", rf"{word}\d{{1,4}}")
         if not lined and step.sort in ("unit", "article") and "." in step.number:
-            lined = self._lines(rf"{re.escape(step.number)}(?![\w]|\.\d)", r"\d{1,3}\.\d{1,3}")
+            lined = self._find_lines(rf"{re.escape(step.number)}(?![\w]|\.\d)", r"\d{1,3}\.\d{1,3}")
         return lined
 
     def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
@@ -123,7 +125,7 @@ class ProvisionIndex:
     def _words(self) -> Counter[str]:
         return Counter(one.word for one in self._sections)
 
-    def _lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
+    def _find_lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
         """Return the ranges from each line that matches `begins` to the next line that matches `ends` or is a heading.
 
         Ranges much shorter than the longest are left out: they are lines of the table of contents.
@@ -145,21 +147,21 @@ class ProvisionIndex:
         longest = max((span.end - span.start for span in spans), default=0)
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
-    def _within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
+    def _find_within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
         """Follow the lower steps of a path inside a provision, and return the part that they lead to.
 
         If a step finds nothing, return the part that the steps before it reached, with `whole` set.
         """
         whole = False
         for step in below:
-            part = self._part(span, step)
+            part = self._find_part(span, step)
             if part is None:
                 whole = True
                 break
             span = part
         return ProvisionPlace(self._without_furniture(span), whole)
 
-    def _part(self, span: Span, step: ProvisionStep) -> Span | None:
+    def _find_part(self, span: Span, step: ProvisionStep) -> Span | None:
         text = self.document.text
         if step.sort == "sentence":
             own = [

@@ -40,7 +40,7 @@ class Endpoint:
         """Send JSON and return the JSON object of the reply, or raise HttpError."""
         with self._explain_errors():
             deadline = Deadline(self._timeout)
-            with self._client.send("POST", self._url(path, body), body, deadline=deadline) as response:
+            with self._client.send("POST", self._make_url(path, body), body, deadline=deadline) as response:
                 response.check()
                 data = response.read()
             try:
@@ -60,7 +60,9 @@ class Endpoint:
         text, reason, usage = "", None, None
         with self._explain_errors():
             asked, deadline = {**body, "stream": True}, Deadline(self._timeout)
-            with self._client.send("POST", self._url("chat/completions", body), asked, deadline=deadline) as response:
+            with self._client.send(
+                "POST", self._make_url("chat/completions", body), asked, deadline=deadline
+            ) as response:
                 response.check()
                 if response.kind not in STREAMED:
                     raise HttpError(f"no stream: {self._client.secrets.words(response.read())}", transient=True)
@@ -85,7 +87,7 @@ class Endpoint:
         """Close the connections."""
         self._client.close()
 
-    def _url(self, path: str, body: Mapping[str, object]) -> str:
+    def _make_url(self, path: str, body: Mapping[str, object]) -> str:
         if not self._version:
             return f"{self.address}{path}"
         model = quote(str(body.get("model")), safe="")
@@ -193,7 +195,7 @@ class Prices:
     tokens_in: float = 0.0
     tokens_out: float = 0.0
 
-    def cost(self, tokens_in: int, tokens_out: int) -> float:
+    def compute_cost(self, tokens_in: int, tokens_out: int) -> float:
         """Return the cost of a request."""
         return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / _MILLION
 
@@ -218,12 +220,12 @@ class Budget:
         self._changed = threading.Condition()
 
     @contextmanager
-    def request(self, *, tokens_in: int, tokens_out: int) -> Iterator[Receipt]:
+    def reserve_request(self, *, tokens_in: int, tokens_out: int) -> Iterator[Receipt]:
         """Reserve the greatest possible cost of a request while it runs, then record its actual cost.
 
         Raise CapError if the cap on requests or on cost leaves no room for the request.
         """
-        worst = self.prices.cost(tokens_in, tokens_out)
+        worst = self.prices.compute_cost(tokens_in, tokens_out)
         receipt = Receipt(worst)
         with self._changed:
             self._admit(worst)
@@ -239,14 +241,14 @@ class Budget:
 
     def _admit(self, worst: float) -> None:
         # requests in flight may cost less than their worst case: wait for them before giving up
-        self._changed.wait_for(lambda: not self._flying or self._fits(worst))
+        self._changed.wait_for(lambda: not self._flying or self._is_within(worst))
         if self._max_requests is not None and self.requests >= self._max_requests:
             raise CapError(f"the cap of {self._max_requests} requests is reached; raise max_requests to go on")
-        if not self._fits(worst):
+        if not self._is_within(worst):
             raise CapError(
                 f"the cap on cost of {self._max_cost:g} is reached: {self.spent:.6f} spent, and one more request"
                 f" may cost {worst:.6f}; raise max_cost to go on"
             )
 
-    def _fits(self, worst: float) -> bool:
+    def _is_within(self, worst: float) -> bool:
         return self._max_cost is None or self.spent + sum(self._flying) + worst <= self._max_cost + _ROUNDING

@@ -168,7 +168,7 @@ def _fetch(url: str, file: File) -> bytes:
             tqdm(total=file.bytes, unit="B", unit_scale=True, desc=file.name, disable=None, delay=2.0) as bar,
         ):
             response.check()
-            for block in response.parts():
+            for block in response.read_parts():
                 data += block
                 bar.update(len(block))
     except BodyError as error:
@@ -303,7 +303,7 @@ class WordTokenizer:
         first, last, inner, get = self._first, self._last, self._inner, known.__getitem__
         return [[first, *list(chain.from_iterable(map(get, words)))[:inner], last] for words in split]
 
-    def flat(self, texts: Sequence[str]) -> Tokens:
+    def flatten(self, texts: Sequence[str]) -> Tokens:
         """Return the token ids of the texts as arrays."""
         ids = self(texts)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
@@ -331,11 +331,11 @@ class Feed:
         """Yield the tokens of each slab (a range of the texts) in order, with the position of its first text."""
         if self._workers < 1 or len(texts) < FEW:
             starts = range(0, len(texts), self._slab)
-            yield from ((start, self._tokenizer.flat(texts[start : start + self._slab])) for start in starts)
+            yield from ((start, self._tokenizer.flatten(texts[start : start + self._slab])) for start in starts)
             return
         parts = [texts[at : at + PART] for at in range(0, len(texts), PART)]
         start, made = 0, list[Tokens]()
-        for number, tokens in enumerate(self._started().map(_tokenise, parts), 1):
+        for number, tokens in enumerate(self._start_pool().map(_tokenise, parts), 1):
             made.append(tokens)
             if len(made) * PART >= self._slab or number == len(parts):
                 slab = Tokens(*(np.concatenate(columns) for columns in zip(*made, strict=True)))
@@ -348,7 +348,7 @@ class Feed:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
-    def _started(self) -> ProcessPoolExecutor:
+    def _start_pool(self) -> ProcessPoolExecutor:
         if self._pool is None:
             # spawned, not forked: a process that has used a device cannot fork
             self._pool = ProcessPoolExecutor(self._workers, WorkerContext(), _make_ready)
@@ -363,4 +363,4 @@ def _make_ready() -> None:
 
 
 def _tokenise(texts: Sequence[str]) -> Tokens:
-    return _here[0].flat(texts)
+    return _here[0].flatten(texts)

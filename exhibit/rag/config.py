@@ -229,8 +229,8 @@ class Config(Search, Ingest):
         """A digest of the settings that determine the content of an index."""
         return hashlib.sha256(json.dumps(self.ingest, sort_keys=True).encode()).hexdigest()[:16]
 
-    def single(self, name: str) -> Any:
-        """Return the value of a setting by its flat name: `single("weight_lexical")` is `weights.lexical`."""
+    def get_setting(self, name: str) -> Any:
+        """Return the value of a setting by its flat name: `get_setting("weight_lexical")` is `weights.lexical`."""
         return getattr(self.weights, name.removeprefix(WEIGHT)) if name.startswith(WEIGHT) else getattr(self, name)
 
     def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":

@@ -64,7 +64,7 @@ class Database:
 
     def read(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        with self.sound():
+        with self.report_damage():
             return self._connection.execute(sql, values).fetchall()
 
     def write(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -106,7 +106,7 @@ class Database:
             self._reading = None
 
     @contextmanager
-    def sound(self) -> Iterator[None]:
+    def report_damage(self) -> Iterator[None]:
         """Turn every exception that a damaged file causes into one `BundleError` that advises a rebuild."""
         try:
             yield

@@ -63,7 +63,7 @@ class IndexType(NamedTuple):
         pairs = [(option, value) for option, _, value in (setting.partition("=") for setting in settings)]
         return cls(name, read_options(pairs, _OPTIONS[name], where=f"faiss:{argument}", name=name))
 
-    def suiting(self, rows: int) -> "IndexType":
+    def choose_type(self, rows: int) -> "IndexType":
         """Return this index type, or flat if the number of rows is small."""
         return self if rows >= _ENOUGH else IndexType()
 
@@ -114,7 +114,7 @@ def reshape(index: faiss.IndexIDMap2, kind: IndexType) -> faiss.IndexIDMap2:
     """Return the index, rebuilt if its number of rows requires another type or if rows were removed."""
     keys = keys_of(index)
     rows = np.flatnonzero(keys != GONE)
-    wanted = kind.suiting(len(rows))
+    wanted = kind.choose_type(len(rows))
     if name_of(index) == wanted.name and len(keys) == len(rows):
         return index
     return build(wanted, keys[rows], vectors_of(index, rows))
@@ -253,7 +253,7 @@ class RawVectors:
     def write(self, path: Path) -> None:
         """Write a flat index to a file, in FAISS's own format, without building the index in memory."""
         with path.open("wb") as file:
-            file.write(b"IxM2" + self._header() + b"IxFI" + self._header())
+            file.write(b"IxM2" + self._make_header() + b"IxFI" + self._make_header())
             file.write(struct.pack("<Q", self._count * self.dimensions))
             if self._count:
                 os.truncate(self.path, self._count * 4 * self.dimensions)
@@ -267,6 +267,6 @@ class RawVectors:
         self.path.unlink(missing_ok=True)
         self._keys, self._count = [], 0
 
-    def _header(self) -> bytes:
+    def _make_header(self) -> bytes:
         """Return the header of a FAISS index: dimensions, rows, two unused numbers, the trained flag, the metric."""
         return struct.pack("<iqqq?i", self.dimensions, self._count, 1 << 20, 1 << 20, True, faiss.METRIC_INNER_PRODUCT)

@@ -268,7 +268,7 @@ class _Vectors:
         if prepared.whole is not None:
             summary = _summary(summarise, *prepared.whole, entry.profile, config)
         line = summary.document if summary else ""
-        number = index.next_number()
+        number = index.find_next_number()
         keys = index.add(replace(entry, number=number, summary=line), prepared.text, prepared.chunks)
         sections = section_keys(number, len(entry.sections))
         if prepared.words is not None:

@@ -67,7 +67,7 @@ class Inspector:
         own_labels = labelled_categories(bundle) if bundle else {}
         self.category = {e.filename: own_labels.get(e.filename, category_of(e)) for e in self.index.documents}
 
-    def entries(self, category: str | None) -> list[Entry]:
+    def list_entries(self, category: str | None) -> list[Entry]:
         """Return all documents, or those of one category; letter case and punctuation in its name are ignored."""
         every = self.index.documents
         return [e for e in every if category is None or plain(self.category[e.filename]) == plain(category)]
@@ -86,20 +86,20 @@ class Inspector:
                 "sections": len(entry.sections),
                 "summary": entry.summary,
             }
-            for entry in self.entries(category)
+            for entry in self.list_entries(category)
         ]
 
     def sections(self, category: str | None) -> list[dict[str, Any]]:
         """Return the sections of documents, each with its span and the kind that its title names."""
         return [
             {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
-            for entry in self.entries(category)
+            for entry in self.list_entries(category)
             for path, start, end in entry.sections
         ]
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
         """Return the chunks of all documents, or of one category, with their text, in order."""
-        keys = self.index.chunk_keys(entry.number for entry in self.entries(category))
+        keys = self.index.chunk_keys(entry.number for entry in self.list_entries(category))
         return [
             {
                 "document": chunk.document,
@@ -121,7 +121,7 @@ class Inspector:
 
         The rows have the format that `converters.cpr --from-search` reads.
         """
-        documents = None if category is None else [entry.filename for entry in self.entries(category)]
+        documents = None if category is None else [entry.filename for entry in self.list_entries(category)]
         [retrieved] = self.pipeline.search([query], documents=documents)
         return [
             {

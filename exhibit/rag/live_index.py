@@ -80,4 +80,4 @@ def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
         store: VectorStore | None = peek(index.folder, argument, name=layer, dimensions=index.dimensions, keys=keys)
         if store is not None:
             return store
-    return FaissStore.holding(keys[:0], np.zeros((0, index.dimensions), np.float32))
+    return FaissStore.of_rows(keys[:0], np.zeros((0, index.dimensions), np.float32))

@@ -54,15 +54,17 @@ class Address(NamedTuple):
 
     def build(self) -> dict[str, int]:
         """Return the build parameters of a collection's index."""
-        return {name: self._value(name) for name in _OPTIONS[self.kind] if name not in ("ef", "nprobe")}
+        return {name: self._parse_value(name) for name in _OPTIONS[self.kind] if name not in ("ef", "nprobe")}
 
     def widen(self, k: int) -> dict[str, Any]:
         """Return the search parameters for k results; HNSW examines at least k candidates."""
         if self.kind == "HNSW":
-            return {"ef": max(self._value("ef"), k)}
-        return {"nprobe": min(self._value("nprobe"), self._value("nlist"))} if self.kind == "IVF_FLAT" else {}
+            return {"ef": max(self._parse_value("ef"), k)}
+        return (
+            {"nprobe": min(self._parse_value("nprobe"), self._parse_value("nlist"))} if self.kind == "IVF_FLAT" else {}
+        )
 
-    def _value(self, name: str) -> int:
+    def _parse_value(self, name: str) -> int:
         return self.options.get(name, _USUAL[name])
 
 

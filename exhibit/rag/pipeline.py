@@ -144,12 +144,12 @@ class Pipeline:
 
     def add(self, *paths: Location) -> Report:
         """Add documents to the open index and save it."""
-        with self._open_built.changing():
+        with self._open_built.change():
             return self._ingest(paths, self._open_built)
 
     def remove(self, filename: str) -> None:
         """Remove a document from the open index and save it."""
-        with self._open_built.changing():
+        with self._open_built.change():
             self._open_built.remove(filename)
 
     @property
@@ -246,14 +246,14 @@ class Pipeline:
 
     def text(self, filename: str) -> str | None:
         """Return a document's text as it was indexed; None if the open index has no such document."""
-        return self._open_built.document_text(filename) if filename in self._open_built else None
+        return self._open_built.read_document_text(filename) if filename in self._open_built else None
 
     def chunk_spans(self, filename: str) -> list[Span]:
         """Return the spans of a document's chunks in its text, in order.
 
         Empty if the open index has no such document.
         """
-        return self._open_built.chunk_spans(filename) if filename in self._open_built else []
+        return self._open_built.list_chunk_spans(filename) if filename in self._open_built else []
 
     # ---------------------------------------------------------------- parts, opened at their first use
 

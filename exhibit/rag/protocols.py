@@ -159,7 +159,7 @@ class AnswerContext:
     asked: QueryVector | None = field(default=None, compare=False)
     """The question's vector, from which an answerer may compute the question's kind."""
 
-    def sources_cited_in(self, text: str) -> list[Source]:
+    def find_cited_sources(self, text: str) -> list[Source]:
         """Return the sources that a text cites by number, also where no rule could check the claim before it."""
         numbers = {number for citation in find_citations(text) for number in citation.numbers}
         return [source for source in self.sources if source.number in numbers]

@@ -120,18 +120,18 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the mistake and exit with the code of a usage error."""
-        self.exit(print_usage_error(message, self._nearest(message), self.prog))
+        self.exit(print_usage_error(message, self._suggest(message), self.prog))
 
-    def _nearest(self, message: str) -> str:
+    def _suggest(self, message: str) -> str:
         if unknown := _UNKNOWN.search(message):
             words = [word for action in self._actions for word in action.option_strings if action.help != HIDDEN]
             near = difflib.get_close_matches(unknown[1].partition("=")[0], [*words, *self.words], n=1)
         else:
             wrong = _WRONG.search(message)
             near = difflib.get_close_matches(wrong[1], re.findall(r"[\w.:-]+", wrong[2]), n=1) if wrong else []
-        return f"did you mean {near[0]}?" if near else f"usage: {self._short_usage()}"
+        return f"did you mean {near[0]}?" if near else f"usage: {self._format_short_usage()}"
 
-    def _short_usage(self) -> str:
+    def _format_short_usage(self) -> str:
         """Return one line of usage with the required arguments."""
         parts = [self.prog, "[flags]"]
         for action in self._actions:

@@ -172,26 +172,26 @@ class RunFolder:
             for dataset, known in self.provenance.data.items()
         }
 
-    def stored_means(self, dataset: str = "") -> files.Means:
+    def read_stored_means(self, dataset: str = "") -> files.Means:
         """Return the means in `summary.json` of the run or of a dataset; empty without the file.
 
         They are only for checks: every figure that is shown is computed from the rows (`evaluation.runs.RunResults`).
         """
-        return self._optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
+        return self._read_optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
 
-    def ingestion(self, dataset: str) -> files.Ingestion:
+    def read_ingestion(self, dataset: str) -> files.Ingestion:
         """Return the ingestion record of a dataset; empty without the file."""
-        return self._optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
+        return self._read_optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
     def confidence(self, dataset: str) -> files.Confidence:
         """Return the calibration of the confidence of a dataset's answers; it counts 0 questions without the file."""
-        return self._optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
+        return self._read_optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
     def missing(self, dataset: str) -> files.MissingEvidence:
         """Return the counts of evidence that a dataset's questions lack; all counts are 0 without the file."""
-        return self._optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence())
+        return self._read_optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence())
 
-    def _optional(self, name: str, otherwise: Content) -> Content:
+    def _read_optional(self, name: str, otherwise: Content) -> Content:
         path = self.folder / name
         content: Content = _read(path, files.FILES[path.name]) if path.is_file() else otherwise
         return content
@@ -219,13 +219,13 @@ class RunFolder:
         faults += [fault for lines in rows for fault in lines if fault]
         yield from faults
         if not faults and len(rows) == len(self.datasets):
-            yield from self._disagreements()
+            yield from self._find_disagreements()
 
-    def _disagreements(self) -> Iterator[str]:
+    def _find_disagreements(self) -> Iterator[str]:
         """Yield a message for each mean in a summary.json that differs from the mean of the rows."""
         sums = {name: _plain_means(self.rows_of(name), entry.groups) for name, entry in self.config.datasets.items()}
         for name, given in {**sums, "": _mean_of_means(list(sums.values()))}.items():
-            for wrong in differing_means(self.stored_means(name), given):
+            for wrong in differing_means(self.read_stored_means(name), given):
                 yield f"{self.folder / name / files.SUMMARY}: differs from the means of the rows: {wrong}"
 
 

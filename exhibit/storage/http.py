@@ -107,14 +107,14 @@ class HttpClient:
         waits = {"timeout": {"pool": deadline.left}}
         try:
             with (
-                deadline.enforced(),
-                self._pool(url).stream(
+                deadline.enforce(),
+                self._choose_pool(url).stream(
                     method, url, headers=list(headers.items()), content=content, extensions=waits
                 ) as reply,
             ):
                 yield reply
         except httpcore.TimeoutException:
-            raise deadline.passed() from None
+            raise deadline.make_error() from None
         except (httpcore.ConnectError, httpcore.ProxyError) as error:
             why = self.secrets.strip(str(error)) or "no connection"
             passing = "CERTIFICATE_VERIFY_FAILED" not in why
@@ -132,7 +132,7 @@ class HttpClient:
                 pool.close()
             self._pools.clear()
 
-    def _pool(self, url: str) -> Any:
+    def _choose_pool(self, url: str) -> Any:
         """Return the connection pool for a URL: direct, or through the proxy that the environment names."""
         if self._given is not None:
             return self._given
@@ -196,23 +196,23 @@ class Response:
         """The content type without its parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
-    def parts(self) -> Iterator[bytes]:
+    def read_parts(self) -> Iterator[bytes]:
         """Yield the body's bytes while they arrive, decompressed."""
         body = Body(self.headers, most=self._most)
         for part in self._response.iter_stream():
             if not self._deadline.left:
-                raise self._deadline.passed()
+                raise self._deadline.make_error()
             yield body.feed(part)
         body.close()
 
     def read(self) -> bytes:
         """Return the whole body."""
-        return b"".join(self.parts())
+        return b"".join(self.read_parts())
 
     def lines(self) -> Iterator[str]:
         """Yield the body line by line while it arrives."""
         rest = b""
-        for part in self.parts():
+        for part in self.read_parts():
             *whole, rest = (rest + part).split(b"\n")
             for line in whole:
                 yield line.decode("utf-8", "replace")

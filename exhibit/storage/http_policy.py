@@ -143,12 +143,12 @@ class Deadline:
         """The seconds that remain, never negative."""
         return max(0.0, self._end - time.monotonic())
 
-    def passed(self) -> HttpError:
+    def make_error(self) -> HttpError:
         """Return the HttpError of an exchange whose deadline has passed."""
         return LateError(f"no complete reply within {self.seconds:g} s{self._flag}")
 
     @contextmanager
-    def enforced(self) -> Iterator[None]:
+    def enforce(self) -> Iterator[None]:
         """Apply this deadline to every wait of this thread's connections within the block."""
         before, current.deadline = current.deadline, self
         try:

@@ -72,7 +72,7 @@ class Wanted:
         """The number of distinct pages that are registered for drawing."""
         return len(self._ranks)
 
-    def chosen(self, most: int | None) -> dict[int, list[int]]:
+    def choose_pages(self, most: int | None) -> dict[int, list[int]]:
         """Return the page numbers to draw, by document number: at most `most` pages, those with the lowest ranks."""
         ranked = sorted(self._ranks, key=lambda page: (self._ranks[page], page))
         chosen: defaultdict[int, list[int]] = defaultdict(list)
@@ -141,7 +141,7 @@ def draw(
     limits: Limits | None = None,
 ) -> Drawings:
     """Draw at most `most` of the wanted pages as images in `folder`, and pass each drawn document's data to `put`."""
-    chosen = wanted.chosen(most) if most != 0 else {}
+    chosen = wanted.choose_pages(most) if most != 0 else {}
     items, faults = _make_sheets(wanted, chosen, datasets, folder)
     documents: list[int] = []
     pages = 0

@@ -40,7 +40,7 @@ def funnel_rows(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Funn
     """Return a row for each known stage of a run; `means` contains the mean share of gold left after each stage."""
     rows: list[FunnelRow] = []
     left = counts.questions
-    for stage in counts.stages():
+    for stage in counts.list_stages():
         lost = counts.lost.get(stage, Counter[str]())
         left -= sum(lost.values())
         at, parts = 100 * left / counts.questions, []

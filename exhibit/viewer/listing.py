@@ -80,7 +80,7 @@ class Catalogue:
                 self._crowded.add(name)
                 del self._labels[name]
 
-    def line(self, values: Sequence[str], fields: Sequence[Any], labels: Mapping[str, str]) -> list[Any]:
+    def make_line(self, values: Sequence[str], fields: Sequence[Any], labels: Mapping[str, str]) -> list[Any]:
         """Return a line of the list as data for the page's script.
 
         It consists of the numbers of its facet values (-1: no value), its fields, a pair of numbers for each label
@@ -283,7 +283,7 @@ class Outcomes:
             if before is None or _rank_confidence(row) > _rank_confidence(before):
                 self.worst[name] = row
 
-    def right_interval(self) -> tuple[float, float] | None:
+    def compute_right_interval(self) -> tuple[float, float] | None:
         """Return the 95% interval of the share of right answers, resampled by document; None with too few documents."""
         values, documents = [value for value, _ in self.right], [document for _, document in self.right]
         table = Table("", list(range(len(values))), documents, {ANSWERED_RIGHTLY: values})
@@ -298,7 +298,7 @@ class Outcomes:
         """Return the number of questions of a dataset whose reply is an error."""
         return self.outcomes.get(dataset, Counter())["failed"]
 
-    def total(self) -> Counter[str]:
+    def count_total(self) -> Counter[str]:
         """Return the number of questions with each outcome."""
         return sum(self.outcomes.values(), Counter())
 
@@ -382,7 +382,7 @@ class Matching:
         [row] = sides
         return outcome(row) if row is not None else ""
 
-    def facets(self) -> list[Facet]:
+    def make_facets(self) -> list[Facet]:
         """Return the filters of the list."""
         kinds = [Facet("dataset", "Benchmark"), Facet("error", "Error")]
         outcomes = tuple(OUTCOMES)

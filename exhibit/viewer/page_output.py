@@ -81,7 +81,7 @@ class View:
 
         The rows are read twice, one question at a time: first to sort the list, then to write it.
         """
-        catalogue = Catalogue(matching.facets())
+        catalogue = Catalogue(matching.make_facets())
         for sides in matching.scan():
             catalogue.count(matching.values(sides), labels_of(next(filter(None, sides))))
         most = 0 if self.pages == 0 else self.cases
@@ -91,7 +91,7 @@ class View:
         read = track(matching, total=len(matching), label="report", unit="question")
         for number, sides in enumerate(read):
             labels = labels_of(next(filter(None, sides)))
-            line = catalogue.line(matching.values(sides), brief(sides), labels)
+            line = catalogue.make_line(matching.values(sides), brief(sides), labels)
             writer.add(sides, line, rank=matching.ranks[number] if number in drawn else None)
         runs = [run.name for run in matching.runs]
         kind = "compare" if matching.several else "report"

@@ -191,7 +191,7 @@ def _make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
     [run], [tally] = matching.runs, matching.tallies
     language = meta["language"]
     columns, scale = run_columns(run), read_scale()
-    total = tally.total()
+    total = tally.count_total()
     several = {"All": total} if len(tally.outcomes) > 1 else {}
     return render(
         "report.html.j2",
@@ -218,7 +218,7 @@ def _make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
         plots=make_plots(run, tally.seconds),
         effects=variant_effects(run),
         growth=growth_plots(run),
-        ingestions={name: read for name in run.datasets if (read := run.ingestion(name)).files is not None},
+        ingestions={name: read for name in run.datasets if (read := run.read_ingestion(name)).files is not None},
     )
 
 
@@ -365,7 +365,7 @@ def opening(tally: Outcomes, language: str = "en") -> list[str]:
     judged, sentences = counts["judged_right"], []
     if judged:
         share = describe_metric(ANSWERED_RIGHTLY)
-        ends = tally.right_interval()
+        ends = tally.compute_right_interval()
         interval = (
             t("; 95% interval {low} to {high}", low=share.in_words(ends[0]), high=share.in_words(ends[1]))
             if ends

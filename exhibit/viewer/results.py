@@ -226,7 +226,7 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
     matching = Matching(runs)
     for _ in matching.scan():
         pass  # the order is known after all are read
-    facets = [{"error": "kind_of_error", "lost": "lost_at"}.get(one.name, one.name) for one in matching.facets()]
+    facets = [{"error": "kind_of_error", "lost": "lost_at"}.get(one.name, one.name) for one in matching.make_facets()]
     for number, run in enumerate(runs, 1):
         facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
     names = [*facets, *fields_of([run.name for run in runs])]
@@ -383,7 +383,7 @@ def _make_body(
             for run, tally in zip(matching.runs, matching.tallies, strict=True)
         ],
         changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
-        shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
+        shares=shares({name: tally.count_total() for name, tally in zip(names, matching.tallies, strict=True)}),
         differing=_find_differing(matching.runs),
     )
 

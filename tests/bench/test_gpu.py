@@ -34,15 +34,17 @@ def test_the_device_is_asked_while_the_work_is_done_and_no_longer(tmp_path, monk
             time.sleep(0.01)
     assert [share for _, share in watch.samples] == [40.0, 60.0]
     watch.samples = [(started + at, share) for at, share in ((0.1, 40.0), (2.0, 60.0), (3.0, 80.0), (9.0, 10.0))]
-    assert watch.between(started, started + 4) == 0.7  # without the first half second, which is of what was before
-    assert watch.between(started + 5, started + 6) is None
+    assert (
+        watch.compute_utilisation(started, started + 4) == 0.7
+    )  # without the first half second, which is of what was before
+    assert watch.compute_utilisation(started + 5, started + 6) is None
 
 
 def test_it_tells_chunks_a_second_and_how_busy_the_device_was(monkeypatch, tmp_path, capsys):
     @contextmanager
     def watched():
         watch = _device.Watch()
-        monkeypatch.setattr(watch, "between", lambda start, end: 0.5)
+        monkeypatch.setattr(watch, "compute_utilisation", lambda start, end: 0.5)
         yield watch
 
     monkeypatch.setattr(gpu, "watched", watched)

@@ -192,7 +192,7 @@ def test_a_process_of_its_own_tells_its_memory_and_its_errors(tmp_path):
 
 def test_a_clock_adds_up_what_has_one_name():
     clock = Clock()
-    double = clock.timed("work", lambda value: sum(range(20_000)) and 2 * value)
+    double = clock.wrap_timed("work", lambda value: sum(range(20_000)) and 2 * value)
     assert [double(2), double(3)] == [4, 6]
     assert set(clock.seconds) == {"work"} and clock.seconds["work"] > 0
 
@@ -212,14 +212,14 @@ def test_a_grown_index_holds_copies_that_can_be_named_apart(tmp_path, small):
     assert len(index) == 3 * len(before) == len(index.store("chunk")) == len(index.lexicon.chunks)
     original, copy = index.document(0), index.document(len(before.documents))
     assert copy.sha256 == original.sha256 and copy.filename != original.filename
-    texts = [index.document_text(entry.filename) for entry in (original, copy)]
+    texts = [index.read_document_text(entry.filename) for entry in (original, copy)]
     assert len(texts[0]) == len(texts[1]) and texts[0] != texts[1]
     name = max((word for word in grown.names_of(original) if word in texts[0]), key=len)
     other = grown.renamed(name, 1)
     assert name in texts[0] and other in texts[1] and other not in texts[0]
     for word, entry in ((name, original), (other, copy)):
         query = Query(question=word, names=word, asks="term", apart=True)
-        assert index.lexicon.documents.score(query).best(1) == [entry.number]
+        assert index.lexicon.documents.score(query).choose_best(1) == [entry.number]
 
 
 def test_a_question_for_a_copy_has_the_copys_name(small):

@@ -330,18 +330,18 @@ RULES = layout_of(
     ],
 )
 def test_what_a_text_can_mean(cited, meant):
-    found = [(h and RULES.text[h.start : h.until], like, above) for h, like, above in RULES.meant(cited)]
+    found = [(h and RULES.text[h.start : h.until], like, above) for h, like, above in RULES.find_meant(cited)]
     assert found == [(text, pytest.approx(like), above) for text, like, above in meant]
 
 
 def test_a_title_stands_as_whole_lines_and_four_at_the_most():
     lines = [(word, 0) for word in ("One", "Two", "Three", "Four", "Five")]
     four, five = layout_of(*lines), "One Two Three Four Five"
-    assert [(h.start, h.end) for h in four.titled("One Two Three Four")] == [(0, 18)]
-    assert list(four.titled(five)) == list(four.titled("")) == list(four.titled("One Tw")) == []
+    assert [(h.start, h.end) for h in four.find_titled("One Two Three Four")] == [(0, 18)]
+    assert list(four.find_titled(five)) == list(four.find_titled("")) == list(four.find_titled("One Tw")) == []
     for end in ".,;:":
-        assert list(layout_of((f"One{end}", 0)).titled("One")) == []
-    assert len(list(layout_of(("One.x", 0)).titled("One.x"))) == 1, "a mark within it ends nothing"
+        assert list(layout_of((f"One{end}", 0)).find_titled("One")) == []
+    assert len(list(layout_of(("One.x", 0)).find_titled("One.x"))) == 1, "a mark within it ends nothing"
 
 
 def test_a_text_is_two_names_at_each_mark_between_words():

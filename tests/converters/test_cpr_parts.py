@@ -175,11 +175,11 @@ def guide(offset: int = 0, pages: int = 12) -> Corpus:
 )
 def test_the_page_that_a_citation_gives_speaks_for_a_heading(page, offset, bonus):
     corpus = guide(offset)
-    heading = corpus.layout(corpus.sources[0]).headings[4]
+    heading = corpus.read_layout(corpus.sources[0]).headings[4]
     citation = read_citation(f"5.1 Topic f of the court (p. {page})")
-    assert corpus.by_page(corpus.sources[0], heading, citation) == bonus
-    assert corpus.by_page(corpus.sources[0], None, citation) == 0.0
-    assert corpus.by_page(corpus.sources[0], heading, read_citation("5.1 Topic f of the court")) == 0.0
+    assert corpus.weigh_page(corpus.sources[0], heading, citation) == bonus
+    assert corpus.weigh_page(corpus.sources[0], None, citation) == 0.0
+    assert corpus.weigh_page(corpus.sources[0], heading, read_citation("5.1 Topic f of the court")) == 0.0
 
 
 def test_a_section_that_is_cited_with_a_number_and_a_title_is_enough():

@@ -405,8 +405,11 @@ def test_a_folder_must_hold_something_to_read(tmp_path):
 
 def test_passages_are_looked_for_in_all_documents(folder, tmp_path):
     texts = Texts(shelf(folder, tmp_path / "t.csv"))
-    assert texts.holders("THE RENT is\ndue.") == ["lease.txt"] and texts.holders("deed") == ["deed.txt", "in/deed.txt"]
-    assert texts.holders("") == texts.holders("nowhere to be found") == []
+    assert texts.find_holders("THE RENT is\ndue.") == ["lease.txt"] and texts.find_holders("deed") == [
+        "deed.txt",
+        "in/deed.txt",
+    ]
+    assert texts.find_holders("") == texts.find_holders("nowhere to be found") == []
 
 
 # ---------------------------------------------------------------- flags of the laws
@@ -482,7 +485,7 @@ def test_a_number_names_a_part_where_half_of_the_words_after_it_are_its_own(cite
 def test_a_heading_is_meant_rather_than_a_paragraph_of_the_same_number():
     corpus = paged(pages=4)
     [source] = corpus.sources
-    layout = corpus.layout(source)
+    layout = corpus.read_layout(source)
     name = read_name("4.2", loose=False)
     headings = [
         RuleHeading(line.start, line.end, name, 1, titled, page=line.page, until=line.end, last_page=line.page)

@@ -161,7 +161,7 @@ def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
 
 def test_ids_are_drawn_in_the_same_order_everywhere(drafted):
     bundle = DraftedBundle(drafted[0])
-    assert bundle.worth_judging(8) == DraftedBundle(drafted[0]).worth_judging(8)
+    assert bundle.choose_worth_judging(8) == DraftedBundle(drafted[0]).choose_worth_judging(8)
 
 
 LANGUAGES = Path(viewer.__file__).parent / "languages"

@@ -73,10 +73,10 @@ def test_a_short_limit_leaves_a_worker_the_time_to_load_its_reader():
 def test_errors_tell_the_limit_and_the_flag_that_moves_it():
     limits = Limits(1.5, 3 << 20)
     assert str(limits.late("a.pdf")) == "a.pdf: not done after 1.5 s (--item-timeout); set aside"
-    assert str(limits.large("a.pdf")) == "a.pdf: needs more than 3 MiB of memory (--item-memory); set aside"
+    assert str(limits.make_memory_error("a.pdf")) == "a.pdf: needs more than 3 MiB of memory (--item-memory); set aside"
     assert "a share of --item-timeout, 1.5 s" in str(limits.spent("a.pdf"))
     assert "(a share of --item-timeout, 0 s)" in str(Limits(None, None).spent("a.pdf"))
-    assert "more than 0 MiB" in str(Limits(None, None).large("a.pdf"))
+    assert "more than 0 MiB" in str(Limits(None, None).make_memory_error("a.pdf"))
 
 
 @LINUX

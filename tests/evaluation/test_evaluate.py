@@ -488,8 +488,8 @@ def test_bad_settings_are_named(told, match):
 def test_a_setting_can_be_unset():
     assert parse_settings({"preset": "sac-multilayer"}).config.threshold == 0.25
     assert parse_settings({"preset": "sac-multilayer", "threshold": "none"}).config.threshold is None
-    assert parse_settings({"llm": "none"}).target_options().answers is False
-    assert parse_settings({}).target_options().answers is True
+    assert parse_settings({"llm": "none"}).make_target_options().answers is False
+    assert parse_settings({}).make_target_options().answers is True
 
 
 # ---------------------------------------------------------------- verdicts

@@ -369,7 +369,7 @@ def test_a_run_that_is_told_nothing_asks_politely_and_forgives_one_failure_in_tw
     options = TargetOptions()
     assert (options.threads, options.timeout, options.retries, options.backoff) == (4, 60.0, 5, 0.5)
     assert options.answers and not options.count_pages and not options.delete_collection
-    same = Settings().target_options()
+    same = Settings().make_target_options()
     assert (same.threads, same.timeout, same.retries) == (4, 60.0, 5)
 
 
@@ -401,8 +401,8 @@ def test_settings_are_read_in_the_ways_they_are_written():
     assert parse_settings({"target": "predictions:x", "ingest": "fresh"}).selection.needs_documents
     assert not parse_settings({"target": "predictions:x", "ingest": "never"}).selection.needs_documents
     assert parse_settings({"target_url": "http://x"}).target_name == "http"
-    assert not parse_settings({"file_type": ""}).target_options().count_pages
-    assert parse_settings({"file_type": "pdf"}).target_options().count_pages
+    assert not parse_settings({"file_type": ""}).make_target_options().count_pages
+    assert parse_settings({"file_type": "pdf"}).make_target_options().count_pages
 
 
 def test_two_configs_differ_in_what_decides_the_replies():

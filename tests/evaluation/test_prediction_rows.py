@@ -189,10 +189,10 @@ def test_a_passage_is_placed_by_its_span_or_by_its_words(documents):
 
 def test_words_are_found_where_a_piece_of_them_stands(documents):
     cut = LEASE.strip() + " And nothing else was ever agreed between them."
-    assert {name for name, _ in documents.matches(LEASE.strip())} == {"a.txt", "b.txt"}
-    assert documents.matches(LEASE.strip(), "gone.txt") == [] and documents.matches("") == []
-    assert len(documents.matches("The rent is due.", "b.txt")) == 2
-    assert {name for name, _ in documents.matches(cut[:100])} <= {"a.txt", "b.txt"}
+    assert {name for name, _ in documents.find_matches(LEASE.strip())} == {"a.txt", "b.txt"}
+    assert documents.find_matches(LEASE.strip(), "gone.txt") == [] and documents.find_matches("") == []
+    assert len(documents.find_matches("The rent is due.", "b.txt")) == 2
+    assert {name for name, _ in documents.find_matches(cut[:100])} <= {"a.txt", "b.txt"}
 
 
 def test_spans_that_touch_share_a_character():

@@ -219,7 +219,7 @@ def test_what_is_found_later_was_not_lost_before() -> None:
 
 def test_what_a_system_does_not_tell_is_unknown() -> None:
     stages = follow_gold(gold(LIGHTS), SystemLists(LIST))
-    assert [stage for stage in GOLD_STAGES if stages.kept(stage) is not None] == ["page", "retrieved"]
+    assert [stage for stage in GOLD_STAGES if stages.is_kept(stage) is not None] == ["page", "retrieved"]
     unplaced = replace(Passage("words of nobody knows where"), unplaced=True)
     assert follow_gold(gold(LIGHTS), SystemLists([unplaced])).retrieved is None
 

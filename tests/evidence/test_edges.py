@@ -149,8 +149,8 @@ def test_of_four_numbers_in_a_line_one_may_go_up_with_the_page(before, running):
 
 def test_folds_there_and_back_where_marks_were_sorted():
     folded = Fold.of("xa\u0301\u0323b")
-    assert folded.folded_range(0, 1) == (0, 1) and folded.folded_range(2, 4) == (2, 4)
-    assert folded.folded_range(5, 9) == (0, 0) and folded.span(2, 4) == (2, 4)
+    assert folded.find_folded_range(0, 1) == (0, 1) and folded.find_folded_range(2, 4) == (2, 4)
+    assert folded.find_folded_range(5, 9) == (0, 0) and folded.span(2, 4) == (2, 4)
     edges = "\u0301\u0323a\u0301"
     assert Fold.of(edges).text == unicodedata.normalize("NFKD", edges) and Fold.of(edges).offsets.tolist() == [
         1,
@@ -158,7 +158,7 @@ def test_folds_there_and_back_where_marks_were_sorted():
         2,
         3,
     ]
-    assert Fold.of("a-b").less("-").text == "ab" and Fold.of("a-b").less("-").offsets.tolist() == [0, 2]
+    assert Fold.of("a-b").without("-").text == "ab" and Fold.of("a-b").without("-").offsets.tolist() == [0, 2]
 
 
 def test_of_places_as_near_the_one_as_long_as_the_pattern_is_taken():

@@ -103,7 +103,7 @@ def test_letters_are_folded_as_ever(golden):
         for loose in (False, True):
             folded = Fold.of(text, loose=loose)
             spans = [tuple(folded.span(start, start + 1)) for start in range(len(folded.text))]
-            told.append(f"{loose} {folded.text!r} {spans} {folded.folded_range(1, len(text) - 1)}")
+            told.append(f"{loose} {folded.text!r} {spans} {folded.find_folded_range(1, len(text) - 1)}")
     words = ["", "rent", "the rent", "rents are due", "tenr", "he rent i", "xx rent yy"]
     told += [
         f"{one!r} {other!r} {edit_distance(one, other)} {align(one, other, most=3)}" for one in words for other in words

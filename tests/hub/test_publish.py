@@ -424,10 +424,10 @@ def test_a_repository_that_may_not_be_seen_is_none(hub, tmp_path, monkeypatch, s
 
     monkeypatch.setattr(remote, "commit_of", refuse)
     if seen:
-        assert remote.state("main") is None
+        assert remote.read_state("main") is None
     else:
         with pytest.raises(HubError):
-            remote.state("main")
+            remote.read_state("main")
 
 
 def test_a_token_that_cannot_be_asked_about_is_left_to_the_hub(hub, waits):

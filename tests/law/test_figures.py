@@ -86,5 +86,5 @@ def test_what_is_no_date_is_numbers(text):
 
 
 def test_a_date_that_says_less_is_within_one_that_says_more():
-    assert Day(2020, 2, None).within(Day(2020, 2, 1)) and not Day(2020, 2, 1).within(Day(2020, 2, None))
-    assert not Day(2020, 3, None).within(Day(2020, 2, 1))
+    assert Day(2020, 2, None).is_within(Day(2020, 2, 1)) and not Day(2020, 2, 1).is_within(Day(2020, 2, None))
+    assert not Day(2020, 3, None).is_within(Day(2020, 2, 1))

@@ -223,4 +223,9 @@ def test_a_file_that_is_no_system_says_what_to_look_at(tmp_path):
 
 def test_an_ordinal_in_words_counts():
     czech = system_for("cs")
-    assert [czech.ordinal(words) for words in ("první", "DVACÁTÁ PRVNÍ", "šestnáctá", "moře")] == [1, 21, 16, None]
+    assert [czech.parse_ordinal(words) for words in ("první", "DVACÁTÁ PRVNÍ", "šestnáctá", "moře")] == [
+        1,
+        21,
+        16,
+        None,
+    ]

@@ -129,7 +129,7 @@ def test_a_model_must_be_named_and_its_options_known(monkeypatch):
 
 def test_a_budget_counts_requests_and_money():
     budget = Budget(max_requests=2, max_cost=3.0, prices=Prices(1_000_000.0, 2_000_000.0))
-    with budget.request(tokens_in=1, tokens_out=1) as receipt:
+    with budget.reserve_request(tokens_in=1, tokens_out=1) as receipt:
         assert receipt.cost == 3.0
         receipt.cost = 0.5
     assert (budget.requests, budget.spent) == (1, 0.5)
@@ -137,12 +137,15 @@ def test_a_budget_counts_requests_and_money():
         pytest.raises(
             CapError, match=r"the cap on cost of 3 is reached: 0\.500000 spent, and one more request may cost 3\.0"
         ),
-        budget.request(tokens_in=1, tokens_out=1),
+        budget.reserve_request(tokens_in=1, tokens_out=1),
     ):
         pass
-    with budget.request(tokens_in=0, tokens_out=1):
+    with budget.reserve_request(tokens_in=0, tokens_out=1):
         pass
-    with pytest.raises(CapError, match="the cap of 2 requests is reached"), budget.request(tokens_in=0, tokens_out=0):
+    with (
+        pytest.raises(CapError, match="the cap of 2 requests is reached"),
+        budget.reserve_request(tokens_in=0, tokens_out=0),
+    ):
         pass
     assert (budget.requests, budget.spent) == (2, 2.5)
 

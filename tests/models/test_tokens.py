@@ -57,7 +57,7 @@ def test_what_is_remembered_stays_small_and_changes_nothing(official, monkeypatc
 
 
 def test_batches_hold_every_text_once_with_others_of_its_length(own):
-    tokens = own.flat([*ODD, *ODD, "Notices.", "Term."])
+    tokens = own.flatten([*ODD, *ODD, "Notices.", "Term."])
     batches = tokens.batches(600)
     rows = np.concatenate([rows for rows, _ in batches])
     assert sorted(rows) == list(range(len(tokens.lengths)))

@@ -57,7 +57,9 @@ def test_settings_are_told_apart_by_when_they_decide():
     assert given_settings({"chunk_size": 3, "elsewhere": 4}) == {"chunk_size": 3}
     unset = next(name for name, field in Config.model_fields.items() if field.default is None)
     assert given_settings({unset: "none", "splitter": "none"}) == {unset: None, "splitter": "none"}
-    assert Config().single("chunk_size") == 500 and Config().single("weight_lexical") == Config().weights.lexical
+    assert (
+        Config().get_setting("chunk_size") == 500 and Config().get_setting("weight_lexical") == Config().weights.lexical
+    )
 
 
 def test_an_index_does_not_decide_where_questions_are_sent(tmp_path):
@@ -136,7 +138,7 @@ def test_a_kind_of_index_is_flat_while_rows_are_few():
     assert (kind.name, kind.options) == ("pq", {"refine": 8}) and IndexType.parse(None) == IndexType() == IndexType(
         "flat", {}
     )
-    assert kind.suiting(999) == IndexType() and kind.suiting(1000) is kind
+    assert kind.choose_type(999) == IndexType() and kind.choose_type(1000) is kind
     for wrong in ("tree", "hnsw", "ivf", "flat,M=3", "pq,refine", "pq,refine=x", "pq,refine=0"):
         with pytest.raises(ToolkitError, match="faiss:"):
             IndexType.parse(wrong)
@@ -349,7 +351,7 @@ def test_one_who_is_sure_by_other_means_quotes_what_is_nearest():
     ],
 )
 def test_a_setting_is_refused_beyond_its_bounds(name, sound, wrong):
-    assert [Config.parse({name: value}).single(name) for value in sound] == list(sound)
+    assert [Config.parse({name: value}).get_setting(name) for value in sound] == list(sound)
     for value in wrong:
         with pytest.raises(ToolkitError, match=f"config: .*{name.removeprefix('weight_')}"):
             Config.parse({name: value})
@@ -357,7 +359,7 @@ def test_a_setting_is_refused_beyond_its_bounds(name, sound, wrong):
 
 def test_layers_are_searched_where_they_are_there():
     for name in ("layer_documents", "layer_sections", "weight_summary", "weight_gist"):
-        assert Config.parse({name: 1, "layers": "all"}).single(name) == 1
+        assert Config.parse({name: 1, "layers": "all"}).get_setting(name) == 1
         with pytest.raises(ToolkitError, match="layer_documents and layer_sections need an index with all layers"):
             Config.parse({name: 1})
     with pytest.raises(ToolkitError, match="routing needs an index with a lexicon"):

@@ -73,10 +73,10 @@ def test_layers_that_are_not_there_cannot_be_searched():
 
 def test_the_likeness_of_summaries_counts_where_any_document_may_answer():
     table = np.array([(key, key // 2, 0, 9, 0, key % 2) for key in range(4)], np.int64)
-    words, chunks = Words(), FaissStore.holding(np.arange(4), np.ones((4, 2), np.float32))
+    words, chunks = Words(), FaissStore.of_rows(np.arange(4), np.ones((4, 2), np.float32))
     words.add(range(4), ["oak"] * 4)
-    summaries = FaissStore.holding(np.array([0, 1]), np.array([[0, 1], [1, 0]], np.float32))
-    gists = FaissStore.holding(
+    summaries = FaissStore.of_rows(np.array([0, 1]), np.array([[0, 1], [1, 0]], np.float32))
+    gists = FaissStore.of_rows(
         section_key(table[:, 1], table[:, 5])[:3], np.array([[1, 0], [0, 1], [0, 1]], np.float32)
     )
     library = Library(table, chunks, words, lambda _: "", summaries=summaries, gists=gists)

@@ -137,13 +137,13 @@ def test_words_stand_in_for_a_vector_that_is_not_there_yet():
     words.add(range(4), ["the law", "the term", "the law", "a notice"])
     vector, zero = np.array([1.0, 0.0], np.float32), np.zeros(1, np.int64)
     for is_whole, far in ((False, 0.8), (True, 0.6)):
-        library = Library(table, FaissStore.holding(np.arange(2), rows), words, lambda number: "", is_whole=is_whole)
+        library = Library(table, FaissStore.of_rows(np.arange(2), rows), words, lambda number: "", is_whole=is_whole)
         found = score_rows(["law"], vector, np.arange(4), zero, library, Weights())
         np.testing.assert_allclose(found["dense"], [1.0, 0.6, far, far], rtol=1e-6)
         worded = standard(found["lexical"], zero)
         by_words = np.isclose(found["own"], (1 + Weights().lexical) * worded, rtol=1e-5)
         assert by_words.tolist() == [False, False, not is_whole, not is_whole]
-    none = Library(table, FaissStore.holding(np.arange(0), rows[:0]), words, lambda number: "", is_whole=False)
+    none = Library(table, FaissStore.of_rows(np.arange(0), rows[:0]), words, lambda number: "", is_whole=False)
     own = score_rows(["law"], vector, np.arange(4), zero, none, Weights())["own"]
     assert own.argsort()[::-1][:2].tolist() in ([0, 2], [2, 0])  # by its words alone
 
@@ -241,7 +241,7 @@ def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, c
 def test_rows_that_are_there_are_searched():
     rows = np.random.default_rng(7).normal(size=(10, 4)).astype(np.float32)
     keys = np.arange(0, 20, 2)
-    store = FaissStore.holding(keys, rows)
+    store = FaissStore.of_rows(keys, rows)
     queries = rows[[4, 9]]
     scores, found = store.search(queries, 3)
     expected = np.argsort(-(queries @ rows.T), axis=1)[:, :3]

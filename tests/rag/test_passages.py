@@ -340,7 +340,7 @@ def test_words_count_the_more_the_fewer_chunks_of_the_document_have_them():
     spread = [sum(word in chunk for chunk in chunks) for word in asked]
     rare = [math.log(1 + (len(chunks) - n + 0.5) / (n + 0.5)) for n in spread]
     assert 0 < spread[0] < spread[1] < len(chunks) and found["rarity"][0].tolist() == pytest.approx(rare)
-    assert found["lexical"].tolist() == pytest.approx((shelf.words.evidence(asked, rows) @ np.array(rare)).tolist())
+    assert found["lexical"].tolist() == pytest.approx((shelf.words.score_terms(asked, rows) @ np.array(rare)).tolist())
 
 
 def test_what_is_not_told_is_as_the_default_recipe_has_it():

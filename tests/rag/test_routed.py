@@ -221,7 +221,7 @@ def test_an_imagined_passage_moves_the_question(make):
 def test_the_defaults_are_the_default_preset_and_a_flag_names_a_single_weight():
     assert Config() == Config.preset(DEFAULT)
     config = Config.preset("routed", weight_heading=0.4)
-    assert config.weights == Weights(heading=0.4) and config.single("weight_heading") == 0.4
+    assert config.weights == Weights(heading=0.4) and config.get_setting("weight_heading") == 0.4
     assert Config.parse(config.model_dump()) == config
 
 

@@ -72,10 +72,10 @@ def test_scores_are_the_formulas(bags, asked):
 def test_rare_words_weigh_more_and_repeats_saturate():
     words = made(CLAUSES)
     law, notice = search_terms("law")[0], search_terms("notice")[0]
-    rare = words.rarity([law, notice, search_terms("party")[0]])
+    rare = words.compute_rarity([law, notice, search_terms("party")[0]])
     assert rare[2] < rare[1]
     assert rarity(np.array([0, 5, 10]), 10).tolist() == sorted(rarity(np.array([0, 5, 10]), 10).tolist(), reverse=True)
-    assert words.frequencies(search_terms("laws"), np.array([0, 1]))[:, 0].tolist() == [2.0, 0.0]
+    assert words.count_frequencies(search_terms("laws"), np.array([0, 1]))[:, 0].tolist() == [2.0, 0.0]
     once = made(["law mill", "mill law law"]).scores([law], np.array([0, 1]))
     assert once[0] < once[1] < 2 * once[0]
 
@@ -84,7 +84,7 @@ def test_rare_words_weigh_more_and_repeats_saturate():
 def test_what_was_removed_or_added_late_leaves_no_trace(one, two, gone):
     texts = [" ".join(bag) for bag in one + two]
     words = made(texts[: len(one)])
-    words.rarity(["law"])  # looked at in between
+    words.compute_rarity(["law"])  # looked at in between
     words.add(range(len(one), len(texts)), texts[len(one) :])
     words.remove(sorted(gone))
     left = [key for key in range(len(texts)) if key not in gone]
@@ -94,20 +94,20 @@ def test_what_was_removed_or_added_late_leaves_no_trace(one, two, gone):
     assert len(words) == len(fresh) == len(left)
     keys = np.arange(len(texts) + 2)
     assert words.scores(asked, keys).tolist() == fresh.scores(asked, keys).tolist()
-    assert words.rarity(asked).tolist() == fresh.rarity(asked).tolist()
+    assert words.compute_rarity(asked).tolist() == fresh.compute_rarity(asked).tolist()
 
 
 def test_keys_of_chunks_that_are_not_there_score_nothing():
     words = made(CLAUSES, first=10)
     assert words.scores(search_terms("law"), np.array([3, 10, 99])).tolist()[::2] == [0.0, 0.0]
-    assert words.lengths(np.array([3, 11]))[0] == 0
+    assert words.find_lengths(np.array([3, 11]))[0] == 0
     assert Words().search(["law"], 3)[1].tolist() == []
     assert Words().scores(["law"], np.array([1])).tolist() == [0.0]
 
 
 def test_surrogates_and_very_long_repeats_are_words_too():
     words = made(["\ud800law " * 400])
-    assert words.frequencies(search_terms("law"), np.array([0]))[0, 0] <= 255
+    assert words.count_frequencies(search_terms("law"), np.array([0]))[0, 0] <= 255
 
 
 @pytest.mark.parametrize("pending", [1, 7, 40])

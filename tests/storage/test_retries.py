@@ -134,8 +134,8 @@ def test_an_address_is_told_without_user_password_and_query():
 
 
 def test_a_deadline_that_is_over_says_which_flag_moves_it():
-    assert str(Deadline(2.5, flag="--timeout").passed()) == "no complete reply within 2.5 s (--timeout)"
-    assert str(Deadline(60).passed()) == "no complete reply within 60 s" and Deadline(-1).left == 0
+    assert str(Deadline(2.5, flag="--timeout").make_error()) == "no complete reply within 2.5 s (--timeout)"
+    assert str(Deadline(60).make_error()) == "no complete reply within 60 s" and Deadline(-1).left == 0
     assert 59 < Deadline(60).left <= 60
 
 

@@ -208,7 +208,7 @@ def test_folds_keep_every_query_once(pack: Pack) -> None:
 def test_pairs_are_joined_with_one_mark_between_them(pack: Pack) -> None:
     texts = Texts(pack.tokens, pack.ends, CPU)
     question, passage = int(pack.queries[0, 0]), 1
-    ids, mask, types = texts.pairs(torch.tensor([question]), torch.tensor([passage]))
+    ids, mask, types = texts.make_pairs(torch.tensor([question]), torch.tensor([passage]))
     first, second = pack.text(question).tolist(), pack.text(passage).tolist()
     expected = [CLS, *first, SEP, *second, SEP]
     filling = [0] * (-len(expected) % 16)
@@ -403,7 +403,7 @@ def test_a_reader_learns_the_words_of_answers_and_a_second_training_gives_the_sa
     windows = Windows(pack)
     rows = [row for row in Examples(pack).answerable if row.kind >= 0]
     asked = [
-        (pack.text(int(pack.queries[Examples(pack).own[row.kind][0], 0])), windows.around(int(row.answers[0])))
+        (pack.text(int(pack.queries[Examples(pack).own[row.kind][0], 0])), windows.make_window(int(row.answers[0])))
         for row in rows
     ]
     found = list(reading.read(first, windows, asked))
@@ -418,12 +418,12 @@ def test_a_reader_learns_the_words_of_answers_and_a_second_training_gives_the_sa
 
 def test_labels_are_the_tokens_of_the_gold_and_wrong_windows_have_none(pack: Pack) -> None:
     windows, row = Windows(pack), Examples(pack).answerable[0]
-    window = windows.around(int(row.answers[0]))
-    inside = windows.inside(row.number, window)
+    window = windows.make_window(int(row.answers[0]))
+    inside = windows.mask_answers(row.number, window)
     [[start, end]] = windows.gold[row.number].tolist()
     assert windows.low[window.start : window.end][inside].min() == start
     assert windows.high[window.start : window.end][inside].max() == end
-    assert not windows.inside(row.number, windows.around(int(row.others[0]))).any()
+    assert not windows.mask_answers(row.number, windows.make_window(int(row.others[0]))).any()
     assert edges(np.array([False, True, True])).tolist() == [[0, 0, 0], [1, 1, 0], [1, 0, 1]]
 
 

@@ -201,7 +201,7 @@ def test_an_answer_that_equals_the_expected_one_is_never_featured_as_a_fault():
     tally = Outcomes()
     tally.add(asked(1, "wrong document", answer="the holder of permit 7"))
     tally.add(asked(2, "right document, wrong passage", scores={"answered_rightly": 1.0}))
-    assert worth_looking_at(tally) == [] and tally.total()["right answer, another passage"] == 1
+    assert worth_looking_at(tally) == [] and tally.count_total()["right answer, another passage"] == 1
     tally.add(asked(3, "wrong document"))
     assert [look.key for look in worth_looking_at(tally)] == ["quarry/3"]
 
@@ -214,7 +214,7 @@ def test_refusals_on_the_first_screen_are_those_of_the_metric():
     [right, refused] = tiles(tally)
     assert (right.words, right.number, right.of, right.among) == ("answered rightly", 1, 4, "judged answers")
     assert (refused.words, refused.number, refused.of) == ("wrongly refused", 3, 4)
-    assert tally.total() == {"wrongly refused": 3, "answered rightly": 1}
+    assert tally.count_total() == {"wrongly refused": 3, "answered rightly": 1}
     assert opening(tally)[0].startswith("Answered rightly: 1 of 4 judged answers, 25.0%")
     assert opening(Outcomes())[0] == "No answer could be judged."
 

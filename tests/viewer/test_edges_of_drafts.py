@@ -128,7 +128,7 @@ def test_the_least_sure_and_rarest_come_first_and_three_in_ten_are_checks(bundle
     waiting = [a_draft(id, draft="unsure", asks_for=kind, **({} if sure is None else {"confidence": sure}))
                for id, sure, kind in told]  # fmt: skip
     sure = [a_draft(id) for id in range(20, 50)]
-    shown = [id for _, id in bundle_of(*sure, *waiting).worth_judging(size)]
+    shown = [id for _, id in bundle_of(*sure, *waiting).choose_worth_judging(size)]
     assert shown[: len(shown) - checks] == unsure
     assert shown[len(shown) - checks :] == sorted(range(20, 50), key=lambda id: id * 2654435761 % 2**32)[:checks]
 

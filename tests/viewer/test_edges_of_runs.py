@@ -308,7 +308,7 @@ def test_faults_come_first_and_the_first_of_each_kind_is_drawn_before_the_second
     ranks = dict(zip(order, matching.ranks, strict=True))
     assert [ranks[id] for id in (1, 2, 4, 3)] == [0, 1, 0, 0]
     assert [ranks[id] for id in (0, 5)] == [1_000_000_000, 1_000_000_001]
-    assert [facet.name for facet in matching.facets()] == ["verdict", "dataset", "error", "lost"]
+    assert [facet.name for facet in matching.make_facets()] == ["verdict", "dataset", "error", "lost"]
     assert matching.values([rows[3]]) == ["failed", "d", "x …", ""] and "won" not in matching.tones
 
 
@@ -319,7 +319,7 @@ def test_questions_of_two_runs_are_put_side_by_side():
     list(matching.scan())
     told = {(sides[0] or sides[1]).id: matching.kind(sides) for sides in matching}
     assert told == {0: "lost", 1: "not asked by all", 2: "won", 7: "not asked by all"} and next(iter(told)) == 0
-    assert [facet.name for facet in matching.facets()] == ["change", "dataset", "error", "verdict-1", "verdict-2"]
+    assert [facet.name for facet in matching.make_facets()] == ["change", "dataset", "error", "verdict-1", "verdict-2"]
     assert matching.values([row(1), None]) == ["not asked by all", "d", "", "right passage used", ""]
     assert [tally.questions for tally in matching.tallies] == [3, 3] and "won" in matching.tones
 

@@ -391,7 +391,7 @@ def test_questions_are_counted_and_the_surest_mistake_is_kept():
     assert (
         tally.worst == {"wrong document": sure}
         and list(tally.seconds) == [2.0]
-        and tally.total()["wrong document"] == 3
+        and tally.count_total()["wrong document"] == 3
     )
     counts = {name: tally.counts[name] for name in ("answerable", "impossible", "judged_found", "found", "right")}
     assert counts == {"answerable": 4, "impossible": 1, "judged_found": 3, "found": 1, "right": 1}
@@ -569,8 +569,8 @@ def test_the_most_important_pages_are_drawn_and_each_span_once():
     ]
     two = row(dataset="d", reply={"passages": [told_passage(3, 7, "b.pdf")]})
     wanted.ask(two, mark_spans(two), rank=1)
-    assert wanted.pages == 3 and wanted.chosen(None) == {0: [1], 1: [2, 7]} and wanted.chosen(1) == {1: [7]}
-    assert wanted.chosen(2) == {0: [1], 1: [7]} and wanted.chosen(0) == {}
+    assert wanted.pages == 3 and wanted.choose_pages(None) == {0: [1], 1: [2, 7]} and wanted.choose_pages(1) == {1: [7]}
+    assert wanted.choose_pages(2) == {0: [1], 1: [7]} and wanted.choose_pages(0) == {}
     assert wanted.spans(1) == (Span(200, 250), Span(300, 350)) and wanted.number("d", "c.pdf") == 2
     many = row(dataset="e", reply={"passages": [told_passage(n, n) for n in range(1, 13)], "citations": [12]})
     wanted.ask(many, mark_spans(many), rank=0)
@@ -583,8 +583,8 @@ def test_a_list_is_narrowed_by_what_lines_have():
     for held, labels in (("good", {"kind": "x"}), ("bad", {"kind": "y"}), ("other", {}), ("", {"kind": "x"})):
         catalogue.count([held], labels)
     assert facet.values() == ["bad", "good", "other"] and facet.as_json()["counts"] == [1, 1, 1]
-    assert catalogue.line(["good"], ["f"], {"kind": "y", "new": "words"}) == [1, "f", [0, 1], "words"]
-    assert catalogue.line([""], [], {})[0] == -1
+    assert catalogue.make_line(["good"], ["f"], {"kind": "y", "new": "words"}) == [1, "f", [0, 1], "words"]
+    assert catalogue.make_line([""], [], {})[0] == -1
     assert catalogue.as_json()["labels"] == [{"name": "kind", "title": "kind", "values": ["x", "y"], "counts": [2, 1]}]
 
 
@@ -595,7 +595,7 @@ def test_labels_with_too_many_values_and_too_many_labels_are_words_of_a_line(mon
     for n in range(3):
         catalogue.count([], {"own": str(n), "kind": str(n % 2), "third": "z"})
     assert "own" not in [label["name"] for label in catalogue.as_json()["labels"]]
-    assert catalogue.line([], [], {"own": "2", "kind": "1"})[-1] == "2"
+    assert catalogue.make_line([], [], {"own": "2", "kind": "1"})[-1] == "2"
 
 
 def test_pieces_are_packed_and_as_many_are_in_the_page_as_its_budget_allows(tmp_path):

@@ -162,7 +162,7 @@ def test_the_most_important_pages_are_chosen():
     for rank, page in ((7, 1), (0, 2), (3, 3)):
         row = question(reply={"passages": [{"filename": "a.pdf", "span": [1, 2], "page": page}]})
         wanted.ask(row, mark_spans(row), rank=rank)
-    assert wanted.chosen(2) == {0: [2, 3]} and wanted.chosen(None) == {0: [1, 2, 3]} and wanted.pages == 3
+    assert wanted.choose_pages(2) == {0: [2, 3]} and wanted.choose_pages(None) == {0: [1, 2, 3]} and wanted.pages == 3
 
 
 # ---------------------------------------------------------------- many cases
@@ -254,7 +254,7 @@ def test_a_label_that_names_questions_is_searched_and_not_offered():
         catalogue.count(["cuad"], one)
     told = catalogue.as_json()
     assert [one["name"] for one in told["labels"]] == ["clause"] and told["labels"][0]["counts"] == [134, 133, 133]
-    assert catalogue.line(["cuad"], [7], labels[7]) == [0, 7, [0, 1], "title 7"]
+    assert catalogue.make_line(["cuad"], [7], labels[7]) == [0, 7, [0, 1], "title 7"]
 
 
 def test_errors_of_one_kind_are_one_kind():

@@ -150,7 +150,7 @@ def test_only_documents_of_the_bundle_are_read(client, bundle_key, name):
 def test_links_out_of_the_folders_are_not_followed(served, tmp_path):
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link").symlink_to(served / "datasets_out", target_is_directory=True)
-    assert ServedFolders([tmp_path / "inside"]).bundles() == []
+    assert ServedFolders([tmp_path / "inside"]).list_bundles() == []
 
 
 def test_a_report_is_drawn_anew_and_one_from_elsewhere_is_never_shown(client, served):
@@ -308,10 +308,10 @@ def wait(holds: Callable[[], bool]) -> None:
 def test_a_job_goes_on_without_the_server_and_says_how_it_ended(tmp_path):
     jobs = Jobs(tmp_path / "jobs")
     fine, wrong = (jobs.start("one", words, cwd=tmp_path) for words in (["--version"], ["no-such-verb"]))
-    wait(lambda: jobs.state(fine) != "running" and jobs.state(wrong) != "running")
+    wait(lambda: jobs.find_state(fine) != "running" and jobs.find_state(wrong) != "running")
     later = Jobs(tmp_path / "jobs")
-    assert later.state(fine) == "finished" and "exhibit" in later.output(fine)
-    assert later.state(wrong) == "failed" and "no verb" in later.output(wrong)
+    assert later.find_state(fine) == "finished" and "exhibit" in later.read_output(fine)
+    assert later.find_state(wrong) == "failed" and "no verb" in later.read_output(wrong)
     assert {job.key for job in later.all()} == {fine.key, wrong.key}
 
 
@@ -322,7 +322,7 @@ def test_a_job_whose_process_was_killed_is_not_called_running(tmp_path):
     place.mkdir()
     fields = {"key": "ab", "title": "t", "words": ["--version"], "cwd": str(tmp_path), "began": 1.0, "out": ""}
     (place / "job.json").write_text(json.dumps(fields), encoding="utf-8")
-    assert jobs.state(jobs.get("ab")) == "died"
+    assert jobs.find_state(jobs.get("ab")) == "died"
     with pytest.raises(Exception, match="no such job"):
         jobs.get("../ab")
 

@@ -213,7 +213,7 @@ class Layout:
         """The text of page 1 without running heads and contents; empty if the page has only those."""
         return " ".join(line.text for line in self.lines if line.page == 1)
 
-    def alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
+    def find_alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
         """Yield each heading that a name can mean, with its similarity to the name, in document order."""
         for heading in self.headings:
             other = heading.name
@@ -222,7 +222,7 @@ class Layout:
             if like:
                 yield heading, like
 
-    def titled(self, title: str) -> Iterator[RuleHeading]:
+    def find_titled(self, title: str) -> Iterator[RuleHeading]:
         """Yield a heading for each position where one or more whole lines consist of the title."""
         text, places = self._letters
         wanted = letters(title)
@@ -237,28 +237,28 @@ class Layout:
             if words[0].islower() or words[-1] in ".,;:":
                 continue  # the end of a sentence, or a part of a list
             name = read_name(words, loose=False)
-            yield self._section_at(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
+            yield self._find_section(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
 
-    def meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
+    def find_meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
         """Yield each heading that a text can mean, its similarity, and whether a heading above it also matches.
 
         The heading is None if only the table of contents lists it.
         """
         any_heading = False
         whole = read_name(text)
-        for heading, like in self.alike(whole):
+        for heading, like in self.find_alike(whole):
             any_heading = True
             yield heading, like, False
             if (like == 1 or whole.cut) and whole.number and whole.title:
                 return  # the commas belong to the heading itself
         for left, right in splits(text):
-            for heading, like in self._below(left, right):
+            for heading, like in self._find_below(left, right):
                 any_heading = True
                 yield heading, like, True
         if any_heading:
             return
         if len(whole.words) > 1:
-            for heading in self.titled(whole.text):
+            for heading in self.find_titled(whole.text):
                 any_heading = True
                 yield heading, 1.0, False
         if (
@@ -269,7 +269,7 @@ class Layout:
         ):
             yield None, 1.0, False
 
-    def _below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
+    def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
         """Yield the headings that match `right` and are below a heading that matches `left`, with their similarity.
 
         An exact match may also count without a matching heading above it, if its number fits.
@@ -277,8 +277,8 @@ class Layout:
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
             return
-        parents = [heading for heading, _ in self.alike(above) if heading.titled]
-        for heading, like in self.alike(wanted):
+        parents = [heading for heading, _ in self.find_alike(above) if heading.titled]
+        for heading, like in self.find_alike(wanted):
             inside = any(parent.start < heading.start < parent.until for parent in parents)
             # the chapter's title has a misspelling: its number and the whole name of the section are enough
             counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
@@ -288,11 +288,11 @@ class Layout:
                 yield heading, like
         if parents and wanted.title and not wanted.number:
             for parent in parents:
-                for heading in self.titled(right):
+                for heading in self.find_titled(right):
                     if parent.start < heading.start < parent.until:
                         yield heading, 1.0
 
-    def _section_at(self, heading: RuleHeading) -> RuleHeading:
+    def _find_section(self, heading: RuleHeading) -> RuleHeading:
         """Return a heading that `headings` does not contain, with the end of its section.
 
         The section ends at the next heading that is at most one level deeper than the titled heading before it.

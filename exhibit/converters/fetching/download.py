@@ -248,7 +248,7 @@ class Downloader:
         cookies: dict[str, dict[str, str]] = defaultdict(dict)
         for _ in range(_MOST_HOPS + 1):
             try:
-                host = self._checked(url, robots=sift and not self._policy.ignore_robots)
+                host = self._check_host(url, robots=sift and not self._policy.ignore_robots)
                 reply = host.retries(partial(self._ask, url, host, limit, sift, cookies))
             except FetchError as error:
                 error.url = error.url or url
@@ -258,7 +258,7 @@ class Downloader:
             url = urljoin(url, target)
         raise FetchError("failed", "redirects without end", f"more than {_MOST_HOPS}", url=url)
 
-    def _checked(self, url: str, *, robots: bool) -> Host:
+    def _check_host(self, url: str, *, robots: bool) -> Host:
         flaw = flaw_of(url)
         if flaw is not None:
             raise FetchError("refused", flaw, f"redirected to {url}")
@@ -266,11 +266,11 @@ class Downloader:
         name = parsed.raw_host.decode("ascii")
         self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
         host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
-        if robots and not self._rules(host, urljoin(url, "/robots.txt")).allow(parsed.raw_path.decode("ascii")):
+        if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(parsed.raw_path.decode("ascii")):
             raise FetchError("disallowed", "robots.txt asks to leave it (--ignore-robots)")
         return host
 
-    def _rules(self, host: Host, url: str) -> Rules:
+    def _fetch_rules(self, host: Host, url: str) -> Rules:
         """Return the robots.txt rules of a site, with one request per site."""
         with host.lock:
             if url not in host.robots:
@@ -332,7 +332,7 @@ def _read(url: str, response: Response, sift: bool) -> PageReply:
         raise FetchError("failed", reason, status=response.status, wait=wait, transient=response.status in TRANSIENT)
     data = bytearray()
     kind: Kind | None = None
-    for block in response.parts():
+    for block in response.read_parts():
         data += block
         if sift and kind is None and len(data) >= _SNIFF:
             kind = _kind_of(reply, bytes(data[:_SNIFF]))

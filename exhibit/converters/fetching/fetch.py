@@ -130,7 +130,7 @@ class FetchedStore:
 
     def load(self, url: str, filename: str) -> UrlLine | None:
         """Return the stored result for a URL; None if there is none or its file has changed."""
-        path, record = self._places(url)
+        path, record = self._find_places(url)
         try:
             kept = UrlLine(**json.loads(record.read_bytes()))
             whole = sha256_of(path) == kept.sha256
@@ -140,7 +140,7 @@ class FetchedStore:
 
     def save(self, fetched: UrlLine, data: bytes) -> UrlLine:
         """Store a PDF and its record."""
-        path, record = self._places(fetched.url)
+        path, record = self._find_places(fetched.url)
         fetched = replace(fetched, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
         write_whole(path, data)
         write_whole(record, _line(fetched))
@@ -154,7 +154,7 @@ class FetchedStore:
         write_whole(path, b"".join(map(_line, lines)))
         return path
 
-    def _places(self, url: str) -> tuple[Path, Path]:
+    def _find_places(self, url: str) -> tuple[Path, Path]:
         key = hashlib.sha256(f"{_RECIPE} {url}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return self.folder / f"{key}.pdf", self.folder / f"{key}.json"
 
@@ -274,9 +274,9 @@ class _Crew:
                 reply = await asyncio.to_thread(self.downloader.get, base)
             except FetchError as error:
                 return [_failed(url, name, error) for url, name in names.items()]
-            return [await self._stored(url, name, reply) for url, name in names.items()]
+            return [await self._store_reply(url, name, reply) for url, name in names.items()]
 
-    async def _stored(self, url: str, name: str, reply: PageReply) -> UrlLine:
+    async def _store_reply(self, url: str, name: str, reply: PageReply) -> UrlLine:
         if reply.kind == "pdf":
             return self.store.save(UrlLine(url, name, "pdf", final_url=reply.url, status=reply.status), reply.data)
         fragment = urldefrag(url).fragment

@@ -101,7 +101,7 @@ class PagePrinter:
         # one route for all requests: when a route ends, requests may be lost on a busy machine
         await page.context.route("**/*", visit.answer)
         await page.goto(url, wait_until="domcontentloaded", timeout=1000 * self._timeout)
-        note = "" if await self._settled(page) else UNFINISHED
+        note = "" if await self._await_settled(page) else UNFINISHED
         if visit.astray is not None:
             raise visit.astray
         if not page.url.startswith(("http://", "https://")):
@@ -109,7 +109,7 @@ class PagePrinter:
         data = await page.pdf(**pdf_options(margins="15mm"))
         return in_order(fix_dates(data), await page.content()), page.url, note
 
-    async def _settled(self, page: Page) -> bool:
+    async def _await_settled(self, page: Page) -> bool:
         """Wait until the page and its images have loaded and the network is idle; return False on a timeout."""
         idle = min(_IDLE_SECONDS, self._timeout / 2)
         try:

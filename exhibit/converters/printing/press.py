@@ -104,7 +104,7 @@ class Printer:
         """Print a self-contained HTML page to a PDF; its CSS may set the paper size with `@page { size: … }`."""
         options = pdf_options(header=header, footer=footer, margins=margins)
         try:
-            data = self._runner.run(self._printed(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace"), options))
+            data = self._runner.run(self._print_html(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace"), options))
         except browser_error() as error:
             # a page that crashed may have crashed the browser
             self._runner.run(self._running.__aexit__(None, None, None))
@@ -112,7 +112,7 @@ class Printer:
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         write_whole(path, in_order(fix_dates(data), html))
 
-    async def _printed(self, html: bytes, options: dict[str, Any]) -> bytes:
+    async def _print_html(self, html: bytes, options: dict[str, Any]) -> bytes:
         # a new page for each document, so that a refresh or a timer of one cannot affect another
         page = await self._browser.new_page(**PAGE)
         await page.route("**/*", partial(_hand_over, html))

@@ -236,7 +236,7 @@ def _cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
 def _naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:
     """Return the share of a column's cells that name a file of the folder."""
     cells = _cells(records, column)
-    return sum(bool(shelf.named_in(cell)) for _, cell in cells) / len(cells) if cells else 0.0
+    return sum(bool(shelf.find_named(cell)) for _, cell in cells) / len(cells) if cells else 0.0
 
 
 def _naming_provisions(records: Sequence[Record], column: str) -> float:

@@ -54,7 +54,7 @@ class Shelf:
         """The files by all names that a table may use for them."""
         return FileNames((file.name for file in self.files), {file.name: file.aliases for file in self.files})
 
-    def named_in(self, cell: str) -> tuple[str, int | None] | None:
+    def find_named(self, cell: str) -> tuple[str, int | None] | None:
         """Return the file that a cell names, and the page if it states one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
         for name, page in (split_page(cell), (cell, None)):
             if name and (file := self.names.find(name.strip(" []")) or self._keys.get(file_key(_last(name)))):
@@ -76,14 +76,14 @@ class Shelf:
             tally.leave_out(why, path.relative_to(self.folder or path).as_posix())
         urls = [name for name in names if is_url(name)]
         wanted = [name for name in names if not is_url(name)]
-        paired = self._in_folder(wanted, tally) if self.folder else self._beside(wanted, tally)
+        paired = self._find_in_folder(wanted, tally) if self.folder else self._find_beside(wanted, tally)
         documents = {}
         for name, file in paired.items():
             if not readable(file.path) and not _looks_like_pdf(file.path):
                 self._refuse(file, tally)
                 self.lost[name] = NO_READER, ""
             else:
-                documents[name] = self._document(file)
+                documents[name] = self._make_document(file)
         if urls:
             fetched = fetch_all(urls, folder=fetch_folder(), policy=self.policy)
             report(fetched, tally)
@@ -114,7 +114,7 @@ class Shelf:
                 self._refuse(file, tally)
             elif not take or limited:
                 tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_item(file))
-            elif (document := self._document(file)).filename in taken:
+            elif (document := self._make_document(file)).filename in taken:
                 tally.leave_out(NAMESAKE, file.name, item=_item(file))
             else:
                 taken.add(document.filename)
@@ -125,7 +125,7 @@ class Shelf:
         line = f"{file.name}: {file.path.suffix or 'a file without ending'}"
         tally.leave_out(NO_READER, line, item=_item(file))
 
-    def _document(self, file: NamedFile) -> RawDocument:
+    def _make_document(self, file: NamedFile) -> RawDocument:
         path = file.path
         pdf = path.suffix.lower() == ".pdf" or _looks_like_pdf(path)
         filename = (
@@ -136,7 +136,7 @@ class Shelf:
 
     # ------------------------------------------------------------ files
 
-    def _in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
+    def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
         """Assign each name to a file of the folder: by its path or exact name, then by similarity to the other
         files.
         """
@@ -151,9 +151,9 @@ class Shelf:
             elif same:
                 self.lost[name] = "several files have the document's name", ", ".join(same)
         rest = [name for name in names if name not in files and name not in self.lost]
-        return files | self._alike(rest, files.values(), tally)
+        return files | self._find_alike(rest, files.values(), tally)
 
-    def _alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
+    def _find_alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
         """Assign names that no file has exactly to files with similar names; two spellings of a name give one file."""
         files = {file.path: file for file in self.files}
         used = {file_key(file.path.name): file for file in taken}
@@ -171,7 +171,7 @@ class Shelf:
             self.lost[rest[row]] = "document is not in the folder", ""
         return pairs_by_name
 
-    def _beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
+    def _find_beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
         """Return the file at each path relative to the table's folder; a path that leads out of the folder is
         refused.
         """
@@ -281,12 +281,12 @@ class Texts:
             self._folded[file.name] = fold(document.text, loose=True) if document else ""
         return self._folded[file.name]
 
-    def law_file(self, source: str) -> str | None:
+    def find_law_file(self, source: str) -> str | None:
         """Return the file of a law or contract that is cited by name; None if no file or several files match.
 
         The name is searched for in the file names, and then at the start of the texts.
         """
-        found = self.shelf.named_in(source)
+        found = self.shelf.find_named(source)
         if found:
             return found[0]
         wanted = source.casefold().split()
@@ -315,7 +315,7 @@ class Texts:
         document = self.document(file) if file else None
         return document is None or provision.source in document.text[: _OPENINGS[-1]]
 
-    def having(self, provision: NamedProvision) -> list[str]:
+    def find_having(self, provision: NamedProvision) -> list[str]:
         """Return the files in which a provision occurs, whatever law they contain."""
         having = []
         for file in self.shelf.files:
@@ -330,7 +330,7 @@ class Texts:
         files = track(self.shelf.files, total=len(self.shelf.files), label="documents searched for passages")
         return [(file.name, self.of(file)) for file in files]
 
-    def holders(self, passage: str) -> list[str]:
+    def find_holders(self, passage: str) -> list[str]:
         """Return the documents that contain a passage."""
         needle = fold(passage, loose=True)
         return [name for name, text in self._all if needle and needle in text]

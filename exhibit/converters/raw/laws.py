@@ -71,7 +71,7 @@ def read_law(markdown: str) -> Law:
     reader = _Reader()
     for (depth, text), (after, _) in zip(blocks, [*blocks[1:], (0, "")], strict=True):
         if depth:
-            reader.heading(_heading(depth, text, system), words_follow=not after)
+            reader.add_heading(_heading(depth, text, system), words_follow=not after)
         else:
             reader.write(text)
     reader.close()
@@ -96,7 +96,7 @@ class _Reader:
             self.lines.append(line)
             self.at += len(line) + 1
 
-    def heading(self, heading: LawHeading, *, words_follow: bool) -> None:
+    def add_heading(self, heading: LawHeading, *, words_follow: bool) -> None:
         """Add a heading to the law; below a § without a title, a heading with text after it is the title of the §."""
         if self.unit is not None and self.bare and heading.level is None and words_follow:
             self.write(heading.text)

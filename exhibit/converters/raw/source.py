@@ -228,7 +228,7 @@ def _download(download: Download, partial: Path) -> None:
                 partial.open("ab" if have else "wb") as file,
                 tqdm(total=download.bytes, initial=have, unit="B", unit_scale=True, disable=None) as bar,
             ):
-                for block in response.parts():  # write each block as it arrives: bytes before a break are kept
+                for block in response.read_parts():  # write each block as it arrives: bytes before a break are kept
                     file.write(block[: download.bytes + 1 - have])
                     have += len(block)
                     bar.update(len(block))

@@ -230,14 +230,14 @@ class _Finder:
         lost = {character for character in given | read if given[character] != read[character]}
         if any(character.isascii() for character in lost):
             return None
-        source, document = source.less(lost), document.less(lost)
+        source, document = source.without(lost), document.without(lost)
         return (source, document) if source.text == document.text else None
 
     @cached_property
     def _provisions(self) -> ProvisionIndex:
         return ProvisionIndex(self.document)
 
-    def _provision(self, quote: Quote) -> QuotePlace:
+    def _find_provision(self, quote: Quote) -> QuotePlace:
         """Return the location of a provision that the source names; its remark says if it is absent or ambiguous."""
         places = [self._provisions.find(named) for named in read_provisions(quote.provision)[:1]]
         found = places[0] if places else []
@@ -269,7 +269,7 @@ class _Finder:
     def _place_alone(self, quote: Quote) -> QuotePlace:
         """Return the location of a quote, without accepted passages; a cited section has the method `section`."""
         if quote.provision and not quote.text:
-            return self._provision(quote)
+            return self._find_provision(quote)
         where = self._place(quote)
         if quote.answer:
             once = where.score == 1.0 and not where.alternatives and len(fold(quote.text or "", loose=True)) >= _TELLING
@@ -281,9 +281,9 @@ class _Finder:
         if marked:
             return marked
         if quote.spans and self.source is not None:
-            known = self._carried(quote.spans)
+            known = self._carry_spans(quote.spans)
             if known:
-                others = filter(None, (self._carried(spans) for spans in quote.alternatives))
+                others = filter(None, (self._carry_spans(spans) for spans in quote.alternatives))
                 how: How = "parts" if len(known) > 1 else "exact" if self.source == self.document.text else "folded"
                 return _place(known, self.document, how if quote.score == 1.0 else "fuzzy", quote.score, others)
         if not quote.text:
@@ -302,7 +302,7 @@ class _Finder:
         there = [match for match in matches if page in self.document.pages_of(match.span)]
         return there or matches
 
-    def _carried(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
+    def _carry_spans(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
         """Return the spans in the document that correspond to spans in the source's text; empty if the texts differ."""
         if self.source == self.document.text:
             return [Span(*span) for span in spans]
@@ -311,7 +311,7 @@ class _Finder:
         fold, document = self._paired
         carried = []
         for start, end in spans:
-            first, last = fold.folded_range(start, end)
+            first, last = fold.find_folded_range(start, end)
             if first < last:
                 carried.append(Span(*document.span(first, last)))
         return carried

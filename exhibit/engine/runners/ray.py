@@ -50,7 +50,7 @@ class Runner:
         connect(self.address, self.jobs)
         work = _Work(function, self._limits)
         flight: deque[_Sent] = deque()
-        room = self._room()
+        room = self._count_room()
         try:
             for number, item in enumerate(items):
                 if not number and self.address != "local":
@@ -65,7 +65,7 @@ class Runner:
                 with suppress(Exception):  # if the cluster is lost, there is nothing to cancel
                     ray.cancel(sent.ref, force=True)
 
-    def _room(self) -> int:
+    def _count_room(self) -> int:
         """Return how many items may be in flight: done but not yet yielded, running, or waiting for a worker."""
         processors = int(ray.cluster_resources().get("CPU", 1)) or 1
         jobs = self.jobs or processors

@@ -28,7 +28,7 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
 
 def _compute_gain(case: Case, k: int) -> float | None:
     ranking = ranking_of(case)
-    return ranking.ndcg(k) if ranking else None
+    return ranking.compute_ndcg(k) if ranking else None
 
 
 def _score_as_seed(case: Case, k: int) -> float | None:

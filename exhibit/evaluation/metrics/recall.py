@@ -23,8 +23,8 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
 def _compute_share(case: Case, k: int) -> float | None:
     if case.grades:
         ranking = ranking_of(case)
-        golds = ranking.golds() if ranking else 0
-        return sum(rank <= k for rank in ranking.gold_ranks()) / golds if ranking and golds else None
+        golds = ranking.count_golds() if ranking else 0
+        return sum(rank <= k for rank in ranking.find_gold_ranks()) / golds if ranking and golds else None
     ranks = gold_ranks(case)
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 

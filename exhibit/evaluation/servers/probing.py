@@ -148,7 +148,7 @@ class Probe:
             return f"{name}: {error}. {self._supply(missing)}"
         odd = next((one for one in errors if isinstance(one, NoAnswerError) and not one.blank), None)
         if odd is not None:
-            return f"{name}: {odd}{self._fitting(odd.reply)}"
+            return f"{name}: {odd}{self._suggest_paths(odd.reply)}"
         return f"{name}: none of {asked} questions from all parts of the dataset was answered. The first error: {error}"
 
     def _supply(self, missing: list[str]) -> str:
@@ -161,7 +161,7 @@ class Probe:
         body = dict.fromkeys(missing, "…")
         return f"The server requires {wanted}: add --set target_parameters='{json.dumps(body, ensure_ascii=False)}'"
 
-    def _fitting(self, reply: Any) -> str:
+    def _suggest_paths(self, reply: Any) -> str:
         """Return a hint with flags whose paths match this reply, or a hint that no path matches."""
         if not self._paths:
             return ". Is this the right kind of server?"

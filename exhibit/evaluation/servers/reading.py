@@ -80,7 +80,9 @@ class ReplyReader:
             return self._read_event_stream(self._read_parts(response), began)
         if form == "text" and response.kind != "application/json":  # the answer's text only, or events of it
             texts = (
-                read_texts(response.lines()) if streamed else codecs.iterdecode(response.parts(), "utf-8", "replace")
+                read_texts(response.lines())
+                if streamed
+                else codecs.iterdecode(response.read_parts(), "utf-8", "replace")
             )
             return self._read_event_stream((Event("", text) for text in texts), began)
         data = response.read()
@@ -90,11 +92,11 @@ class ReplyReader:
             if self._asked_stream and data.strip():  # lines of JSON with another content type
                 return self._read_event_stream(read_events(data.decode("utf-8", "replace").split("\n")), began)
             raise not_json(data, self._secrets) from None
-        return self.whole(reply)
+        return self.read_whole(reply)
 
     # ---------------------------------------------------------------- a whole reply
 
-    def whole(self, reply: Any) -> Read:
+    def read_whole(self, reply: Any) -> Read:
         """Return the parts of a reply that is not streamed."""
         self.check(reply)
         paths = self._reply

@@ -76,12 +76,16 @@ class Predictions:
                 f"{where}no row is for a question of {dataset.name}, such as {cases[0].id!r}: {asked}; "
                 "is the file for another bundle?"
             )
-        if len(predicted) >= _FEW and all(_says_the_truth(case, self._row(dataset.name, case)) for case in predicted):
+        if len(predicted) >= _FEW and all(
+            _says_the_truth(case, self._find_row(dataset.name, case)) for case in predicted
+        ):
             raise ToolkitError(
                 f"{where}contains the questions of {dataset.name} with the expected answers; give a file with the "
                 "system's replies"
             )
-        notes = [f"{where}read as {self._shape.name}{self._describe_fields(self._row(dataset.name, predicted[0]))}"]
+        notes = [
+            f"{where}read as {self._shape.name}{self._describe_fields(self._find_row(dataset.name, predicted[0]))}"
+        ]
         if len(predicted) < len(cases):
             left = len(cases) - len(predicted)
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
@@ -109,7 +113,7 @@ class Predictions:
             if self._place(dataset.name, case) is None:
                 yield NumberedReply(position, Reply(error=f"no prediction in {self._path.name}"))
             else:
-                reply = read_row(self._row(dataset.name, case), self._shape, dataset.documents.named)
+                reply = read_row(self._find_row(dataset.name, case), self._shape, dataset.documents.named)
                 where = f"{self._path.name}: " if reply.error else ""
                 yield NumberedReply(position, replace(reply, error=where + reply.error))
 
@@ -121,7 +125,7 @@ class Predictions:
                     return self._places[key]
         return None
 
-    def _row(self, dataset: str, case: Case) -> dict[str, Any]:
+    def _find_row(self, dataset: str, case: Case) -> dict[str, Any]:
         """Return the row of a question; an empty mapping if it has none."""
         place = self._place(dataset, case)
         return {} if place is None else self._rows[place]

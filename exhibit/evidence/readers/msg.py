@@ -88,7 +88,7 @@ class _Storage:
                 return words
         return ""
 
-    def time(self, *tags: int) -> str:
+    def read_time(self, *tags: int) -> str:
         """Return the first of these times that is set, such as `2024-03-01 09:30 UTC`; empty if none is."""
         name = [*self.folder, _FIXED]
         data = self.mail.openstream(name).read() if self.mail.exists(name) else b""
@@ -102,7 +102,7 @@ class _Storage:
                 return moment.strftime("%Y-%m-%d %H:%M UTC")
         return ""
 
-    def children(self, prefix: str) -> "list[_Storage]":
+    def list_children(self, prefix: str) -> "list[_Storage]":
         """Return the storages inside this one whose names start with the prefix, sorted."""
         depth = len(self.folder)
         names = {
@@ -119,7 +119,7 @@ def _page(mail: _Storage) -> Printable:
         ("From", f"{sender} <{address}>" if sender and "@" in address else sender or address),
         ("To", mail.text(_TO)),
         ("Cc", mail.text(_CC)),
-        ("Date", mail.time(_SENT, _DELIVERED)),
+        ("Date", mail.read_time(_SENT, _DELIVERED)),
         ("Subject", mail.text(_SUBJECT)),
     ]
     html = mail.data(_HTML, _BINARY)
@@ -139,13 +139,13 @@ def _rich(data: bytes) -> str:
 
 def _list_attached(mail: _Storage) -> list[Attachment]:
     attachments = []
-    for number, inner in enumerate(mail.children("__attach_version1.0_#"), 1):
+    for number, inner in enumerate(mail.list_children("__attach_version1.0_#"), 1):
         name = inner.text(_LONG_NAME, _SHORT_NAME, _SHOWN_NAME)
         data = inner.data(_FILE, _BINARY)
         if data is not None:
             attachments.append(Attachment(name or f"attachment {number}", data))
             continue
-        for mail_inside in inner.children(f"__substg1.0_{_FILE}{_STORAGE}"):
+        for mail_inside in inner.list_children(f"__substg1.0_{_FILE}{_STORAGE}"):
             html = _page(mail_inside).html
             page = f"<!doctype html><meta charset='utf-8'><body>{html}</body>"
             attachments.append(Attachment(f"{name or f'mail {number}'}.html", page.encode()))

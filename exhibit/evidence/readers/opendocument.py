@@ -38,27 +38,27 @@ class _Writer:
         """Yield the HTML of an element's children, block by block."""
         for element in parent:
             if element.tag == f"{_TEXT}p":
-                yield f"<p>{self.inline(element)}</p>"
+                yield f"<p>{self.write_inline(element)}</p>"
             elif element.tag == f"{_TEXT}h":
                 level = min(whole_number(element.get(f"{_TEXT}outline-level"), 1), 10)
-                number = self._number("", level)
-                yield f"<h{min(level, 6)}>{html.escape(number)}{self.inline(element)}</h{min(level, 6)}>"
+                number = self._write_number("", level)
+                yield f"<h{min(level, 6)}>{html.escape(number)}{self.write_inline(element)}</h{min(level, 6)}>"
             elif element.tag == f"{_TEXT}list":
-                yield from self._items(element, element.get(f"{_TEXT}style-name") or style, depth + 1)
+                yield from self._write_items(element, element.get(f"{_TEXT}style-name") or style, depth + 1)
             elif element.tag == f"{_TABLE}table":
-                rows = "".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in _rows(element))
+                rows = "".join(f"<tr>{''.join(self._write_cells(row))}</tr>" for row in _rows(element))
                 yield f"<table>{rows}</table>"
             elif element.tag not in (f"{_TEXT}tracked-changes", f"{_OFFICE}forms", f"{_TEXT}sequence-decls"):
                 yield from self.blocks(element, style, depth)
 
-    def inline(self, element: Any) -> str:
+    def write_inline(self, element: Any) -> str:
         """Return a paragraph's content as HTML; its footnotes and comments are added to `footnotes` and `comments`."""
         pieces = [html.escape(element.text or "", quote=False)]
         for child in element:
-            pieces += [self._piece(child), html.escape(child.tail or "", quote=False)]
+            pieces += [self._write_piece(child), html.escape(child.tail or "", quote=False)]
         return "".join(pieces)
 
-    def _piece(self, child: Any) -> str:
+    def _write_piece(self, child: Any) -> str:
         if not isinstance(child.tag, str):
             return ""
         name = child.tag.removeprefix(_TEXT)
@@ -68,20 +68,20 @@ class _Writer:
             return " " if name == "tab" else "<br>"
         if name == "note":
             mark = "".join(child.find(f"{_TEXT}note-citation").itertext())
-            words = " ".join(self._paragraphs(child.find(f"{_TEXT}note-body")))
+            words = " ".join(self._write_paragraphs(child.find(f"{_TEXT}note-body")))
             self.footnotes.append(f"{mark} {words}")
             return f"<sup>{html.escape(mark)}</sup>"
         if child.tag == f"{_OFFICE}annotation":
             author = "".join(child.itertext("{http://purl.org/dc/elements/1.1/}creator"))
-            words = " ".join(self._paragraphs(child))
+            words = " ".join(self._write_paragraphs(child))
             self.comments.append(f"{author}: {words}" if author else words)
             return ""
-        return self.inline(child)
+        return self.write_inline(child)
 
-    def _paragraphs(self, parent: Any) -> list[str]:
+    def _write_paragraphs(self, parent: Any) -> list[str]:
         return ["".join(item.itertext()) for item in _outermost(parent)]
 
-    def _items(self, element: Any, style: str, depth: int) -> Iterator[str]:
+    def _write_items(self, element: Any, style: str, depth: int) -> Iterator[str]:
         if element.get(f"{_TEXT}continue-numbering") != "true" and depth == 1:
             self.lists.restart(style)
         for item in element:
@@ -90,16 +90,16 @@ class _Writer:
                 for block in self.blocks([child], style, depth):
                     # the number belongs to the item's own first paragraph, not to a list inside the item
                     if number is None and child.tag in (f"{_TEXT}p", f"{_TEXT}h"):
-                        number = html.escape(self._number(style, depth))
+                        number = html.escape(self._write_number(style, depth))
                         end = block.index(">") + 1
                         block = block[:end] + number + block[end:]
                     yield block
 
-    def _number(self, style: str, depth: int) -> str:
+    def _write_number(self, style: str, depth: int) -> str:
         words = self.lists.count(style, depth - 1)
         return f"{words} " if words.strip() else ""
 
-    def _cells(self, row: Any) -> Iterator[str]:
+    def _write_cells(self, row: Any) -> Iterator[str]:
         for cell in row.iterfind(f"{_TABLE}table-cell"):
             yield f"<td>{''.join(self.blocks(cell))}</td>"
 

@@ -43,7 +43,7 @@ def write(export: Export, folder: Path) -> None:
         if question.is_impossible:
             export.leave_out("impossible question", question.id)
             continue
-        cuts = export.cuts(question, gold[question.id], words)
+        cuts = export.cut_gold(question, gold[question.id], words)
         if not cuts:
             export.leave_out("question without a located passage", question.id)
             continue

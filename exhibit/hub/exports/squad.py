@@ -31,7 +31,7 @@ def write(export: Export, folder: Path) -> None:
 
 def _entries(export: Export, question: Question, lines: list[Gold], words: Words) -> list[tuple[str, dict[str, Any]]]:
     """Return `(filename, entry)` for each document of a question; empty if the question has none."""
-    cuts = [] if question.is_impossible else export.cuts(question, lines, words)
+    cuts = [] if question.is_impossible else export.cut_gold(question, lines, words)
     about = dict.fromkeys(cut.filename for cut in cuts)
     if question.is_impossible:
         about = dict.fromkeys(line.filename for line in lines if line.filename)

@@ -70,14 +70,14 @@ class Reference:
     def __str__(self) -> str:
         """Return the reference in its normal form: `CPR 3.4(2)(a)`, `PD 53B 2.1`."""
         if self.kind == "case":
-            return self._case()
+            return self._name_case()
         if self.kind == "rule":
             rule = ".".join(self.path[:2]) + "".join(f"({part})" for part in self.path[2:])
             return f"CPR {rule}" if len(self.path) > 1 else f"CPR Part {rule}"
         name = f"PD {self.source}" if self.kind == "direction" else self.source
         return " ".join([name or "unnamed", ".".join(self.path)]).strip()
 
-    def _case(self) -> str:
+    def _name_case(self) -> str:
         first, second = self.path[:2]
         if self.source.startswith("UKEAT"):
             return f"{self.source}/{first}/{second}"

@@ -128,10 +128,10 @@ class Instruments:
             self._define(named)
         # `the 1996 Act`, to which `the Act` after it refers
         dated = [(*match.span(), match["sort"].lower(), match["year"]) for match in _BY_YEAR.finditer(text)]
-        by_year = [Named(start, end, self._full(sort, year, start)) for start, end, sort, year in dated]
+        by_year = [Named(start, end, self._find_full_name(sort, year, start)) for start, end, sort, year in dated]
         self._mentions = sorted([*self.named, *by_year])
 
-    def _full(self, sort: str, year: str, before: int) -> str:
+    def _find_full_name(self, sort: str, year: str, before: int) -> str:
         """Return the full name of the instrument of that kind and year.
 
         Take the name that the text defines for it, else the last such name before the position, else the first one.
@@ -149,7 +149,7 @@ class Instruments:
             if match:
                 self._defined.setdefault(_plain(match[1]), named.name)
 
-    def at(self, start: int, *, joined: bool) -> Named | None:
+    def find_at(self, start: int, *, joined: bool) -> Named | None:
         """Return the instrument named at a position; short names are read only if `of` comes before them (`joined`)."""
         if named := self.by_start.get(start):
             return named
@@ -158,9 +158,9 @@ class Instruments:
         for code, name in CODES.items():
             if re.compile(rf"{code}\b").match(self.text, start):
                 return Named(start, start + len(code), name)
-        return self._short(start) if joined else None
+        return self._find_short(start) if joined else None
 
-    def _short(self, start: int) -> Named | None:
+    def _find_short(self, start: int) -> Named | None:
         """Return the instrument that `1996 Act`, `Act` or `Insolvency Rules` refers to; its name is empty if
         unknown.
         """
@@ -173,15 +173,15 @@ class Instruments:
         if match["name"].strip():
             name = self._defined.get(plain, plain)
         elif match["year"]:
-            name = self._full(sort, match["year"], start)
+            name = self._find_full_name(sort, match["year"], start)
         else:
-            name = self._defined.get(plain) or self._last(start, sort)
+            name = self._defined.get(plain) or self._find_last(start, sort)
         return Named(start, match.end(), name)
 
-    def _last(self, before: int, sort: str) -> str:
+    def _find_last(self, before: int, sort: str) -> str:
         return next((m.name for m in reversed(self._mentions) if m.end <= before and sort_of(m.name) == sort), "")
 
-    def last_act(self, before: int, *, within: int) -> Named | None:
+    def find_last_act(self, before: int, *, within: int) -> Named | None:
         """Return the Act named last before a position, if it is near enough."""
         acts = [mention for mention in self._mentions if mention.end <= before and sort_of(mention.name) == "act"]
         return acts[-1] if acts and before - acts[-1].end <= within else None
@@ -273,7 +273,7 @@ def _owner(
         return owners.get(following.start)
     for pattern, joined in ((_OF, True), (_THEN, False)):
         gap = pattern.match(text, head.end)
-        instrument = instruments.at(gap.end(), joined=joined) if gap else None
+        instrument = instruments.find_at(gap.end(), joined=joined) if gap else None
         if instrument and (head.unit != "rule" or sort_of(instrument.name) not in {"act", "order", "regulations"}):
             return instrument, instrument.end
     listed = _LIST.match(text, head.end)
@@ -295,7 +295,7 @@ def _owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tu
             return (instrument, head.end) if fits else None
     undotted = "." not in text[head.number : head.end]
     if head.unit == "section" and undotted and not _OF.match(text, head.end):
-        near = instruments.last_act(head.start, within=_NEAR)
+        near = instruments.find_last_act(head.start, within=_NEAR)
         # a footnote cites an Act by its chapter: "1950 c. 27; section 26 was repealed by the Arbitration Act 1996"
         return (near, head.end) if near and not _APART.search(text, near.end, head.start) else None
     return None

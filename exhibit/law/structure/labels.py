@@ -240,7 +240,7 @@ def _letter(line: Line, system: LegalSystem) -> Label | None:
 
 def _value(number: str, system: LegalSystem | None = None, *, letters: bool = False) -> tuple[int, ...]:
     """Return the value of a label; with `letters`, a letter that is also a Roman digit is read as a letter."""
-    ordinal = system.ordinal(number) if system else None
+    ordinal = system.parse_ordinal(number) if system else None
     if ordinal is not None:
         return (ordinal,)
     parts = []

@@ -108,7 +108,9 @@ class OpenAI:
         futures = []
         try:
             for prompt in prompts:
-                call = _Call(prompt, max_tokens, temperature, self._key(prompt, max_tokens, temperature), stop, retries)
+                call = _Call(
+                    prompt, max_tokens, temperature, self._make_key(prompt, max_tokens, temperature), stop, retries
+                )
                 if self._cache is None or call.key not in asked:  # with a cache, identical prompts are sent once
                     asked[call.key] = pool.submit(self._answer, call)
                 futures.append(asked[call.key])
@@ -125,7 +127,7 @@ class OpenAI:
         """Close the connections."""
         self._endpoint.close()
 
-    def _key(self, prompt: Prompt, max_tokens: int, temperature: float) -> str:
+    def _make_key(self, prompt: Prompt, max_tokens: int, temperature: float) -> str:
         """Return the hash of everything that a reply depends on."""
         parts = {
             "address": self._endpoint.address,
@@ -168,19 +170,19 @@ class OpenAI:
             if call.stop.is_set():
                 return Completion(error=f"{self.name}: stopped")
             try:
-                return self._once(call)
+                return self._send_once(call)
             except HttpError as fault:
                 parameter = refused_parameter(fault)
                 if parameter not in _RENAMED or parameter in self._not_taken:
                     raise
                 self._not_taken.add(parameter)
 
-    def _once(self, call: "_Call") -> Completion:
+    def _send_once(self, call: "_Call") -> Completion:
         prompt = call.prompt
         tokens_in = self._count(prompt.system) + self._count(prompt.user)
-        with self.budget.request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
+        with self.budget.reserve_request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
             try:
-                body, heard = self._body(call), self._options.heard
+                body, heard = self._make_body(call), self._options.heard
                 data = self._endpoint.stream(body, heard) if heard else self._endpoint.post("chat/completions", body)
             except HttpError as fault:
                 if fault.status:  # a rejected request costs nothing; the cost of a lost reply is unknown
@@ -192,13 +194,13 @@ class OpenAI:
                 _read_usage(usage, "prompt_tokens", tokens_in),
                 _read_usage(usage, "completion_tokens", self._count(text)),
             )
-            receipt.cost = self.budget.prices.cost(*used)
+            receipt.cost = self.budget.prices.compute_cost(*used)
         if not text:
             why = " ".join(self._endpoint.scrub(_why_empty(data)).split())  # one line, whatever the server wrote
             return Completion(error=f"{self.name}: {why}", tokens_in=used[0])
         return Completion(text, tokens_in=used[0], tokens_out=used[1])
 
-    def _body(self, call: "_Call") -> dict[str, object]:
+    def _make_body(self, call: "_Call") -> dict[str, object]:
         prompt = call.prompt
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
         messages.append({"role": "user", "content": prompt.user})

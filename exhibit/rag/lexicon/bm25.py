@@ -149,12 +149,12 @@ class Words:
             row = (self._field, int(keys[0]), keys.tobytes(), lengths.tobytes())
             self._database.write("INSERT INTO lengths VALUES (?, ?, ?, ?)", [row])
 
-    def _columns(self) -> tuple[Keys, Lengths]:
+    def _read_columns(self) -> tuple[Keys, Lengths]:
         """Return all keys in order, and the number of words of each text."""
         if self._read is None:
             self._write_lengths()
             rows = self._database.read("SELECT keys, lengths FROM lengths WHERE field = ? ORDER BY first", self._field)
-            with self._database.sound():
+            with self._database.report_damage():
                 keys = np.frombuffer(b"".join(keys for keys, _ in rows), np.int64)
                 lengths = np.frombuffer(b"".join(lengths for _, lengths in rows), np.uint16)
                 if len(lengths) != len(keys) or not (np.diff(keys) > 0).all():
@@ -165,27 +165,27 @@ class Words:
 
     @property
     def _keys(self) -> Keys:
-        return self._columns()[0]
+        return self._read_columns()[0]
 
     @property
     def _lengths(self) -> Lengths:
-        return self._columns()[1]
+        return self._read_columns()[1]
 
     # ---------------------------------------------------------------- searches
 
-    def lengths(self, keys: Keys) -> Counts:
+    def find_lengths(self, keys: Keys) -> Counts:
         """Return the number of terms of each text; 0 for an unknown key."""
-        rows, here = self._places(keys)
+        rows, here = self._find_places(keys)
         counts = np.zeros(len(keys), np.float32)
         counts[here] = self._lengths[rows[here]]
         return counts
 
-    def rarity(self, asked: Sequence[str]) -> Counts:
+    def compute_rarity(self, asked: Sequence[str]) -> Counts:
         """Return BM25's idf of each term over the whole collection: rare words weigh more."""
         spread = np.array([len(self._postings.find(term)[0]) for term in asked], np.int64)
         return rarity(spread, len(self._keys)) * shares(asked)
 
-    def frequencies(self, asked: Sequence[str], keys: Keys) -> Counts:
+    def count_frequencies(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return the frequency of each term in each text of `keys` (in order): a row per text, a column per term."""
         table = np.zeros((len(keys), len(asked)), np.float32)
         for column, term in enumerate(asked if len(keys) else ()):
@@ -196,14 +196,14 @@ class Words:
                 table[hits, column] = counts[at[hits]]
         return table
 
-    def evidence(self, asked: Sequence[str], keys: Keys) -> Counts:
+    def score_terms(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return the BM25 score of each chunk of `keys` (in order) for each term, without the term's idf."""
-        return self._bm25(self.frequencies(asked, keys), self.lengths(keys)[:, None])
+        return self._compute_bm25(self.count_frequencies(asked, keys), self.find_lengths(keys)[:, None])
 
     def scores(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return the BM25 score of each chunk of `keys` (in order)."""
         with np.errstate(invalid="ignore"):  # some BLAS raise the flag for padding; all values are finite here
-            sums: Counts = self.evidence(asked, keys) @ self.rarity(asked)
+            sums: Counts = self.score_terms(asked, keys) @ self.compute_rarity(asked)
         return sums
 
     def search(self, asked: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
@@ -213,16 +213,16 @@ class Words:
         which is the same for all texts.
         """
         total = np.zeros(len(self._keys), np.float32)
-        for term, weight in zip(asked, self.rarity(asked), strict=True):
+        for term, weight in zip(asked, self.compute_rarity(asked), strict=True):
             owners, counts = self._postings.find(term)
-            rows, here = self._places(owners)
+            rows, here = self._find_places(owners)
             if not here.all():
                 raise BundleError("words of an unknown text; build the index again (--ingest fresh)")
             often = counts.astype(np.float32)
             if method == "tfidf":
                 total[rows] += weight * weight * often / self._norms[rows]
             else:
-                total[rows] += weight * self._bm25(often, self._lengths[rows].astype(np.float32))
+                total[rows] += weight * self._compute_bm25(often, self._lengths[rows].astype(np.float32))
         some = np.flatnonzero(total > 0)  # nonzero on numbers takes four times as long as on booleans
         if len(some) > k:
             some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
@@ -237,16 +237,16 @@ class Words:
             for terms, owners, counts in self._postings.blocks():
                 _, place, spread = np.unique(terms, return_inverse=True, return_counts=True)
                 weighted = counts * rarity(spread, len(self._keys))[place]
-                np.add.at(squares, self._places(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
+                np.add.at(squares, self._find_places(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
             self._known_norms = np.sqrt(squares).astype(np.float32)
         return self._known_norms
 
-    def _bm25(self, counts: Counts, lengths: Counts) -> Counts:
+    def _compute_bm25(self, counts: Counts, lengths: Counts) -> Counts:
         norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)
         weights: Counts = (counts * (SATURATION + 1) / (counts + norm)).astype(np.float32)
         return weights
 
-    def _places(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
+    def _find_places(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
         """Return the row of each key, and for each key whether it exists; the row of an unknown key has no meaning."""
         own = self._keys
         if not len(own):

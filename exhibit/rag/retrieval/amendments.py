@@ -107,12 +107,12 @@ def _replacements(index: Index, family: Family[int], number: int, hit: Hit, day:
     if family.is_superseded(number, day):
         return
     rest = [hit.chunk.span]
-    for section, place in family.changed_places(number, hit.chunk.span):
+    for section, place in family.find_changed_places(number, hit.chunk.span):
         if not any(_shared(place, span) for span in rest):
             continue  # a part of a section that was replaced
-        parts = (part for part in family.parts_changed(section, day) if part.source is not member)
+        parts = (part for part in family.find_changed_parts(section, day) if part.source is not member)
         yield from ((_as_hit(index, part, hit), part.note) for part in parts)
-        version = family.version(section, day)
+        version = family.find_version(section, day)
         if version is None:
             continue
         if version.source is member and version.text == member.text[slice(*version.span)]:
@@ -201,7 +201,7 @@ def namesakes(index: Index, entry: Entry) -> dict[int, Entry]:
     """Return the documents whose names are most similar to a document's title and parties, and the document itself."""
     names = " ".join([entry.profile.title, *entry.profile.parties])
     choice = index.lexicon.documents.score(Query("", names=names, apart=True))
-    numbers = dict.fromkeys([entry.number, *choice.best(_NEAR)])
+    numbers = dict.fromkeys([entry.number, *choice.choose_best(_NEAR)])
     return {number: index.document(number) for number in numbers}
 
 
@@ -236,7 +236,7 @@ def with_changes(answer: Answer, retrieved: Retrieved, context: AnswerContext) -
     if answer.refused or answer.error or not retrieved.changes:
         return answer
     text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
-    cited = [source.hit.chunk for source in context.sources_cited_in(text)]
+    cited = [source.hit.chunk for source in context.find_cited_sources(text)]
     notes = [retrieved.changes.get((chunk.document, chunk.span.start)) for chunk in cited]
     said = list(dict.fromkeys(filter(None, notes)))
     if not said:

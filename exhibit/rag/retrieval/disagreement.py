@@ -47,7 +47,7 @@ def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> A
     text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
     stated = {value.same for value in find_values(text)}
     told: dict[str, None] = {}
-    for source in context.sources_cited_in(text):
+    for source in context.find_cited_sources(text):
         own = [value for value in find_values(source.text) if value.same in stated][:_MOST]
         for value in own:
             told |= dict.fromkeys(_between_documents(source, value, index))

@@ -229,7 +229,7 @@ def score_rows(
     table = library.table[rows]  # `take` would copy the whole table, which is stored column by column
     sizes = np.diff(groups, append=len(rows))
     [dense], missing = _dense(vector.reshape(1, -1), table[:, KEY], library)
-    matched = library.words.evidence(words, table[:, KEY])
+    matched = library.words.score_terms(words, table[:, KEY])
     rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None]) * shares(words)
     lexical = (matched * np.repeat(rare, sizes, axis=0)).sum(axis=1)
     signals = {"dense": dense, "lexical": lexical, "rarity": rare}

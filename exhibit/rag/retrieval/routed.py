@@ -88,7 +88,7 @@ _TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = Weak
 
 def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return the retrieved passages of each question, in order, from the documents that the question means."""
-    carried = partial(parts.index.lexicon.documents.carried, filenames=parts.config.filenames)
+    carried = partial(parts.index.lexicon.documents.has_rare_name, filenames=parts.config.filenames)
     queries = [understand(question, carried) for question in questions]
     asks = [query.asks for query in queries]
     vectors = parts.embedder.embed(asks, role="query")
@@ -162,7 +162,7 @@ def add_content(choice: Choice, query: Query, library: Library) -> Choice:
     best = np.full(len(choice.numbers), scores[-1] if len(keys) == _WORDED else 0.0)
     np.maximum.at(best, np.searchsorted(choice.numbers, owners), scores)
     names, words = (_NAMES_APART, _WORDS_APART) if query.apart else (_NAMES_WITHIN, _WORDS_WITHIN)
-    return choice.adding("words", words * (best - best.max()) + (names - 1) * choice.log_weights)
+    return choice.add_signal("words", words * (best - best.max()) + (names - 1) * choice.log_weights)
 
 
 def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
@@ -214,7 +214,7 @@ def likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
     weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
-    likely = {number: weights[number] for number in choice.best(config.most_documents, share=_ENOUGH)}
+    likely = {number: weights[number] for number in choice.choose_best(config.most_documents, share=_ENOUGH)}
     return likely if np.exp(list(likely.values())).sum() >= _HELD else None
 
 

@@ -125,7 +125,7 @@ def choose_documents(state: SearchState, index: Index, config: Config) -> None:
         return
     first = state.keys[: config.candidates * config.k]
     scores: dict[int, list[float]] = defaultdict(list)
-    for number, score in zip(index.document_numbers(first), state.scores, strict=False):
+    for number, score in zip(index.find_document_numbers(first), state.scores, strict=False):
         scores[int(number)].append(float(score))
     judged = {
         number: config.document_max * max(cosines) + config.document_mean * float(np.mean(cosines))
@@ -134,7 +134,7 @@ def choose_documents(state: SearchState, index: Index, config: Config) -> None:
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
     state.trace["documents"] = {index.document(number).filename: round(judged[number], 4) for number in best}
     if config.layer_documents or config.layer_sections:  # chunks that the upper layers excluded stay excluded
-        kept = np.isin(index.document_numbers(state.keys), best)
+        kept = np.isin(index.find_document_numbers(state.keys), best)
         state.keys, state.scores = state.keys[kept], state.scores[kept]
         return
     [scores_within], [keys_within] = index.store("chunk").search(

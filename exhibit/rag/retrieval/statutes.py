@@ -99,7 +99,7 @@ def _find_law(question: str, laws: list[_Law]) -> _Law | None:
 
     If a law is named by a code such as `BGB`, laws that are named by their titles alone are not considered.
     """
-    ends = [(law.name.named_in(question, near=_EVERYWHERE), law) for law in laws]
+    ends = [(law.name.find_end(question, near=_EVERYWHERE), law) for law in laws]
     named = [(end, -len(law.name.title), law) for end, law in ends if end]
     if not named:
         return None

@@ -187,7 +187,7 @@ class MilvusStore:
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return the scores and keys of the k nearest rows of each query, best first; missing rows have the key -1."""
-        filters = list(self._conditions(k, within))
+        filters = list(self._make_conditions(k, within))
         if not len(queries):
             return make_empty_hits(0, k)
         scores, keys = self._search_all(queries, k, filters)
@@ -248,7 +248,7 @@ class MilvusStore:
 
     def _upsert(self, keys: Keys, vectors: Vectors) -> None:
         digests = [_digest(vector) for vector in vectors]
-        there = self._digests(keys) if self._had_rows else {}
+        there = self._read_digests(keys) if self._had_rows else {}
         rows = [
             {_KEY: key, _DIGEST: digest, _VECTOR: vector}
             for key, digest, vector in zip(keys.tolist(), digests, vectors, strict=True)
@@ -257,14 +257,14 @@ class MilvusStore:
         if rows:
             self._call("upsert", data=rows)
 
-    def _digests(self, keys: Keys) -> dict[int, int]:
+    def _read_digests(self, keys: Keys) -> dict[int, int]:
         digests: dict[int, int] = {}
         for condition in conditions(_KEY, np.unique(keys)):
             rows = self._call("query", filter=condition, output_fields=[_KEY, _DIGEST])
             digests |= {row[_KEY]: row[_DIGEST] for row in rows}
         return digests
 
-    def _conditions(self, k: int, within: Sequence[int] | Keys | None) -> Iterator[str]:
+    def _make_conditions(self, k: int, within: Sequence[int] | Keys | None) -> Iterator[str]:
         """Yield the filters of the searches whose joined results contain the k best rows; "" selects all rows."""
         if within is None and k <= _MOST:
             yield ""

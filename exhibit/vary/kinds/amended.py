@@ -103,12 +103,12 @@ class _Family:
         self.amendments: list[TextDocument] = []
         self.rows: list[TextRow] = []
         count = int(request.argument) if request.argument else self._chance.randint(1, _MOST)
-        eligible = self._eligible(rows)
+        eligible = self._choose_eligible(rows)
         versions = {row.id: [_version(row, None)] for row, _ in eligible}
-        day = self._signed()
+        day = self._find_signing_day()
         for number in range(1, count + 1):
             day = move_months(day, self._chance.randint(*_GAP)).replace(day=self._chance.choice((1, 15)))
-            changes = self._changes(eligible, versions, seed=request.seed * _MOST + number, last=number == count)
+            changes = self._make_changes(eligible, versions, seed=request.seed * _MOST + number, last=number == count)
             if changes:
                 self._amend(len(self.amendments) + 1, day, changes, versions)
         for row, clause in eligible:
@@ -117,7 +117,7 @@ class _Family:
             else:
                 tally.leave_out(SAME_AGAIN, f"row {row.id}")
 
-    def _eligible(self, rows: Sequence[TextRow]) -> list[tuple[TextRow, Clause]]:
+    def _choose_eligible(self, rows: Sequence[TextRow]) -> list[tuple[TextRow, Clause]]:
         """Return the questions whose value can be changed, each with the one clause that answers it."""
         changes = self._change_values(rows, 0)
         clauses = find_clauses(self._document.filename, self._document.text) if changes.rows else ()
@@ -147,11 +147,11 @@ class _Family:
     def _change_values(self, rows: Sequence[TextRow], seed: int) -> ValueChanges:
         return ValueChanger(self._document, rows, seed=seed, later=True).changes()
 
-    def _signed(self) -> date:
+    def _find_signing_day(self) -> date:
         days = [value.key for value in find_values(self._document.text[:_OPENING]) if value.kind == "date"]
         return date.fromisoformat(days[0]) if days else _START
 
-    def _changes(
+    def _make_changes(
         self,
         eligible: Sequence[tuple[TextRow, Clause]],
         versions: dict[int, list[ClauseVersion]],
@@ -168,7 +168,7 @@ class _Family:
         changes: list[ClauseChange] = []
         # a value that the clause had before would be no change, so the whole clause stays as it is
         stay = {
-            clause.number for row, clause in eligible if self._had_before(result.rows.get(row.id), versions[row.id])
+            clause.number for row, clause in eligible if self._is_repeated(result.rows.get(row.id), versions[row.id])
         }
         chosen: dict[str, bool] = {}
         for row, clause in eligible:
@@ -185,7 +185,7 @@ class _Family:
             changes.append(ClauseChange(row, clause, change, " ".join(text.split()), own))
         return changes
 
-    def _had_before(self, change: RowChange | None, versions: Sequence[ClauseVersion]) -> bool:
+    def _is_repeated(self, change: RowChange | None, versions: Sequence[ClauseVersion]) -> bool:
         keys = keys_of(change.answer) if change else frozenset()
         return any(keys & keys_of(version.answer) for version in versions)
 
@@ -194,7 +194,7 @@ class _Family:
     ) -> None:
         """Add an amendment as a document, and record the new version of each question's clause."""
         filename = f"{self._document.filename.rpartition('.')[0]} - Amendment No. {number}.pdf"
-        text, places = self._text(number, day, changes)
+        text, places = self._write_text(number, day, changes)
         labels = (*self._document.labels, ("amends", self._document.filename), ("effective_from", day.isoformat()))
         title = f"Amendment No. {number} to the {self._document.title}"
         self.amendments.append(TextDocument(filename, title, text, labels=labels))
@@ -202,7 +202,7 @@ class _Family:
             passage = TextPassage(filename, (places[change.clause.number],))
             versions[change.row.id].append(ClauseVersion(change.change.answer, change.change.new, passage, day))
 
-    def _text(self, number: int, day: date, changes: Sequence[ClauseChange]) -> tuple[str, dict[str, Span]]:
+    def _write_text(self, number: int, day: date, changes: Sequence[ClauseChange]) -> tuple[str, dict[str, Span]]:
         title = self._document.title
         parts = [
             f"AMENDMENT NO. {number}",
@@ -215,7 +215,7 @@ class _Family:
         clauses = {change.clause.number: change for change in changes}
         for item, change in enumerate(clauses.values(), 1):
             lead = f"{item}. Amendment of Section {change.clause.number}. "
-            gold, head = self._instruction(change)
+            gold, head = self._write_instruction(change)
             at = sum(len(part) + 2 for part in parts) + len(lead) + len(head)
             places[change.clause.number] = Span(at, at + len(gold))
             parts.append(f"{lead}{head}{gold}{_QUOTE if head else ''}")
@@ -227,7 +227,7 @@ class _Family:
         ]
         return "\n\n".join(parts), places
 
-    def _instruction(self, change: ClauseChange) -> tuple[str, str]:
+    def _write_instruction(self, change: ClauseChange) -> tuple[str, str]:
         """Return an amendment's instruction for a clause in two parts: the gold text, and the text before it."""
         number = change.clause.number
         old = " ".join(self._document.text[slice(*change.clause.span)].split())
@@ -267,7 +267,7 @@ def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
     )
     questions: list[TextRow] = []
     for row in corpus.rows_of(name):
-        sections = {section for section, _ in family.changed_places(name, row.passages[0].spans[0])}
+        sections = {section for section, _ in family.find_changed_places(name, row.passages[0].spans[0])}
         later = [
             (days[filename], other)
             for filename, amendment in amendments.items()

@@ -64,7 +64,7 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wro
     for dataset in dict.fromkeys([*fixes, *aside]):
         outcome.patches[dataset] = review.Patch(
             format=review.PATCH,
-            dataset=run.bundle_name(dataset),
+            dataset=run.find_bundle_name(dataset),
             about=f"Review of the run {run.name} by {', '.join(dict.fromkeys(r.reviewer for r in reviews))}.",
             questions=aside[dataset],
             corrections=fixes[dataset],

@@ -101,7 +101,7 @@ class DraftedBundle:
     def _documents(self) -> Documents:
         return Documents(self.bundle.files)
 
-    def worth_judging(self, size: int) -> list[Key]:
+    def choose_worth_judging(self, size: int) -> list[Key]:
         """Return the questions to judge: `unsure` drafts, the least certain first, and then a share of `sure` drafts.
 
         The least certain drafts are those with a confidence nearest to 0.5; of equal ones, rare kinds come first.

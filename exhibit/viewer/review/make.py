@@ -52,7 +52,7 @@ def make_review(
     """
     drafted = isinstance(run, DraftedBundle)
     if isinstance(run, DraftedBundle):
-        keys = run.worth_judging(size)
+        keys = run.choose_worth_judging(size)
     else:
         keys = draw_sample(run.questions, by=by, size=size, seed=seed)
     if not keys:

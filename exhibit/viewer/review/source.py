@@ -110,7 +110,7 @@ class ReviewedRun(RunFolder):
         """The questions by dataset and id."""
         return KeyedRows(self)
 
-    def bundle_name(self, dataset: str) -> str:
+    def find_bundle_name(self, dataset: str) -> str:
         """Return a dataset's name for a patch: the name in bundle.json or, without that file, its name in the run."""
         path = self.bundles[dataset] / INFO
         return read_info(path).name if path.is_file() else dataset

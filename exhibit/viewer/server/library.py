@@ -99,7 +99,7 @@ class ServedFolders:
         self._checking = ThreadPoolExecutor(1, thread_name_prefix="runs")
         self._asked: set[tuple[Path, tuple[float, ...]]] = set()
 
-    def bundles(self) -> list[BundleLine]:
+    def list_bundles(self) -> list[BundleLine]:
         """Return every bundle, sorted by name."""
         lines = [_make_bundle_line(folder) for folder in self._find_folders(_is_bundle)]
         return sorted(lines, key=lambda line: line.folder.name.lower())
@@ -141,7 +141,7 @@ class ServedFolders:
                 return folder
         raise ToolkitError("there is no such bundle or run; it may have been moved")
 
-    def inside(self, path: Path) -> bool:
+    def is_inside(self, path: Path) -> bool:
         """Return whether a path, after links are resolved, is inside one of the served folders."""
         return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 

@@ -59,13 +59,14 @@ class Views:
     def routes(self) -> list[Route]:
         """Return all routes, whose paths follow the token in an address."""
         get: dict[str, Handler] = {
-            "/": self.home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
-            "/bundle/{key}/sheet": self.sheet, "/bundle/{key}/page/{number:int}": self.picture,
-            "/run/{key}": self.run, "/drawn/{place}/{path:path}": self.drawn, "/job/{key}": self.job,
-            "/job/{key}/state": self.job_state, "/review/{kind}/{key}": self.review, "/reviews/{key}": self.saved,
+            "/": self.show_home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
+            "/bundle/{key}/sheet": self.show_sheet, "/bundle/{key}/page/{number:int}": self.show_picture,
+            "/run/{key}": self.run, "/drawn/{place}/{path:path}": self.show_drawn, "/job/{key}": self.show_job,
+            "/job/{key}/state": self.show_job_state, "/review/{kind}/{key}": self.review,
+            "/reviews/{key}": self.show_saved,
         }  # fmt: skip
         post: dict[str, Handler] = {
-            "/compare": self.compare, "/trend": self.trend, "/draft": self.draft, "/evaluate": self.evaluate,
+            "/compare": self.compare, "/trend": self.write_trend, "/draft": self.draft, "/evaluate": self.evaluate,
             "/apply": self.apply, "/bundle/{key}/question": self.question, "/reviews/{key}": self.save,
             "/job/{key}/stop": self.stop, "/job/{key}/resume": self.resume,
         }  # fmt: skip
@@ -75,10 +76,10 @@ class Views:
 
     # ---------------------------------------------------------------- bundles and runs
 
-    async def home(self, _: Request) -> Response:
+    async def show_home(self, _: Request) -> Response:
         """Return the page of all bundles and runs."""
-        jobs = [(job, self.jobs.state(job)) for job in self.jobs.all()]
-        bundles, runs = await run_in_threadpool(self.library.bundles), await run_in_threadpool(self.library.runs)
+        jobs = [(job, self.jobs.find_state(job)) for job in self.jobs.all()]
+        bundles, runs = await run_in_threadpool(self.library.list_bundles), await run_in_threadpool(self.library.runs)
         return HTMLResponse(pages.home(self.library.folders, bundles, runs, jobs, language=self.language))
 
     async def bundle(self, request: Request) -> Response:
@@ -112,7 +113,7 @@ class Views:
         )
         return HTMLResponse(text)
 
-    async def sheet(self, request: Request) -> Response:
+    async def show_sheet(self, request: Request) -> Response:
         """Return a document page as JSON for the marking script: its words, and the spans of the document's gold."""
         name, number = request.query_params.get("name", ""), int(request.query_params.get("page", "0"))
         bundle = self.library.bundle(request.path_params["key"])
@@ -122,7 +123,7 @@ class Views:
         told = await run_in_threadpool(sheet_of, document, number, gold, address)
         return JSONResponse({**told, "gold": gold})
 
-    async def picture(self, request: Request) -> Response:
+    async def show_picture(self, request: Request) -> Response:
         """Return the picture of a page."""
         name, number = request.query_params.get("name", ""), request.path_params["number"]
         document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
@@ -151,7 +152,7 @@ class Views:
             await run_in_threadpool(write_report, folder, out=place / REPORT, language=self.language)
         return _redirect(request, f"drawn/{place.name}/{REPORT}")
 
-    async def drawn(self, request: Request) -> Response:
+    async def show_drawn(self, request: Request) -> Response:
         """Return a page, a data file or an image that this server wrote."""
         place = self.state / "drawn" / request.path_params["place"]
         path = (place / request.path_params["path"]).resolve()
@@ -170,7 +171,7 @@ class Views:
         await run_in_threadpool(write_comparison, folders, out=place / "compare.html", language=self.language)
         return JSONResponse({"open": f"drawn/{place.name}/compare.html"})
 
-    async def trend(self, _: Request) -> Response:
+    async def write_trend(self, _: Request) -> Response:
         """Write the trend over the runs that are in the same folder as the newest run, and return its address."""
         runs = self.library.runs()
         if not runs:
@@ -194,7 +195,7 @@ class Views:
         folder = self.library.folder(key)
         if (folder / TRAIN).is_file():
             return DraftedBundle(folder), saving.review_folder(folder, is_run=False)
-        roots = [str(line.folder) for line in self.library.bundles()]
+        roots = [str(line.folder) for line in self.library.list_bundles()]
         return ReviewedRun(folder, paths=roots), saving.review_folder(folder, is_run=True)
 
     async def review(self, request: Request) -> Response:
@@ -209,7 +210,7 @@ class Views:
         )  # fmt: skip
         return _redirect(request, f"drawn/{place.name}/review.html")
 
-    async def saved(self, request: Request) -> Response:
+    async def show_saved(self, request: Request) -> Response:
         """Return the review that a person has saved so far; null if there is none."""
         given = request.query_params
         folder = self.library.folder(request.path_params["key"])
@@ -306,21 +307,23 @@ class Views:
     def _make_address(self, path: str) -> str:
         return f"/{self._token}/{path}"
 
-    async def job(self, request: Request) -> Response:
+    async def show_job(self, request: Request) -> Response:
         """Return the page of a job."""
         job = self.jobs.get(request.path_params["key"])
-        return HTMLResponse(pages.job_view(job, self.jobs.state(job), self.jobs.output(job), language=self.language))
+        return HTMLResponse(
+            pages.job_view(job, self.jobs.find_state(job), self.jobs.read_output(job), language=self.language)
+        )
 
-    async def job_state(self, request: Request) -> Response:
+    async def show_job_state(self, request: Request) -> Response:
         """Return the state of a job: its output and, for an evaluation, the number of answered questions."""
         job = self.jobs.get(request.path_params["key"])
-        state, out = self.jobs.state(job), Path(job.out)
-        told: dict[str, Any] = {"state": state, "output": self.jobs.output(job), "done": 0, "total": 0, "far": ""}
+        state, out = self.jobs.find_state(job), Path(job.out)
+        told: dict[str, Any] = {"state": state, "output": self.jobs.read_output(job), "done": 0, "total": 0, "far": ""}
         told |= {"latest": [], "resumable": False, "open": ""}
         if job.words[0] == "evaluate" and out.is_dir():
             told |= await run_in_threadpool(self._measure_progress, job, out)
             told["resumable"] = state not in ("running", "finished")
-        if state == "finished" and self.library.inside(out) and out.is_dir():
+        if state == "finished" and self.library.is_inside(out) and out.is_dir():
             kind = "bundle" if (out / TRAIN).is_file() else "run"
             told["open"] = self._make_address(f"{kind}/{key_of(out.resolve())}")
         return JSONResponse(told)
@@ -338,7 +341,7 @@ class Views:
     async def resume(self, request: Request) -> Response:
         """Start an evaluation again where it stopped."""
         job = self.jobs.get(request.path_params["key"])
-        if job.words[0] != "evaluate" or self.jobs.state(job) in ("running", "finished"):
+        if job.words[0] != "evaluate" or self.jobs.find_state(job) in ("running", "finished"):
             raise ToolkitError("only an evaluation that was stopped can be resumed")
         words = [*(word for word in job.words if word != "--resume"), "--resume"]
         return self._start(job.title, words, Path(job.out))

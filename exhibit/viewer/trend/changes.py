@@ -39,7 +39,7 @@ class Series:
         """The table of values of each run, oldest first."""
         return [run.tables[self.dataset] for run in self.runs]
 
-    def means(self, metric: str) -> list[Estimate | None]:
+    def list_means(self, metric: str) -> list[Estimate | None]:
         """Return a metric's mean in each run."""
         return [run.means_of(self.dataset).get(metric) for run in self.runs]
 

@@ -175,7 +175,7 @@ def draw(
     bands: Bands | None,
 ) -> Plot | None:
     """Return a plot of a metric over the runs: its line and interval, the regressions, and where the data changed."""
-    means = series.means(metric)
+    means = series.list_means(metric)
     known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]
     if not known:
         return None

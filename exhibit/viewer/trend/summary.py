@@ -202,8 +202,8 @@ def figures(series: Series, metrics: Sequence[str], scale: Scale) -> list[Record
     """Return the newest mean of each metric, its band, the mean before, and the best mean."""
     rows: list[Record] = []
     for metric in metrics:
-        means = [mean for mean in series.means(metric) if mean and mean.mean is not None]
-        newest = series.means(metric)[-1]
+        means = [mean for mean in series.list_means(metric) if mean and mean.mean is not None]
+        newest = series.list_means(metric)[-1]
         if newest is None or newest.mean is None:
             continue
         bands = scale.of(series.dataset, metric)

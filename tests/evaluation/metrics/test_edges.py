@@ -196,9 +196,9 @@ def test_golds_take_the_ranks_at_which_they_are_found_or_the_next_free_ones(gold
 
 def test_a_ranking_by_hand():
     ranking = Ranking(["a", "b", "c"], {"a": 1, "c": 4, "d": 3}, 3)
-    assert ranking.gold_ranks() == [3] and ranking.golds() == 2
-    assert ranking.ndcg(3) == pytest.approx((1 + 4 / log2(4)) / (4 + 3 / log2(3) + 1 / log2(4)))
-    assert ranking.ndcg(1) == pytest.approx(1 / 4) and Ranking(["a"], {"a": 0}, 1).ndcg(5) is None
+    assert ranking.find_gold_ranks() == [3] and ranking.count_golds() == 2
+    assert ranking.compute_ndcg(3) == pytest.approx((1 + 4 / log2(4)) / (4 + 3 / log2(3) + 1 / log2(4)))
+    assert ranking.compute_ndcg(1) == pytest.approx(1 / 4) and Ranking(["a"], {"a": 0}, 1).compute_ndcg(5) is None
 
 
 def test_parity_with_the_seed_stops_at_k():
