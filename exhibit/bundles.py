@@ -14,7 +14,7 @@ from exhibit.evidence.show import draw_row
 from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.hub.tables import gold_records
 from exhibit.runtime.command import print_note
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import BundleFolder as Contents
 from exhibit.storage.bundle import mirror_bundle, open_bundle
@@ -129,7 +129,7 @@ def load(place: Path | str) -> Bundle:
         fetched = fetch(repo_id, revision=revision, say=print_note)
         return Bundle(fetched.folder, fetched.address)
     converted = DEFAULT_OUT / address
-    if address in plugin_names("exhibit.converters") and not Path(address).exists():
+    if address in list_plugins("exhibit.converters") and not Path(address).exists():
         if not converted.is_dir():
             raise ToolkitError(f"{converted}: no such folder; convert the benchmark with exhibit.convert({address!r})")
         return Bundle(converted, str(converted))

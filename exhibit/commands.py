@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.runtime.plugins import brought_names, plugin_names
+from exhibit.runtime.plugins import list_brought_plugins, list_plugins
 from exhibit.schemas.parsing import read_beside
 
 PROGRAM = "exhibit"
@@ -33,7 +33,7 @@ def spellings() -> dict[str, str]:
     """Return the form with `exhibit` for each command: `exhibit convert cuad` for `python -m converters.cuad`."""
     names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
     names |= {
-        f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("exhibit.converters")
+        f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in list_plugins("exhibit.converters")
     }
     return names | {"python -m converters.draft": f"{PROGRAM} draft"}
 
@@ -69,5 +69,5 @@ def kept_help(words: Sequence[str]) -> str:
     except OSError:
         return ""
     text: str = kept.get(" ".join(words), "")
-    brought = [f"  {kind}: {', '.join(names)}" for kind, names in brought_names().items()] if text else []
+    brought = [f"  {kind}: {', '.join(names)}" for kind, names in list_brought_plugins().items()] if text else []
     return text + ("\n".join(["\nfrom other distributions:", *brought, ""]) if brought else "")

@@ -17,7 +17,7 @@ from exhibit.bundles import DEFAULT_OUT, Bundle, html_link, html_table, load
 from exhibit.converters.benchmark import Converter
 from exhibit.converters.steps import cli
 from exhibit.runtime.command import guarded, print_usage_error
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.bundle import CARD
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
@@ -29,15 +29,15 @@ _PACKAGE = "exhibit.converters"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the converter that the first word names."""
     given = list(sys.argv[1:] if argv is None else argv)
-    names = ", ".join(plugin_names(_PACKAGE))
+    names = ", ".join(list_plugins(_PACKAGE))
     if not given or given[0] in ("--help", "-h"):
         (sys.stdout if given else sys.stderr).write(
             f"usage: exhibit convert NAME --out DIR [--source PATH] …\n\nnames: {names}\ninputs and options of each: "
             "exhibit convert NAME --help\n"
         )
         return 0 if given else 2
-    if given[0] not in plugin_names(_PACKAGE):
-        near = difflib.get_close_matches(given[0], plugin_names(_PACKAGE), n=1)
+    if given[0] not in list_plugins(_PACKAGE):
+        near = difflib.get_close_matches(given[0], list_plugins(_PACKAGE), n=1)
         meant = f"did you mean exhibit convert {near[0]}?" if near else f"there are {names}"
         return print_usage_error(f"no converter {given[0]!r}", meant, "exhibit convert")
     module = load_plugin(_PACKAGE, given[0])[0]
@@ -92,8 +92,8 @@ def convert(
         "ocr_language": ocr_language,
     }
     given |= {"strict": strict, "force": force, "jobs": jobs, "engine": engine, **(options or {})}
-    if name not in plugin_names(_PACKAGE):
-        raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(plugin_names(_PACKAGE))}")
+    if name not in list_plugins(_PACKAGE):
+        raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(list_plugins(_PACKAGE))}")
     converter = cast(Converter, load_plugin(_PACKAGE, name)[0])
     complaint = io.StringIO()
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from exhibit.commands import VERBS, spellings
 from exhibit.runtime.command import Invocation, Parser, guarded, set_invocation
-from exhibit.runtime.plugins import own_names
+from exhibit.runtime.plugins import list_own_plugins
 
 FILE = Path(__file__).parent / "help.json"
 _COLUMNS = "100"  # argparse wraps at the width of the terminal; a file needs a fixed one
@@ -36,7 +36,7 @@ def help_of(*words: str) -> str:
 
 def generate() -> str:
     """Return the text of `help.json`: the help of each verb and each converter."""
-    asked = [(verb,) for verb in VERBS] + [("convert", name) for name in sorted(own_names("exhibit.converters"))]
+    asked = [(verb,) for verb in VERBS] + [("convert", name) for name in sorted(list_own_plugins("exhibit.converters"))]
     texts = {" ".join(words): help_of(*words) for words in asked}
     return json.dumps(texts, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
 

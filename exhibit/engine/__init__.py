@@ -17,7 +17,7 @@ from exhibit.engine.outcome import Engine, In, Out, Outcome, track
 from exhibit.engine.runners.local import OneWorker
 from exhibit.engine.worker import shutdown_idle
 from exhibit.runtime.command import parse_positive
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 
 __all__ = [
@@ -79,7 +79,7 @@ def check_engine(wanted: str) -> str:
 
 def engine_names() -> list[str]:
     """Return the names that `--engine` takes."""
-    return plugin_names(runners.__name__)
+    return list_plugins(runners.__name__)
 
 
 def add_engine_arguments(parser: Any) -> None:

@@ -18,7 +18,7 @@ from exhibit.evaluation.settings import TARGET, Settings
 from exhibit.evaluation.targets import target_settings
 from exhibit.rag.config import PLUGINS, WEIGHT, Config, Weights
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import ToolkitError
 
 RUN, PIPELINE = "run", "pipeline"
@@ -86,7 +86,7 @@ def _list_model_settings(model: type[BaseModel], group: str, prefix: str = "") -
             else ", ".join(dict.fromkeys(word for kind in kinds for word in _describe_type(kind)))
         )
         if name in PLUGINS:
-            values = ", ".join(part.replace("_", "-") for part in plugin_names(PLUGINS[name]))
+            values = ", ".join(part.replace("_", "-") for part in list_plugins(PLUGINS[name]))
         yield Setting(prefix + name, group, shown, values, meaning, many, switch)
 
 

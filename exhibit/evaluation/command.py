@@ -31,7 +31,7 @@ from exhibit.hub.pull import fetch, is_repository, parse_address
 from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
 from exhibit.runtime import command
 from exhibit.runtime.command import guarded
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.bundle import load_json
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
         metrics = split_requests(flags.get("metrics") or "")
-        print("\n".join(analysis_lines(Path(analysed), metrics=metrics, width=command.text_width())))
+        print("\n".join(analysis_lines(Path(analysed), metrics=metrics, width=command.measure_text_width())))
         return 0
     file = flags.pop("config", None)
     file_settings, notes = read_config_file(file) if file else ({}, [])
@@ -76,9 +76,12 @@ def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[s
     """Yield the lines for the terminal: one table, the requested extra tables, and the report's path."""
     means = run.compute_means_by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
-    yield table_of(means, shown_metrics(run.summary, settings.metrics), width=command.text_width())
+    yield table_of(means, shown_metrics(run.summary, settings.metrics), width=command.measure_text_width())
     if label:
-        yield from ("", *comparison_lines(run.tables, label, metrics=settings.metrics, width=command.text_width()))
+        yield from (
+            "",
+            *comparison_lines(run.tables, label, metrics=settings.metrics, width=command.measure_text_width()),
+        )
     if settings.flag_below is not None:
         yield from ("", *flag_lines(run.tables, settings.flag_below))
     folder = RunFolder(run.folder)
@@ -165,7 +168,7 @@ def _make_parser() -> command.Parser:
 
 
 def _list_names(package: str) -> str:
-    return ", ".join(name.replace("_", "-") for name in plugin_names(package))
+    return ", ".join(name.replace("_", "-") for name in list_plugins(package))
 
 
 if __name__ == "__main__":

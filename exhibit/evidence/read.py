@@ -20,7 +20,7 @@ from exhibit.evidence.files import decode_bytes, head_of
 from exhibit.evidence.markup import Attachment, Printable
 from exhibit.evidence.readers.html import html_text
 from exhibit.evidence.readers.pdf import boxes, page_boxes, render
-from exhibit.runtime.plugins import plugin_modules
+from exhibit.runtime.plugins import import_plugins
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.atomic import files_below, scratch_folder
 from exhibit.storage.locations import Location, Remote, fetch_file
@@ -142,7 +142,7 @@ def ending_of(path: Location) -> str:
 @cache
 def _readers() -> dict[str, ModuleType]:
     by_suffix: dict[str, ModuleType] = {}
-    for reader in plugin_modules(readers.__name__).values():
+    for reader in import_plugins(readers.__name__).values():
         by_suffix |= dict.fromkeys(reader.SUFFIXES, reader)
     return by_suffix
 

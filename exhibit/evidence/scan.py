@@ -26,7 +26,7 @@ from exhibit.evidence.document import Document, Page
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import ending_of, read_document
 from exhibit.evidence.readers.pdf import render, to_user_space
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.atomic import replace_file
 from exhibit.storage.locations import fetch_file
@@ -85,7 +85,7 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
 
 def engine_names() -> list[str]:
     """Return the names of the OCR engines, in the order in which `auto` tries them."""
-    return plugin_names(ocr.__name__)
+    return list_plugins(ocr.__name__)
 
 
 def _engine(name: str) -> ModuleType:

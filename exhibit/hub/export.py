@@ -13,7 +13,7 @@ from typing import cast
 from exhibit.hub import exports
 from exhibit.hub.exports import Export, Format
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import FolderKind, replace_folder
@@ -27,7 +27,7 @@ KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
 
 def format_names() -> list[str]:
     """Return the names that `--to` accepts."""
-    return plugin_names(exports.__name__)
+    return list_plugins(exports.__name__)
 
 
 def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force: bool = False) -> Export:

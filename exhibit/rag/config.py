@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml, read_outside
 
@@ -320,7 +320,7 @@ def add_setting_flags(group: Any, settings: type[FlagModel] = Config, *, but: fr
         if name not in but:
             flag = f"--{name.replace('_', '-')}"
             if name in PLUGINS:
-                names = ", ".join(file.replace("_", "-") for file in plugin_names(PLUGINS[name]))
+                names = ", ".join(file.replace("_", "-") for file in list_plugins(PLUGINS[name]))
                 text = f"{text}; there are {names}"
             group.add_argument(flag, metavar="X", default=argparse.SUPPRESS, help=text.replace("%", "%%"))
 

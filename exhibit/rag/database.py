@@ -18,7 +18,7 @@ import numpy as np
 
 from exhibit.law.profile import Profile
 from exhibit.rag.protocols import Keys
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.validate import sha256_of
 from exhibit.storage.atomic import FolderKind
@@ -228,7 +228,7 @@ def let_go(folder: Path, store: str, *, but: str = "") -> None:
     `store` is the user's setting; its argument is the address at which data may be deleted.
     """
     named, _, argument = store.partition(":")
-    for name in plugin_names("exhibit.rag.stores"):
+    for name in list_plugins("exhibit.rag.stores"):
         if name != but and (folder / _STORE / f"{name}.json").is_file():
             load_plugin("exhibit.rag.stores", name)[0].drop(folder, argument if name == named else None)
 

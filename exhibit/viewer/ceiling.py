@@ -39,7 +39,7 @@ from exhibit.runtime.command import (
     print_note,
     print_results,
 )
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.parsing import parse_pair
 from exhibit.storage.atomic import write_whole
@@ -209,7 +209,7 @@ def _make_notes(ceilings: Sequence[Ceiling], unlocated: int) -> Iterator[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure parsers and chunkers on one bundle, print the figures, and write a page if --html names a file."""
     parser = build_parser("exhibit ceiling", __doc__)
-    known = ", ".join(plugin_names("exhibit.evaluation.parsers"))
+    known = ", ".join(list_plugins("exhibit.evaluation.parsers"))
     parser.add_argument("bundle", metavar="BUNDLE", help="a bundle's folder or URL")
     add = parser.add_argument
     add("--parser", action="append", default=[], metavar="NAME", help=f"a PDF library: {known}; may be repeated")
@@ -223,7 +223,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "Unstructured, Marker, LlamaParse; may be repeated"
         ),
     )
-    splitters = ", ".join(plugin_names("exhibit.rag.splitters"))
+    splitters = ", ".join(list_plugins("exhibit.rag.splitters"))
     what = f"a splitter and its chunk size, such as rcts:500 (the splitters are {splitters}); may be repeated"
     add("--splitter", action="append", default=[], metavar="NAME[:SIZE]", help=what)
     what = "chunks of another system, one per row: JSONL, JSON, CSV or Parquet; may be repeated"

@@ -32,7 +32,7 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stage_losses import compare_stages, loss_tables, moves_in_words
 from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise, summarise_run
 from exhibit.evaluation.text_tables import ALL, diff_lines, not_compared, shown_metrics, table_of
-from exhibit.runtime.command import guarded, parser_of, print_note, print_results, text_width
+from exhibit.runtime.command import guarded, measure_text_width, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
@@ -75,7 +75,7 @@ def _print_summary(options: Any) -> int:
         columns = {name: summarise_run(tables) for name, tables in runs.items()}
     names = {name: estimate for means in columns.values() for name, estimate in means.items()}
     chosen = list(names) if options.all else shown_metrics(names, options.metrics)
-    table = table_of(columns, chosen, width=text_width())
+    table = table_of(columns, chosen, width=measure_text_width())
     print_results({name: summary_json(means) for name, means in columns.items()}, table, as_json=options.json)
     return 0
 

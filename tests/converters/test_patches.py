@@ -12,7 +12,7 @@ from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument,
 from exhibit.converters.maud import INFO as MAUD
 from exhibit.converters.steps.materialise import Task, materialise
 from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patches
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest
 from exhibit.schemas.validate import validate
@@ -133,7 +133,7 @@ def test_nothing_is_shipped_for_a_source_of_which_nothing_is_known():
 
 
 def test_every_converter_takes_patches():
-    for name in plugin_names("exhibit.converters"):
+    for name in list_plugins("exhibit.converters"):
         assert options_of(import_module(f"exhibit.converters.{name}"), "--source", "x", "--patch", "p").patch == ["p"]
 
 

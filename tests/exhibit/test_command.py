@@ -52,7 +52,7 @@ def test_help_and_flags_are_known_wherever_they_stand(monkeypatch, capsys):
 
 
 def test_help_names_what_other_distributions_bring(monkeypatch, capsys):
-    monkeypatch.setattr("exhibit.commands.brought_names", lambda: {"metrics": ["theirs", "too"]})
+    monkeypatch.setattr("exhibit.commands.list_brought_plugins", lambda: {"metrics": ["theirs", "too"]})
     assert main(["evaluate", "--help"]) == 0
     assert capsys.readouterr().out.endswith("\nfrom other distributions:\n  metrics: theirs, too\n")
     assert kept_help(["nothing"]) == ""

@@ -19,7 +19,7 @@ from exhibit.runtime.command import (
     rename_commands,
     set_invocation,
 )
-from exhibit.runtime.secrets import names_a_secret, remember_secret, scrub, scrub_logs
+from exhibit.runtime.secrets import is_secret_name, remember_secret, scrub, scrub_logs
 from exhibit.schemas import generate
 from exhibit.schemas.bundle import Question, read_gold, read_info, read_questions, write_info
 from exhibit.schemas.errors import BundleError, ToolkitError, disk_trouble, printable
@@ -188,7 +188,7 @@ def test_the_environments_secrets_have_eight_characters_and_are_no_words(monkeyp
     monkeypatch.setenv("MY_TOKEN", value)
     monkeypatch.setenv("MY_NAME", "visible-name")
     assert (scrub(f"it is {value} visible-name") == "it is *** visible-name") is hidden
-    assert names_a_secret("MY_TOKEN") and scrub("x y-z", "y-z", None) == "x ***"
+    assert is_secret_name("MY_TOKEN") and scrub("x y-z", "y-z", None) == "x ***"
     assert scrub("x y-z-1", "y-z", "y-z-1") == "x ***", "the longest first, or a part of it would stay"
 
 

@@ -12,7 +12,7 @@ from exhibit.converters.steps.materialise import NOWHERE, marked_place
 from exhibit.engine import open_engine, track
 from exhibit.evidence.read import read_within
 from exhibit.hub.card import CardText, write_card
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_train
 from exhibit.schemas.errors import BundleError, SourceError
@@ -251,7 +251,7 @@ def write_changed(
 
 def _card_text(info: BundleInfo) -> CardText:
     """Return the converter's texts for the card; a bundle that has no converter's name was made from a table."""
-    if info.name not in plugin_names("exhibit.converters"):
+    if info.name not in list_plugins("exhibit.converters"):
         return CardText(converter="table")
     about: DatasetInfo = load_plugin("exhibit.converters", info.name)[0].INFO
     return card_text(about, info.name)

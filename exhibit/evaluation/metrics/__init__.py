@@ -32,7 +32,7 @@ from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
 from exhibit.evaluation.metrics._requests import split_requests as split_requests
 from exhibit.law.references import Reference
 from exhibit.models.llms import LLM
-from exhibit.runtime.plugins import own_names, plugin_modules
+from exhibit.runtime.plugins import import_plugins, list_own_plugins
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 
@@ -279,8 +279,8 @@ class MetricModule(Protocol):
 @cache
 def metric_modules() -> dict[str, MetricModule]:
     """Return every metric by its file name, in order; raise an error where two metrics return the same figure."""
-    modules = {name: cast(MetricModule, module) for name, module in plugin_modules(__name__).items()}
-    check_names_are_own(modules, own=own_names(__name__))
+    modules = {name: cast(MetricModule, module) for name, module in import_plugins(__name__).items()}
+    check_names_are_own(modules, own=list_own_plugins(__name__))
     return modules
 
 

@@ -35,7 +35,7 @@ from exhibit.evaluation.servers.shapes import (
 from exhibit.evaluation.servers.system import PollRequest, ServerSettings, apply_settings, headers_of
 from exhibit.evaluation.servers.templates import fill, fill_path
 from exhibit.evaluation.target_protocol import NumberedReply, TargetOptions, count_only
-from exhibit.runtime.secrets import HIDDEN, names_a_secret
+from exhibit.runtime.secrets import HIDDEN, is_secret_name
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Ingestion
 from exhibit.storage.http import HttpClient, Response
@@ -351,7 +351,7 @@ def secrets_in(url: str, settings: Any = None) -> list[str]:
 
 def _find_hidden_values(value: Any) -> list[str]:
     if isinstance(value, Mapping):
-        own = [v for k, v in value.items() if names_a_secret(str(k)) and isinstance(v, str)]
+        own = [v for k, v in value.items() if is_secret_name(str(k)) and isinstance(v, str)]
         return own + [secret for v in value.values() for secret in _find_hidden_values(v)]
     return [secret for one in value for secret in _find_hidden_values(one)] if isinstance(value, list) else []
 
@@ -361,7 +361,7 @@ def hide(value: Any) -> Any:
     if isinstance(value, Mapping):
         # a header is given by the name of the variable that holds its value
         named = {"header": value["header"]} if "header" in value else {}
-        hidden = {k: HIDDEN if names_a_secret(str(k)) and isinstance(v, str) else hide(v) for k, v in value.items()}
+        hidden = {k: HIDDEN if is_secret_name(str(k)) and isinstance(v, str) else hide(v) for k, v in value.items()}
         return {**hidden, **named}
     if isinstance(value, list | tuple):
         return [hide(one) for one in value]

@@ -31,7 +31,7 @@ from exhibit.evaluation.target_protocol import NumberedReply as NumberedReply
 from exhibit.evaluation.target_protocol import Target as Target
 from exhibit.evaluation.target_protocol import TargetOptions as TargetOptions
 from exhibit.evaluation.target_protocol import count_only as count_only
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import faults_in
 from exhibit.schemas.run import Ingestion as Ingestion
@@ -39,7 +39,7 @@ from exhibit.schemas.run import Ingestion as Ingestion
 
 def target_names() -> list[str]:
     """Return the names of all targets: files of systems, and Python files."""
-    return sorted({*plugin_names(__name__), *system_names()})
+    return sorted({*list_plugins(__name__), *system_names()})
 
 
 def is_system(wanted: str) -> str | None:
@@ -64,7 +64,7 @@ def _find_settings_model(wanted: str) -> type[BaseModel] | None:
     system = is_system(wanted)
     if system is not None:
         return settings_of(system)
-    if wanted.partition(":")[0].replace("-", "_") not in plugin_names(__name__):
+    if wanted.partition(":")[0].replace("-", "_") not in list_plugins(__name__):
         names = ", ".join(name.replace("_", "-") for name in target_names() if name != "function")
         raise ToolkitError(
             f"no target {wanted.partition(':')[0]!r}; the targets are {names}, or a file of your own: FILE.toml"
