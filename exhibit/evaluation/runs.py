@@ -11,7 +11,7 @@ from exhibit.evaluation.records import breakdown, read_tables
 from exhibit.evaluation.statistics import Table, summarise, summarise_run
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import SUMMARY, Means
-from exhibit.schemas.run_folder import RunFolder, differing_means
+from exhibit.schemas.run_folder import RunFolder, compare_means
 
 _APART = ("format", "version", "datasets.")
 """Settings that do not describe the system, or that are reported as the data's version."""
@@ -27,7 +27,7 @@ class RunResults(RunFolder):
         stored = {"": self.read_stored_means(), **{name: self.read_stored_means(name) for name in tables}}
         given = {"": summarise_run(list(tables.values())), **{name: summarise(table) for name, table in tables.items()}}
         for name, means in stored.items():
-            wrong = differing_means(means, given[name])
+            wrong = compare_means(means, given[name])
             if wrong:
                 raise BundleError(
                     f"{self.folder / name / SUMMARY}: does not match the rows of the run: {wrong[0]}; the file was "

@@ -18,7 +18,7 @@ from exhibit.evaluation.targets import TargetOptions, read_target_settings
 from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
-from exhibit.schemas.parsing import LazyLines, faults_in, parse_json, parse_pair, parse_toml
+from exhibit.schemas.parsing import LazyLines, format_faults, parse_json, parse_pair, parse_toml
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
@@ -234,7 +234,7 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
     try:
         settings = Settings.model_validate({**values, "pipeline": pipeline, "target_settings": target})
     except ValidationError as error:
-        raise ToolkitError(f"{where}: {faults_in(error)}") from error
+        raise ToolkitError(f"{where}: {format_faults(error)}") from error
     if settings.target_name != "builtin":
         try:
             read_target_settings(settings.target_name, settings.target_settings)

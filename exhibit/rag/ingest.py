@@ -36,7 +36,7 @@ from exhibit.rag.live_index import Building
 from exhibit.rag.protocols import section_keys
 from exhibit.rag.summaries import Summariser
 from exhibit.runtime.plugins import load_plugin
-from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, printable
+from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, escape_surrogates
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import cache_folder
@@ -113,7 +113,7 @@ class Preparation:
 
     def _prepare(self, path: Location) -> Prepared:
         config = self.config
-        if printable(path.name) != path.name:
+        if escape_surrogates(path.name) != path.name:
             raise DocumentError(f"{path}: its name is not UTF-8, so that no answer could cite it; rename the file")
         sha256 = _sha256(path)
         document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)

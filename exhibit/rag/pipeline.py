@@ -30,7 +30,7 @@ from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import open_summariser
 from exhibit.runtime.plugins import load_plugin
-from exhibit.schemas.errors import BundleError, ToolkitError, printable
+from exhibit.schemas.errors import BundleError, ToolkitError, escape_surrogates
 from exhibit.storage.atomic import list_left_out, replace_folder
 from exhibit.storage.cache import cache_folder
 from exhibit.storage.locations import Location, Remote, list_file, list_files
@@ -121,7 +121,7 @@ class Pipeline:
             report = self._ingest(paths, index, askable=True, sha256=sha256)
             if isinstance(source, Path) and source.is_dir():
                 left = tuple(f"{path}: a {why}" for path, why in list_left_out(source))
-                report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
+                report = replace(report, set_aside=(*report.set_aside, *map(escape_surrogates, left)))
             if not len(index):
                 raise BundleError(
                     f"{source}: no document could be indexed: {'; '.join(report.set_aside[:3]) or 'no text'}"

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, NoReturn, ParamSpec
 
 from exhibit.runtime.plugins import find_failed_plugin
 from exhibit.runtime.secrets import scrub, scrub_logs
-from exhibit.schemas.errors import ToolkitError, disk_trouble
+from exhibit.schemas.errors import ToolkitError, describe_disk_error
 from exhibit.schemas.parsing import read_beside
 
 FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
@@ -307,7 +307,7 @@ def escape_terminal() -> Iterator[None]:
 
 def _report_disk_error(error: OSError) -> int:
     try:
-        print_error(ToolkitError(disk_trouble(error)))
+        print_error(ToolkitError(describe_disk_error(error)))
     except OSError:
         return _report_bug()
     return FAILED

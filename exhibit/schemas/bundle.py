@@ -16,7 +16,7 @@ from exhibit.schemas.layout import INFO as INFO
 from exhibit.schemas.layout import ORIGIN as ORIGIN
 from exhibit.schemas.layout import TRAIN as TRAIN
 from exhibit.schemas.models import BundleInfo, Gold, Row
-from exhibit.schemas.parsing import faults_in, parse_json, read_regular
+from exhibit.schemas.parsing import format_faults, parse_json, read_regular
 
 # ---------------------------------------------------------------- writing
 
@@ -53,14 +53,14 @@ def write_info(info: BundleInfo, path: Path) -> None:
 # ---------------------------------------------------------------- reading
 
 
-def _not_blank(text: str) -> str:
+def _refuse_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("a non-empty string is required")
     return text
 
 
 # not a pattern: pydantic's patterns reject a lone surrogate, which damaged PDFs contain
-Words = Annotated[str, AfterValidator(_not_blank)]
+Words = Annotated[str, AfterValidator(_refuse_blank)]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Question:
     contexts: tuple[LooseContext, ...] = ()
 
 
-def _objects(given: Any) -> Any:
+def _read_objects(given: Any) -> Any:
     """Return contexts as objects; raise ValueError for a mixture of strings and objects."""
     if not isinstance(given, list):
         return [] if given is None else given
@@ -99,7 +99,7 @@ class LooseRow(BaseModel):
     question: Words
     answer: Words
     is_impossible: StrictBool = False
-    contexts: Annotated[list[LooseContext], BeforeValidator(_objects)] = []
+    contexts: Annotated[list[LooseContext], BeforeValidator(_read_objects)] = []
 
 
 _ROWS = TypeAdapter(list[LooseRow])
@@ -113,7 +113,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     try:
         rows = _ROWS.validate_python(given)
     except ValidationError as error:
-        raise BundleError("\n".join(f"{path}: {fault}" for fault in _row_faults(error))) from error
+        raise BundleError("\n".join(f"{path}: {fault}" for fault in _list_row_faults(error))) from error
     questions: dict[int | str, Question] = {}
     for index, row in enumerate(rows):
         id = next((one for one in (row.id, row.query_id) if one is not None), index)
@@ -123,7 +123,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     return tuple(questions.values())
 
 
-def _row_faults(error: ValidationError) -> Iterator[str]:
+def _list_row_faults(error: ValidationError) -> Iterator[str]:
     for fault in error.errors():
         index, *field = fault["loc"]
         where = filter(None, (f"row {index}", ".".join(map(str, field))))
@@ -132,11 +132,11 @@ def _row_faults(error: ValidationError) -> Iterator[str]:
 
 def read_gold(path: Path) -> Iterator[Gold]:
     """Yield the lines of `gold.jsonl`."""
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(_read_lines(path), 1):
         try:
             yield Gold.model_validate_json(line)
         except ValidationError as error:
-            raise BundleError(f"{path}: line {number}: {faults_in(error, most=1)}") from error
+            raise BundleError(f"{path}: line {number}: {format_faults(error, most=1)}") from error
 
 
 def read_info(path: Path) -> BundleInfo:
@@ -144,7 +144,7 @@ def read_info(path: Path) -> BundleInfo:
     try:
         return BundleInfo.model_validate_json(read_text(path))
     except ValidationError as error:
-        raise BundleError(f"{path}: {faults_in(error, most=1)}") from error
+        raise BundleError(f"{path}: {format_faults(error, most=1)}") from error
 
 
 def read_text(path: Path) -> str:
@@ -166,7 +166,7 @@ def read_lines(path: Path) -> list[str]:
     return [line for line in read_text(path).split("\n") if line]
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _read_lines(path: Path) -> Iterator[str]:
     """Yield the non-empty lines of a JSONL file; only one line is in memory at a time."""
     at = 0
     try:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from bench import trace
-from exhibit.schemas.errors import printable
+from exhibit.schemas.errors import escape_surrogates
 
 
 def test_a_file_is_on_the_way_where_a_function_is_given_the_words_within_something():
     with trace.Way("governing law") as way:
-        printable("nothing")
+        escape_surrogates("nothing")
     assert way.files == {}
     with way:
-        printable("the governing law")
+        escape_surrogates("the governing law")
     assert way.files == {"schemas/errors.py": "printable"}
 
 

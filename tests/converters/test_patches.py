@@ -14,7 +14,7 @@ from exhibit.converters.steps.materialise import Task, materialise
 from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patches
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest
+from exhibit.schemas.review import Correction, MarkedPassage, Patch, digest_gold
 from exhibit.schemas.validate import validate
 from tests.conversion import chosen, options_of
 
@@ -33,7 +33,7 @@ def benchmark() -> Benchmark:
 
 
 def fix(id: int, was: tuple[tuple[str, str], ...], **told: object) -> dict[str, object]:
-    return {"id": id, "was": gold_digest(was), "contexts": [], "reviewers": ["Ada"], **told}
+    return {"id": id, "was": digest_gold(was), "contexts": [], "reviewers": ["Ada"], **told}
 
 
 def write(path: Path, **told: object) -> str:
@@ -175,8 +175,8 @@ def test_mauds_known_bad_agreements_are_set_aside(convert, samples):
 
 
 def test_the_digest_of_gold_does_not_see_spaces():
-    assert gold_digest([("a.pdf", "The  rent\nis due.")]) == gold_digest([("a.pdf", "The rent is due.")])
-    assert gold_digest([("a.pdf", "The rent is due.")]) != gold_digest([("b.pdf", "The rent is due.")])
+    assert digest_gold([("a.pdf", "The  rent\nis due.")]) == digest_gold([("a.pdf", "The rent is due.")])
+    assert digest_gold([("a.pdf", "The rent is due.")]) != digest_gold([("b.pdf", "The rent is due.")])
     assert Patch(format="exhibit-patch/1", dataset="d", about="a").corrections == []
     passage = MarkedPassage(filename="a.pdf", spans=[(0, 3)], text="The")
     assert Correction(id=1, was="0" * 64, contexts=[passage], reviewers=["A"]).answer is None

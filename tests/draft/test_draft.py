@@ -25,7 +25,7 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.reader import AnswerSpan, QuestionKind, Reading
 from exhibit.rag.index import Entry
 from exhibit.rag.ingest import Prepared
-from exhibit.schemas.models import DraftInfo, wilson
+from exhibit.schemas.models import DraftInfo, compute_wilson
 from exhibit.schemas.validate import validate
 
 CONTRACT = """SUPPLY AGREEMENT
@@ -177,7 +177,7 @@ def test_drafts_are_not_published_before_a_person_has_judged_some(contracts, cap
 def test_what_is_said_beside_every_figure(wrong, judged, told):
     info = DraftInfo(reviewed=40, judged_sure=judged, wrong=wrong)
     assert told in info.words(200) and info.words(200).startswith("drafted, 40 of 200 reviewed by a person")
-    low, high = wilson(2, 40)
+    low, high = compute_wilson(2, 40)
     assert (round(low, 3), round(high, 3)) == (0.014, 0.165)
 
 

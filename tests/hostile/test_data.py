@@ -29,7 +29,7 @@ from exhibit.hub.export import main as export_main
 from exhibit.models.llms.openai import text_of
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.runtime.command import guarded
-from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
+from exhibit.schemas.errors import SourceError, ToolkitError, describe_disk_error
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage import atomic
 from exhibit.storage.atomic import LINK, files_below, list_left_out, lock_folder, scratch_folder
@@ -207,11 +207,13 @@ def test_no_place_for_temporary_files_is_one_error(tmp_path, monkeypatch):
 
 
 def test_errors_of_a_disk_are_told_and_others_raised():
-    assert disk_trouble(OSError(errno.ENOSPC, "No space left on device", "a/b")).startswith("a/b: No space left")
-    assert "removed while the command ran" in disk_trouble(FileNotFoundError(errno.ENOENT, "No such file", "a/b"))
-    assert "ulimit -n" in disk_trouble(OSError(errno.EMFILE, "Too many open files"))
+    assert describe_disk_error(OSError(errno.ENOSPC, "No space left on device", "a/b")).startswith("a/b: No space left")
+    assert "removed while the command ran" in describe_disk_error(
+        FileNotFoundError(errno.ENOENT, "No such file", "a/b")
+    )
+    assert "ulimit -n" in describe_disk_error(OSError(errno.EMFILE, "Too many open files"))
     with pytest.raises(OSError, match="odd"):
-        disk_trouble(OSError(errno.EINVAL, "odd"))
+        describe_disk_error(OSError(errno.EINVAL, "odd"))
 
 
 # ---------------------------------------------------------------- links and turns

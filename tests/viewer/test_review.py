@@ -17,7 +17,7 @@ from exhibit.conversion import main as convert
 from exhibit.evidence.check import check_gold
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.generate import FOLDER as SCHEMAS
-from exhibit.schemas.review import Review, gold_digest, read_patch, read_review
+from exhibit.schemas.review import Review, digest_gold, read_patch, read_review
 from exhibit.schemas.run import SUMMARY, RunQuestion
 from exhibit.schemas.validate import validate
 from exhibit.viewer.review.__main__ import main
@@ -442,7 +442,7 @@ def test_only_what_most_reviewers_mend_alike_is_corrected(run):
     fix = outcome.corrected["cuad", mended]
     assert fix.reviewers == ["Ada", "Ben"] and fix.reason == "the next clause"
     row = run.questions["cuad", mended]
-    assert fix.was == gold_digest((gold.filename, gold.text) for gold in row.gold)
+    assert fix.was == digest_gold((gold.filename, gold.text) for gold in row.gold)
     assert {reason: [id for _, id in keys] for reason, keys in outcome.left.items()} == {
         "reviewers are divided": [divided],
         "wrong, but the better words differ": [differ],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from exhibit.evidence.readers.text import decode
-from exhibit.schemas.errors import BundleError, SourceError, printable
+from exhibit.schemas.errors import BundleError, SourceError, escape_surrogates
 from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry
 
 Label = str | int | float | bool | None
@@ -250,7 +250,7 @@ class Tally:
                 return
             self._items[item] = reason
         # a name may not be valid UTF-8, but bundle.json must be
-        self.left_out.setdefault(reason, []).append(printable(name))
+        self.left_out.setdefault(reason, []).append(escape_surrogates(name))
 
     def leave_out_all(
         self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
@@ -273,7 +273,7 @@ class Tally:
 
     def note(self, remark: str, name: str) -> None:
         """Record a note about something unusual in the source that leaves nothing out."""
-        self.noted.setdefault(remark, []).append(printable(name))
+        self.noted.setdefault(remark, []).append(escape_surrogates(name))
 
     def account(self, kept: Iterable[Item]) -> dict[str, Account]:
         """Return the numbers of files and rows of the source that were kept and left out.

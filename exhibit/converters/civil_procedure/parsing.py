@@ -12,7 +12,7 @@ from exhibit.engine.limits import limit_reading
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import pieces
 from exhibit.law.names import file_key
-from exhibit.schemas.errors import DocumentError, printable
+from exhibit.schemas.errors import DocumentError, escape_surrogates
 from exhibit.schemas.parsing import parse_json
 
 Record = Mapping[str, object]
@@ -49,9 +49,9 @@ class IndexExport:
     def add(self, record: Record) -> None:
         """Add the text and the metadata of one record of the document."""
         # JSON can contain a lone surrogate, which no file can store
-        self.sourcefile = self.sourcefile or printable(string(record, "sourcefile", "document"))
-        self.url = self.url or printable(string(record, "storageUrl", "url"))
-        if section := printable(string(record, "sourcepage")):
+        self.sourcefile = self.sourcefile or escape_surrogates(string(record, "sourcefile", "document"))
+        self.url = self.url or escape_surrogates(string(record, "storageUrl", "url"))
+        if section := escape_surrogates(string(record, "sourcepage")):
             self.sections.setdefault(section)
         self.records += 1
         chunks, first = record.get("chunks"), len(self.pieces)
@@ -59,7 +59,7 @@ class IndexExport:
         parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
         for place, part in enumerate(parts, first):
             number = _CHUNK_ID.search(string(part, "id"))
-            if words := printable(body(string(part, "content"))):
+            if words := escape_surrogates(body(string(part, "content"))):
                 self.pieces.append((int(number[1]) if number and len(number[1]) <= _MOST_DIGITS else place, words))
 
 
@@ -80,7 +80,7 @@ def read_export(path: Path) -> list[IndexExport]:
     exports: dict[str, IndexExport] = {}
     # search results are parts of documents; --from-search reads them
     for record in () if isinstance(data, dict) and "query" in data else records(data):
-        key = printable(document_key(record))
+        key = escape_surrogates(document_key(record))
         exports.setdefault(key, IndexExport(key)).add(record)
     return list(exports.values())
 

@@ -16,7 +16,7 @@ from exhibit.evidence.read import NamedFile, list_folder, read_within, readable
 from exhibit.law.names import FileNames, file_key, split_page
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import NamedProvision
-from exhibit.schemas.errors import DocumentError, SourceError, printable
+from exhibit.schemas.errors import DocumentError, SourceError, escape_surrogates
 from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_left_out
 
@@ -221,7 +221,7 @@ def _resolved(root: Path, name: str) -> Path | None:
 
 def shorten_name(name: str) -> str:
     """Return a name shortened for a message."""
-    return printable(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
+    return escape_surrogates(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
 
 
 def _looks_like_pdf(path: Path) -> bool:

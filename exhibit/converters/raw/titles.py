@@ -15,7 +15,7 @@ from exhibit.evidence.readers import pdf
 from exhibit.law.names import file_key
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.runtime.plugins import load_plugin
-from exhibit.schemas.errors import DocumentError, ServiceError, printable
+from exhibit.schemas.errors import DocumentError, ServiceError, escape_surrogates
 from exhibit.storage.cache import cache_folder
 
 _MIN_LENGTH = 20
@@ -162,7 +162,7 @@ def read_title(path: Path) -> str:
     """Return the title in a PDF's metadata, empty if it is damaged; called in a worker."""
     try:
         with limit_reading(str(path), path.stat().st_size, pdf.MEMORY):
-            return printable(pdf.title(path)).replace("\0", "").strip()
+            return escape_surrogates(pdf.title(path)).replace("\0", "").strip()
     except (OSError, ValueError):  # a lone surrogate is not a title
         return ""
 

@@ -29,7 +29,7 @@ from exhibit.evidence.scan import ocr_from
 from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
-from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
+from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, escape_surrogates
 from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
 from exhibit.schemas.models import (
     FORMAT,
@@ -181,9 +181,9 @@ def _writable(raw: RawDocument, tally: Tally) -> bool:
     if len(raw.filename.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
         tally.fault(f"document's name has more than {LONGEST_NAME} bytes; rename it", raw.filename, item=_file_of(raw))
         return False
-    if printable(raw.filename) == raw.filename:
+    if escape_surrogates(raw.filename) == raw.filename:
         return True
-    tally.fault("document's name is not UTF-8; rename it", printable(raw.filename), item=_file_of(raw))
+    tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=_file_of(raw))
     return False
 
 

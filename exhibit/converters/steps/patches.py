@@ -17,7 +17,7 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, write_gold, write_train
 from exhibit.schemas.errors import BundleError, SourceError
 from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
-from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
+from exhibit.schemas.review import Correction, MarkedPassage, Patch, digest_gold, read_patch
 from exhibit.storage.atomic import replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out, fetch_file
@@ -88,7 +88,7 @@ def _fixed_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
     if fix is None:
         return row
     name = row.name
-    if fix.was != gold_digest((quote.filename, quote.text) for quote in row.quotes):
+    if fix.was != digest_gold((quote.filename, quote.text) for quote in row.quotes):
         if tally.strict:
             raise SourceError(f"{name}: {UNFIT} (--strict)")
         tally.note(UNFIT, name)

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.parsing import faults_in, parse_pair, parse_toml, read_regular
+from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml, read_regular
 
 FOLDER = Path(__file__).parents[1] / "targets" / "systems"
 _LONGEST_PATH = 2000
@@ -275,7 +275,7 @@ def _validate(content: Mapping[str, Any], where: object) -> System:
     try:
         return System.model_validate(dict(content))
     except ValidationError as error:
-        raise ToolkitError(f"{where}: {faults_in(error, most=5)}") from error
+        raise ToolkitError(f"{where}: {format_faults(error, most=5)}") from error
 
 
 def apply_settings(wanted: str, values: Mapping[str, Any]) -> System:

@@ -33,7 +33,7 @@ from exhibit.evaluation.target_protocol import TargetOptions as TargetOptions
 from exhibit.evaluation.target_protocol import count_only as count_only
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import faults_in
+from exhibit.schemas.parsing import format_faults
 from exhibit.schemas.run import Ingestion as Ingestion
 
 
@@ -90,7 +90,7 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        raise ToolkitError(faults_in(error, under="target_")) from error
+        raise ToolkitError(format_faults(error, under="target_")) from error
 
 
 def target_settings() -> dict[str, type[BaseModel]]:

@@ -115,7 +115,7 @@ def _make_correction(
     contexts.sort(key=lambda context: (context.filename, context.spans[0]))
     return review.Correction(
         id=int(key[1]),
-        was=review.gold_digest((gold.filename, gold.text) for gold in row.gold),
+        was=review.digest_gold((gold.filename, gold.text) for gold in row.gold),
         contexts=contexts,
         is_impossible=better.is_impossible,
         answer=better.answer.strip() or _make_answer(row, contexts),

@@ -16,7 +16,7 @@ from exhibit.evidence import Document
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import BundleInfo, DraftInfo, Gold, Row
-from exhibit.schemas.review import Review, ReviewedCase, gold_digest
+from exhibit.schemas.review import Review, ReviewedCase, digest_gold
 from exhibit.schemas.run import RunGold, RunQuestion, RunReply
 from exhibit.schemas.validate import read_drafts
 from exhibit.storage.bundle import BundleFolder, open_bundle
@@ -224,7 +224,7 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
     for (_, id), said in by_question(reviews).items():
         if id not in drafted.rows:
             continue
-        now = gold_digest((context.filename, context.text) for context in drafted.rows[int(id)][0].contexts)
+        now = digest_gold((context.filename, context.text) for context in drafted.rows[int(id)][0].contexts)
         current = [(name, _place_case(case, drafted)) for name, case in said if case.was in (None, now)]
         valid = [(name, case) for name, case in current if case is not None]
         reopened |= {int(id)} if not valid else set()

@@ -15,7 +15,7 @@ from exhibit.evidence.document import Page
 from exhibit.evidence.read import words_within
 from exhibit.evidence.show import page_uri
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.schemas.review import REVIEW, gold_digest
+from exhibit.schemas.review import REVIEW, digest_gold
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.locations import keep_recent_files
@@ -107,7 +107,7 @@ def _make_case(row: RunQuestion) -> Record:
         "question": row.question,
         "truth": cut(row.truth, _LONGEST),
         "impossible": row.is_impossible,
-        "was": gold_digest((gold.filename, gold.text) for gold in row.gold),
+        "was": digest_gold((gold.filename, gold.text) for gold in row.gold),
         "gold": [
             {
                 "filename": gold.filename or "",

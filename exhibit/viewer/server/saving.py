@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import faults_in
+from exhibit.schemas.parsing import format_faults
 from exhibit.schemas.review import REVIEW, AddedQuestion, Review, ReviewedCase, Sample, read_review
 from exhibit.storage.atomic import lock_folder, write_whole
 
@@ -81,7 +81,7 @@ def begin_review(*, of: str, review: str, run: str, reviewer: str, sample: Sampl
             sample=sample or Sample(size=0, of=0, seed=1, by=[]), cases=[],
         )  # fmt: skip
     except ValidationError as error:
-        raise ToolkitError(f"the review is invalid: {faults_in(error, most=1)}; reload the page") from error
+        raise ToolkitError(f"the review is invalid: {format_faults(error, most=1)}; reload the page") from error
 
 
 def added_by(folder: Path) -> Sequence[tuple[str, AddedQuestion]]:
