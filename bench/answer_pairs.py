@@ -23,7 +23,7 @@ from exhibit.evaluation.metrics import Options, Values, measure
 from exhibit.law.refusals import read_refusal
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import load_plugin
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 FOLDER = ROOT / "tests" / "evaluation"
 LEAST = {"answered_rightly": 1.0, "answer_contained": 1.0, "answer_f1": 0.5, "answer_correctness": 4.0}
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     judge = None
     if options.judge:
         module, model = load_plugin("exhibit.models.llms", options.judge)
-        judge = module.open(model, {"cache": cache_folder() / "llm"})
+        judge = module.open(model, {"cache": find_cache_folder() / "llm"})
     settings = Options(judge=judge)
     parts = {"written on": False, "held out": True}
     rows = [one for part, held in parts.items() for one in accuracies(part, read_pairs(held_out=held), settings)]

@@ -27,7 +27,7 @@ from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.rag.config import Config
 from exhibit.runtime.command import guarded
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 SYSTEMS = "tfidf,bm25,fast:routing=false,fast,routed"
 METRICS = ("char_recall@8", "char_precision@8", "document_hit@1", "mrr@10", "answer_f1", "false_refusal_rate")
@@ -99,7 +99,7 @@ def replied(system: str, dataset: Dataset) -> list[Case]:
     config = Config.preset(
         preset, answerer="extractive", **settings
     )  # the extractive answerer, since retrieval is compared, and not a reader
-    target = open_target("builtin", TargetOptions(config=config, cache=cache_folder()))
+    target = open_target("builtin", TargetOptions(config=config, cache=find_cache_folder()))
     target.ingest(dataset)
     asked = target.ask(dataset, dataset.cases)
     return [replace(case, reply=reply) for case, (_, reply) in zip(dataset.cases, asked, strict=True)]

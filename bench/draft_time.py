@@ -13,7 +13,7 @@ from pathlib import Path
 from bench._table import print_table
 from bench.mixed_folder import timed
 from exhibit.runtime.command import guarded
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 
 
 @guarded()
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--playbook", default="contract", metavar="NAME", help="the playbook for every document")
     options = parser.parse_args(argv)
-    with scratch_folder() as scratch:
+    with make_scratch_folder() as scratch:
         folder, asked = str(options.folder), ["--playbook", options.playbook]
         commands = {
             "index": ["index", folder, "--out", str(scratch / "index-out"), "--preset", "careful"],

@@ -24,7 +24,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bench._table import print_table
 from exhibit.runtime.command import guarded
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES, LESSONS = ROOT / "samples", ROOT / "training" / "lessons"
@@ -86,7 +86,7 @@ def time_commands(folder: Path) -> None:
         ["review", str(bundle)],
         ["evaluate", str(bundle), "--output-dir", str(run.parent), "--run-name", run.name],
     ]
-    with scratch_folder() as cache:
+    with make_scratch_folder() as cache:
         rows = [(f"exhibit {command[0]}", *timed(command, cache)) for command in commands]
     rows.append(("together", sum(row[1] for row in rows), sum(row[2] for row in rows)))
     shown = [[name, f"{wall:.0f}", f"{processor:.0f}"] for name, wall, processor in rows]

@@ -36,7 +36,7 @@ from exhibit.rag.pipeline import Pipeline
 from exhibit.runtime.command import guarded
 from exhibit.schemas.models import Gold
 from exhibit.storage.atomic import write_whole
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location
 from training._reading import read_material
 from training.exclusion import Excluded, read_names
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for root in options.bundles:
         documents = _documents(root, options)
         with tempfile.TemporaryDirectory() as folder:
-            pipeline = Pipeline(config, cache=cache_folder())
+            pipeline = Pipeline(config, cache=find_cache_folder())
             pipeline.index(list(documents.values()), Path(folder) / "index")
             for words in options.words:
                 began = time.process_time()
@@ -121,7 +121,7 @@ def _short(config: Config) -> None:
             given = json.loads(line)
             path = Path(folder) / f"{given['name']}.txt"
             path.write_text(given["text"], encoding="utf-8")
-            pipeline = Pipeline(config, cache=cache_folder())
+            pipeline = Pipeline(config, cache=find_cache_folder())
             pipeline.index([path], Path(folder) / given["name"])
             asked = [Question(text, path.name, ("",) if has else ()) for text, has in given["questions"]]
             seen[number < FITTED] += _ask(asked, pipeline)

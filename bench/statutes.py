@@ -32,7 +32,7 @@ from exhibit.law.refusals import is_refusal
 from exhibit.rag.config import Config
 from exhibit.runtime.command import guarded
 from exhibit.storage.bundle import open_bundle
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 TOPICS = Path(__file__).with_name("law_topics.tsv")
 TOP = 8
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     [dataset], _ = load_datasets([options.bundle], Selection())
     cases = [*dataset.cases, *topics(dataset)]
     config = Config.preset(options.preset, **dict(pair.split("=", 1) for pair in options.set))
-    target = open_target("builtin", TargetOptions(config=config, cache=cache_folder()))
+    target = open_target("builtin", TargetOptions(config=config, cache=find_cache_folder()))
     target.ingest(dataset)
     replied = [replace(case, reply=reply) for case, (_, reply) in zip(cases, target.ask(dataset, cases), strict=True)]
     print_groups(f"{options.bundle}: {options.preset} {' '.join(options.set)}, all laws", replied)

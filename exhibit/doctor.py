@@ -25,7 +25,7 @@ from exhibit.runtime.secrets import scrub
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 DISTRIBUTION = "exhibit-rag"
 OLDEST = (3, 11)  # the oldest Python version, as in pyproject.toml
@@ -63,7 +63,7 @@ def examine() -> list[Finding]:
         ("programs", "OCR"): _check_ocr,
         ("programs", "LibreOffice"): _check_office,
         ("model", "all-MiniLM-L6-v2"): _weights,
-        ("caches", "exhibit (EXHIBIT_CACHE)"): lambda: _check_room(cache_folder()),
+        ("caches", "exhibit (EXHIBIT_CACHE)"): lambda: _check_room(find_cache_folder()),
         ("caches", "Hub (HF_HOME)"): lambda: _check_room(Path(import_module("huggingface_hub.constants").HF_HUB_CACHE)),
     }
     found = [_run_check(*where, look) for where, look in looks.items()]

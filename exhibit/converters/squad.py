@@ -21,7 +21,7 @@ from exhibit.law.names import file_key
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage.atomic import files_below
+from exhibit.storage.atomic import list_files
 
 INFO = read_info(__file__)
 _ODD = re.compile(r"[^\w.-]+")
@@ -127,7 +127,7 @@ def _names(contexts: list[_Context]) -> list[str]:
 def _given(folder: Path | None) -> dict[str, Path]:
     if folder is None:
         return {}
-    files = {file_key(path.name): path for path in files_below(folder) if path.suffix.lower() == ".pdf"}
+    files = {file_key(path.name): path for path in list_files(folder) if path.suffix.lower() == ".pdf"}
     if not files:
         raise SourceError(f"{folder}: no PDFs in it")
     return files

@@ -35,7 +35,7 @@ from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 INFO = DatasetInfo(
     name="draft",
@@ -196,7 +196,7 @@ class Drafter:
         self._pipeline = Pipeline(
             Config.preset("careful", embedder=options.embedder, reranker=options.reranker, llm=options.llm)
         )
-        self._store = cache_folder() / "drafts"
+        self._store = find_cache_folder() / "drafts"
 
     @cached_property
     def _asker(self) -> Asker:

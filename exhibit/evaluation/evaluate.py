@@ -47,7 +47,7 @@ from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, R
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import lock_folder
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import origin_of
 from exhibit.storage.removal import refuse_links
 
@@ -195,12 +195,12 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
     if judge is None and settings.judge:
         module, argument = load_plugin("exhibit.models.llms", settings.judge)
         own = {} if settings.timeout == Settings.model_fields["timeout"].default else {"timeout": settings.timeout}
-        judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm", **own})
+        judge = module.open(argument, {"cache": (parts.get("cache") or find_cache_folder()) / "llm", **own})
     # a cutoff beyond the depth of the ranking would only repeat the last figure
     ks = tuple(k for k in KS if k <= depth) or (depth,)
     given = (settings.config.price_in, settings.config.price_out)
     prices = None if given == (None, None) else (given[0] or 0.0, given[1] or 0.0)
-    client = Client(cache_folder() / "officials", timeout=settings.timeout)
+    client = Client(find_cache_folder() / "officials", timeout=settings.timeout)
     addresses = {"legislation": settings.legislation_url, "case_law": settings.case_law_url}
     return Options(
         ks=ks,

@@ -18,7 +18,7 @@ from exhibit.evidence import Document, Page, Span
 from exhibit.evidence.parser_markup import blank_markup
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import parse_json, read_outside, read_regular
-from exhibit.storage.atomic import files_below
+from exhibit.storage.atomic import list_files
 
 _TEXTS = (".txt", ".text", ".md", ".markdown", ".mmd", ".html", ".htm")
 _ENDINGS = (*_TEXTS, ".json")
@@ -52,7 +52,7 @@ def read_parsed_folder(folder: Path, names: Names) -> ParsedFolder:
         raise SourceError(f"{folder}: no such folder; --parsed takes NAME=FOLDER with one file per document")
     found: dict[str, Path] = {}
     left_out: dict[str, str] = {}
-    for path in files_below(folder):
+    for path in list_files(folder):
         shown = path.relative_to(folder).as_posix()
         filename = names(path.name)
         if path.suffix.lower() not in _ENDINGS:

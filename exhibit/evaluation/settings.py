@@ -21,7 +21,7 @@ from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.parsing import LazyLines, format_faults, parse_json, parse_pair, parse_toml
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -282,7 +282,7 @@ def bundle_of(path: Path) -> Path:
 
     The folder is in the cache; a file with the same content and name always gives the same folder.
     """
-    folder = cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
+    folder = find_cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
     rows, gold = [], []
     for id, line in enumerate(LazyLines(path, _parse_line)):
         truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")

@@ -22,7 +22,7 @@ from exhibit.evidence.readers.html import html_text
 from exhibit.evidence.readers.pdf import boxes, page_boxes, render
 from exhibit.runtime.plugins import import_plugins
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.storage.atomic import files_below, scratch_folder
+from exhibit.storage.atomic import list_files, make_scratch_folder
 from exhibit.storage.locations import Location, Remote, fetch_file
 
 _SNIFFED = 4096  # bytes: enough for the names of the first parts of an archive
@@ -216,7 +216,7 @@ def list_folder(folder: Path) -> list[NamedFile]:
     Links that lead out of the folder are not followed, and pipes are not opened; `storage.atomic.list_left_out` names
     them.
     """
-    return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in files_below(folder)))
+    return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in list_files(folder)))
 
 
 def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[NamedFile]:
@@ -286,4 +286,4 @@ def _room(path: Path, depth: int) -> Path:
 def _temporary() -> Path:
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(scratch_folder())
+    return stack.enter_context(make_scratch_folder())

@@ -23,7 +23,7 @@ from exhibit.runtime.secrets import remember_secret, scrub
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.http_policy import seconds_asked
+from exhibit.storage.http_policy import parse_retry_after
 
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]
@@ -254,7 +254,7 @@ def wait_for(error: BaseException, tries: int) -> float:
     """Return the seconds to wait before a retry: what the Hub asks for, else a time that doubles at each attempt."""
     headers = getattr(getattr(root_cause(error), "response", None), "headers", None) or {}
     asked = str(headers.get("retry-after") or "")
-    if wait := seconds_asked(asked):
+    if wait := parse_retry_after(asked):
         return wait
     window = re.search(r"\br=0\s*;\s*t=(\d+)", str(headers.get("ratelimit") or ""))
     return float(window[1]) if window else FIRST_WAIT * 2 ** (tries - 1)

@@ -27,7 +27,7 @@ from exhibit.engine.processes import WorkerContext
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.http import HttpClient
 from exhibit.storage.http_policy import BodyError, HttpError, download_deadline
 
@@ -103,7 +103,7 @@ def processors() -> int:
 
 def model_folder() -> Path:
     """Return the model's folder in the cache."""
-    return cache_folder() / "models" / "all-MiniLM-L6-v2"
+    return find_cache_folder() / "models" / "all-MiniLM-L6-v2"
 
 
 def find_file(file: File) -> Path:

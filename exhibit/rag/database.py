@@ -22,7 +22,7 @@ from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.validate import sha256_of
 from exhibit.storage.atomic import FolderKind
-from exhibit.storage.cache import Cache, cache_folder, key_of
+from exhibit.storage.cache import Cache, find_cache_folder, key_of
 
 FORMAT = "exhibit-index/6"
 MANIFEST = "manifest.json"
@@ -322,7 +322,7 @@ def digest(path: Path) -> str:
     """
     stat = path.stat()
     key = key_of(*map(str, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)))
-    cache = Cache(cache_folder() / "checksums.sqlite") if stat.st_size >= _LARGE else None
+    cache = Cache(find_cache_folder() / "checksums.sqlite") if stat.st_size >= _LARGE else None
     with suppress(ToolkitError):
         if cache is not None and (known := cache.get([key]).get(key)):
             return known.decode()

@@ -39,7 +39,7 @@ from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, escape_surrogates
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, fetch_file
 
 _TOLD_BY = 20_000
@@ -348,7 +348,7 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
     texts = (document.text[page.span.start : page.span.end] for page in document.pages)
     if document.path is None or all(text.strip() for text in texts):
         return document
-    place = cache_folder() / "ocr" / f"{sha256_of(document.path)[:32]}-{how.engine}-{how.language}.pdf"
+    place = find_cache_folder() / "ocr" / f"{sha256_of(document.path)[:32]}-{how.engine}-{how.language}.pdf"
     notes = place.with_suffix(".json")
     if notes.is_file():  # written last: without this file the copy may be incomplete
         kept = replace(read_document(place), filename=document.filename)

@@ -32,7 +32,7 @@ from exhibit.rag.summaries import open_summariser
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError, escape_surrogates
 from exhibit.storage.atomic import list_left_out, replace_folder
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, Remote, list_file, list_files
 
 
@@ -81,7 +81,7 @@ class Pipeline:
                 on a server, with all retries. Without it, each reply has a minute, or the seconds in OPENAI_TIMEOUT.
         """
         self.config = config or Config.preset(DEFAULT)
-        self._cache = cache or cache_folder()
+        self._cache = cache or find_cache_folder()
         self._engine, self._jobs, self._limits = engine, jobs, limits or Limits()
         self._index: Index | None = None
         self._built: Path | None = None

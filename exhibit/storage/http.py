@@ -30,8 +30,8 @@ from exhibit.storage.http_policy import (
     Secrets,
     UnreachableError,
     current,
-    plain_address,
-    seconds_asked,
+    parse_retry_after,
+    strip_address,
 )
 
 TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
@@ -103,7 +103,7 @@ class HttpClient:
     def _exchange(
         self, method: str, url: str, headers: Mapping[str, str], content: Any, deadline: Deadline
     ) -> Iterator[Any]:
-        where = plain_address(url)
+        where = strip_address(url)
         waits = {"timeout": {"pool": deadline.left}}
         try:
             with (
@@ -141,7 +141,7 @@ class HttpClient:
         with self._lock:
             if server not in self._proxies:  # look up the proxy once per server: reading the proxy settings is slow
                 # a policy checks the server's own address; a proxy would resolve the address itself
-                self._proxies[server] = "" if self._policy else _proxy_for(parts.scheme, parts.hostname or "")
+                self._proxies[server] = "" if self._policy else _find_proxy(parts.scheme, parts.hostname or "")
             proxy = self._proxies[server]
             if proxy not in self._pools:
                 self._pools[proxy] = self._open(proxy)
@@ -173,7 +173,7 @@ def _as_json(body: Any) -> bytes:
     return text.encode("utf-8")
 
 
-def _proxy_for(scheme: str, host: str) -> str:
+def _find_proxy(scheme: str, host: str) -> str:
     here = host in ("localhost", "127.0.0.1", "::1")
     return "" if not host or here or proxy_bypass(host) else getproxies().get(scheme, "")
 
@@ -233,7 +233,7 @@ class Response:
         raise HttpError(
             f"{status}: {words}" if words and words != phrase else status,
             transient=self.status in TRANSIENT,
-            wait=seconds_asked(self.headers.get("retry-after", "")),
+            wait=parse_retry_after(self.headers.get("retry-after", "")),
             status=self.status,
             body=body,
         )
@@ -263,7 +263,7 @@ class BoundedBackend(httpcore.SyncBackend):
         """Open a TCP connection to the first reachable address; the policy, if any, chooses the addresses."""
         error: Exception = httpcore.ConnectError("no address")
         for address in self._policy(host, port) if self._policy else [host]:
-            left = _left(timeout, httpcore.ConnectTimeout)
+            left = _compute_time_left(timeout, httpcore.ConnectTimeout)
             try:
                 return _Bounded(super().connect_tcp(address, port, left, local_address, socket_options))
             except httpcore.ConnectError as refused:
@@ -276,10 +276,10 @@ class _Bounded(httpcore.NetworkStream):
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
+        return self._stream.read(max_bytes, _compute_time_left(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left(timeout, httpcore.WriteTimeout))
+        self._stream.write(buffer, _compute_time_left(timeout, httpcore.WriteTimeout))
 
     def close(self) -> None:
         with suppress(OSError, AttributeError):  # wakes a thread that waits for data on this connection
@@ -289,14 +289,14 @@ class _Bounded(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        left = _left(timeout, httpcore.ConnectTimeout)
+        left = _compute_time_left(timeout, httpcore.ConnectTimeout)
         return _Bounded(self._stream.start_tls(ssl_context, server_hostname, left))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
 
 
-def _left(timeout: float | None, error: type[Exception]) -> float | None:
+def _compute_time_left(timeout: float | None, error: type[Exception]) -> float | None:
     """Return how many seconds a wait may last; raise when the deadline has passed."""
     deadline = current.deadline
     if deadline is None:

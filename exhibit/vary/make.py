@@ -16,7 +16,7 @@ from exhibit.engine import limits_from, open_engine, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Licence
-from exhibit.storage.atomic import replace_folder, scratch_folder
+from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out
 from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
@@ -53,7 +53,7 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
     about = _About(bundle, "+".join(kinds), [kind for _, kind, _ in loaded], options.seed)
     kept = {row.control for row in varied.rows}
     plain = replace(corpus, rows=tuple(row for row in corpus.rows if row.id in kept))
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         later = [] if control is None else _raw_rows(plain, about, CONTROL)
         shared = SharedDocuments(folder / "texts", out / CORPUS, later)
         variant = _write(varied, about, about.kinds, tally, out, options, shared)
@@ -105,7 +105,7 @@ def _write(
                "item_memory": options.item_memory, "keep_originals": False, "ocr": options.ocr or _is_scanned(corpus),
                "ocr_language": options.ocr_language, "ocr_engine": options.ocr_engine}  # fmt: skip
     with ExitStack() as stack:
-        folder = stack.enter_context(scratch_folder())
+        folder = stack.enter_context(make_scratch_folder())
         documents = [
             _raw_document(document, folder)
             for document in track(corpus.documents.values(), total=len(corpus.documents), label="texts")

@@ -16,7 +16,7 @@ from exhibit.evidence.readers.pdf import page_boxes, render
 from exhibit.evidence.show import in_few_bytes
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.run import RunPassage, RunQuestion
-from exhibit.storage.bundle import corpus_files
+from exhibit.storage.bundle import list_corpus_files
 from exhibit.storage.locations import Location, Remote, fetch_file
 
 PASSAGES = 10
@@ -167,7 +167,7 @@ def _make_sheets(
         files[name] = {}
         if chosen and name in datasets:
             try:
-                files[name] = corpus_files(datasets[name])
+                files[name] = list_corpus_files(datasets[name])
             except ToolkitError as error:
                 faults.append(str(error))
     items = []

@@ -11,7 +11,7 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.atomic import FolderKind, replace_folder, scratch_folder, write_whole
+from exhibit.storage.atomic import FolderKind, make_scratch_folder, replace_folder, write_whole
 from exhibit.storage.locations import is_url, keep_recent_files
 from exhibit.storage.removal import identity_of, remove_folder
 from exhibit.viewer.drawing import PAGES, Drawings, Record, Wanted, draw
@@ -52,7 +52,7 @@ class View:
         roots = dataset_roots(runs, say=notes.append) if self.datasets is None else self.datasets
         path.unlink(missing_ok=True)  # new pieces do not fit an old page
         out = path.with_name(f"{path.stem}_files")
-        with scratch_folder() if self.single_file else replace_folder(out, force=True, kind=PIECES) as pieces:
+        with make_scratch_folder() if self.single_file else replace_folder(out, force=True, kind=PIECES) as pieces:
             wanted = Wanted()
             meta = self._bind(matching, pieces, wanted)
 

@@ -305,7 +305,7 @@ def test_gold_is_checked_file_by_file(monkeypatch, capsys, tmp_path):
     assert check.check_gold(tmp_path) == (
         4, ["gold.jsonl: row 9 is not in train.json", "z.txt: not in corpus/", "b.txt: damaged"],
     )  # fmt: skip
-    monkeypatch.setattr("exhibit.storage.validate.folders_among", lambda roots: (roots, ["one was passed over"]))
+    monkeypatch.setattr("exhibit.storage.validate.choose_folders", lambda roots: (roots, ["one was passed over"]))
     assert check.main([str(tmp_path)]) == 1
     told = capsys.readouterr()
     assert told.out.splitlines()[-1] == f"{tmp_path}: 4 located passages, 3 wrong locations"

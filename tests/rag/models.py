@@ -13,9 +13,9 @@ import pytest
 
 from exhibit.models.embedders import minilm
 from exhibit.models.network import TOKENIZER
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
-_BUILT = cache_folder() / "models"
+_BUILT = find_cache_folder() / "models"
 """Where they are before any test names another cache."""
 
 

@@ -26,7 +26,7 @@ from exhibit.rag.milvus_address import Address, conditions
 from exhibit.rag.pipeline import find_files
 from exhibit.rag.summaries import open_summariser
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError
-from exhibit.storage.atomic import unfinished_folder
+from exhibit.storage.atomic import find_unfinished_folder
 from exhibit.storage.locations import Remote
 from exhibit.storage.removal import make_folder_beside
 from tests.evidence import files
@@ -385,7 +385,7 @@ def test_an_index_that_became_whole_while_it_was_opened_is_opened(tmp_path, monk
     made(tmp_path).index(written(tmp_path / "c", a="The rent is due."), folder)
     manifest = (folder / "manifest.json").read_text(encoding="utf-8")
     building = make_folder_beside(folder, ".partial")
-    assert unfinished_folder(folder) == building
+    assert find_unfinished_folder(folder) == building
     (building / RECORD).write_text("{}", encoding="utf-8")
     assert open_for_questions(folder).finished is None, "a whole one comes first"
     (folder / "manifest.json").unlink()

@@ -21,7 +21,7 @@ from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.retrieval.passages import Library, score_rows, standard
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.atomic import unfinished_folder
+from exhibit.storage.atomic import find_unfinished_folder
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Which law governs the agreement of Birch?"
@@ -73,7 +73,7 @@ def notes(told):
 
 
 def counts(folder):
-    record = json.loads((unfinished_folder(folder) / RECORD).read_text(encoding="utf-8"))
+    record = json.loads((find_unfinished_folder(folder) / RECORD).read_text(encoding="utf-8"))
     return record["counts"]["chunk vectors"], record["counts"]["chunks"]
 
 
@@ -93,7 +93,7 @@ def test_it_is_asked_before_the_first_vector_halfway_and_when_it_is_whole(corpus
         assert "law of Ohio" in best  # by its words alone at first
         assert f"its build was stopped): {have} of {total} chunks have vectors" in note
     assert main(["search", str(out), QUESTION]) == 0
-    assert not notes(capsys.readouterr().err) and unfinished_folder(out) is None and not (out / RECORD).exists()
+    assert not notes(capsys.readouterr().err) and find_unfinished_folder(out) is None and not (out / RECORD).exists()
 
 
 def test_at_the_end_it_is_what_it_would_be_in_one_go(corpus, tmp_path, monkeypatch):
@@ -226,7 +226,7 @@ def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, c
     out, told = tmp_path / "index", []
 
     def ask():
-        (unfinished_folder(out) / "index.sqlite").write_bytes(b"")
+        (find_unfinished_folder(out) / "index.sqlite").write_bytes(b"")
         told.append(main(["search", str(out), QUESTION]))
 
     build(corpus, out, ask)

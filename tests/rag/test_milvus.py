@@ -27,7 +27,7 @@ from exhibit.rag.protocols import VectorStore
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
-from exhibit.storage.atomic import unfinished_folder
+from exhibit.storage.atomic import find_unfinished_folder
 from tests.rag.milvus_cases import BUILDER, CONTRACT, collections, corpus, opened, pipeline, run_until
 
 __all__ = ["corpus"]
@@ -376,7 +376,7 @@ def test_an_index_that_fails_leaves_nothing_on_the_server(tmp_path, corpus, serv
     config = Config.preset("sac", store=f"milvus:{server}", chunk_size=120)
     with pytest.raises(ServiceError, match="no more"):
         Pipeline(config, cache=tmp_path / "c", jobs=1, embedder=Broken(64)).index(corpus, tmp_path / "index")
-    assert collections(server) == before and unfinished_folder(tmp_path / "index") is None
+    assert collections(server) == before and find_unfinished_folder(tmp_path / "index") is None
 
 
 @pytest.mark.extra
@@ -453,7 +453,7 @@ def test_a_build_that_is_killed_goes_on_in_its_own_collections(tmp_path, corpus,
             if count == 2:
                 os.kill(builder.pid, signal.SIGKILL)
                 break
-    record = unfinished_folder(tmp_path / "index") / "store" / "milvus.json"
+    record = find_unfinished_folder(tmp_path / "index") / "store" / "milvus.json"
     left = json.loads(record.read_text())["name"]
     made = Pipeline(
         Config.preset("sac", store=f"milvus:{argument}", chunk_size=120),

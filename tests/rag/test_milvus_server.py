@@ -20,7 +20,7 @@ from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError
-from exhibit.storage.atomic import unfinished_folder
+from exhibit.storage.atomic import find_unfinished_folder
 from tests.rag.milvus_cases import BUILDER, CONTRACT, ROOT, WRITER, collections, corpus, opened, pipeline, run_until
 from tests.rag.milvus_server import ROOT_TOKEN, MilvusProcess
 
@@ -222,7 +222,7 @@ def test_a_build_that_is_killed_goes_on_in_its_own_collections(tmp_path, corpus,
             if count == 2:
                 os.kill(builder.pid, signal.SIGKILL)
                 break
-    left = json.loads((unfinished_folder(tmp_path / "index") / "store" / "milvus.json").read_text())["name"]
+    left = json.loads((find_unfinished_folder(tmp_path / "index") / "store" / "milvus.json").read_text())["name"]
     assert subprocess.run(command, env=environment, capture_output=True).returncode == 0
     index = open_index(tmp_path / "index")
     assert len(index.documents) == 10 and index.store("chunk").keys().tolist() == index.keys("chunk").tolist()

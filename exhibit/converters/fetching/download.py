@@ -33,7 +33,7 @@ from exhibit.storage.http_policy import (
     LateError,
     Retries,
     TooLargeError,
-    seconds_asked,
+    parse_retry_after,
 )
 
 ROBOT = "exhibit-rag"
@@ -324,7 +324,7 @@ def _read(url: str, response: Response, sift: bool) -> PageReply:
     if _target(reply):
         return reply
     if response.status >= 400:
-        wait = seconds_asked(response.headers.get("retry-after", ""))
+        wait = parse_retry_after(response.headers.get("retry-after", ""))
         if wait > LONGEST_WAIT and response.status in TRANSIENT:
             raise FetchError("failed", "the server asks to come back later", f"in {wait:g} s")
         known = response.status in {status.value for status in HTTPStatus}

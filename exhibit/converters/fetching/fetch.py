@@ -39,9 +39,9 @@ from exhibit.engine import run_in_worker, track
 from exhibit.runtime.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.atomic import scratch_folder, write_whole
+from exhibit.storage.atomic import make_scratch_folder, write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 _LONGEST = 255
 """Most bytes of a file name that every common file system accepts."""
@@ -185,7 +185,7 @@ def policy_from(options: Namespace) -> Policy:
 
 def fetch_folder() -> Path:
     """Return the folder of fetched pages; all converters share it, so that no page is fetched twice."""
-    return cache_folder() / "web"
+    return find_cache_folder() / "web"
 
 
 def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
@@ -298,7 +298,7 @@ class _Crew:
 
 def _as_page(reply: PageReply) -> PageReply:
     """Return a reply with a file, such as a Word document, as a reply with the HTML page to print."""
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         path = folder / f"document{reply.suffix}"
         path.write_bytes(reply.data)
         try:

@@ -26,7 +26,7 @@ from exhibit.runtime.command import FAILED, build_parser, guarded
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.models import Gold
-from exhibit.storage.atomic import scratch_folder, write_whole
+from exhibit.storage.atomic import make_scratch_folder, write_whole
 from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.storage.locations import Remote
 
@@ -147,7 +147,7 @@ def refresh(root: Path, options: Namespace) -> list[PageState]:
     bundle = open_bundle(root)
     options.refetch = True
     with ExitStack() as stack:
-        temporary = stack.enter_context(scratch_folder())
+        temporary = stack.enter_context(make_scratch_folder())
         folder = fetch_folder() if options.keep else temporary
         fetched = fetch_all(list(urls.values()), folder=folder, policy=policy_from(options), tell=options.keep)
         return [_state(bundle, name, fetched[url]) for name, url in urls.items()]

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from exhibit.converters.printing.text_pdf import font_hashes, sealed_environment
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.programs import find_program
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ async def running_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
 
     async with AsyncExitStack() as stack:
         # in a thread: Playwright cannot be asked for its browser's path inside a running event loop
-        options = await asyncio.to_thread(launch_options, stack.enter_context(scratch_folder()))
+        options = await asyncio.to_thread(launch_options, stack.enter_context(make_scratch_folder()))
         try:
             driver = await async_playwright().start()
         except Exception as error:  # Playwright raises any error of its pipe to the driver, even plain Exception

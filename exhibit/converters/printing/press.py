@@ -39,7 +39,7 @@ from exhibit.evidence.readers.html import SUFFIXES as HTML
 from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import DocumentError, ServiceError
 from exhibit.schemas.models import Printing
-from exhibit.storage.atomic import scratch_folder, write_whole
+from exhibit.storage.atomic import make_scratch_folder, write_whole
 
 if TYPE_CHECKING:
     from playwright.async_api import Route
@@ -221,7 +221,7 @@ class PdfPrinter:
         """Print a document into the corpus in a separate process, from its original if it has one."""
         if self._worker is None:
             # the files of a killed browser are removed with the folder
-            self._folder = self._stack.enter_context(scratch_folder())
+            self._folder = self._stack.enter_context(make_scratch_folder())
             self._worker = OneWorker(_print_sheet, limits=self._limits)
             self._stack.callback(self._worker.close)
             self._stack.callback(self._worker.run, _Sheet(None, self._folder, self._folder, self._limits))

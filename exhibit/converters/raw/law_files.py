@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import read_regular
-from exhibit.storage.atomic import files_below, list_left_out
+from exhibit.storage.atomic import list_files, list_left_out
 from exhibit.storage.programs import GitRepository, is_git_repository, open_repository
 
 _DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
@@ -112,7 +112,7 @@ def _files(folder: Path, skip: Skip) -> Iterator[Version]:
     for path, why in list_left_out(folder):
         if _is_law(path.name):
             skip(f"a {why}", path.relative_to(folder).as_posix())
-    paths = [path for path in files_below(folder) if _is_law(path.name)]
+    paths = [path for path in list_files(folder) if _is_law(path.name)]
     dated = {path: match[1] if (match := _DATED.fullmatch(path.name)) else "" for path in paths}
     # for DATE.md the folder is the law; without a folder, and for any other file, the file is the law
     laws = {path: path.parent if dated[path] and path.parent != folder else path.with_suffix("") for path in paths}

@@ -18,7 +18,7 @@ from exhibit.law.names import DESCRIBED
 from exhibit.law.profile import tidy, title_case
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import quote_parts
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 
 MAE = "MAE Definition"
 """The deal point by which a row is assigned to its agreement."""
@@ -58,7 +58,7 @@ def read_release(source: Path, info: DatasetInfo, columns: Collection[str], tall
     """Read the release from maud-main/, its data/, or data.zip in either of them."""
     with ExitStack() as stack:
         if not any(source.rglob(f"raw/{_MAIN}")) and any(source.rglob("data.zip")):  # unpack it, as in the repository
-            archive, source = find_one(source, info, "data.zip"), stack.enter_context(scratch_folder())
+            archive, source = find_one(source, info, "data.zip"), stack.enter_context(make_scratch_folder())
             unpack(archive, source)
         main = find_one(source, info, f"raw/{_MAIN}")
         data = main.parent.parent

@@ -16,7 +16,7 @@ from exhibit.law.names import file_key
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError, ServiceError, escape_surrogates
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 _MIN_LENGTH = 20
 """Fewest characters of a name that may be matched by a part of it."""
@@ -174,7 +174,7 @@ def llm_titles(texts: Mapping[str, Callable[[], str]]) -> dict[str, str]:
     """Ask an OpenAI-compatible server for titles; replies are cached, so that each title is requested once."""
     model = os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
     module, _ = load_plugin("exhibit.models.llms", "openai")
-    llm: LLM = module.open(model, {"retries": 1, "cache": cache_folder() / "titles"})
+    llm: LLM = module.open(model, {"retries": 1, "cache": find_cache_folder() / "titles"})
     titles = {}
     for name, text in track(texts.items(), total=len(texts), label="titles"):
         prompt = Prompt(_PROMPT.format(filename=name, text=text()[:_PROMPT_CHARACTERS]), schema=_SCHEMA)

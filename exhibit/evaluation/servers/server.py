@@ -39,7 +39,7 @@ from exhibit.runtime.secrets import HIDDEN, is_secret_name
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Ingestion
 from exhibit.storage.http import HttpClient, Response
-from exhibit.storage.http_policy import Deadline, HttpError, Secrets, UnreachableError, plain_address
+from exhibit.storage.http_policy import Deadline, HttpError, Secrets, UnreachableError, strip_address
 
 _log = logging.getLogger(__name__)
 _NOT_THERE = (404, 405)  # HTTP: another version of the system has another path
@@ -65,7 +65,7 @@ class Server:
             plain = plain.rstrip("/").removesuffix(ending)
         self.url = plain
         # an address may contain a password or a key
-        self.name = f"{name}:{plain_address(plain)}"
+        self.name = f"{name}:{strip_address(plain)}"
         headers = headers_of(settings.header)
         key_variable = settings.key or system.key
         if key_variable:
@@ -192,7 +192,7 @@ class Server:
             # the key for one host must not be sent to another host that the user has not named
             url = str(httpx.URL(self.url).copy_with(port=ingest.port, path="/")) if ingest.port else self.url
         elif setting not in self._given and parse_url(url, self.url).host != httpx.URL(self.url).host:
-            other = f"--set target_{setting}={plain_address(url)}" if setting else "a setting of its own"
+            other = f"--set target_{setting}={strip_address(url)}" if setting else "a setting of its own"
             raise ToolkitError(f"{self.name}: its file names another server for documents; confirm it with {other}")
         address = str(parse_url(url, "http://localhost:8082"))
         return Collection(self.fetch, ingest, collection, self._options, self.values, address)
@@ -365,4 +365,4 @@ def hide(value: Any) -> Any:
         return {**hidden, **named}
     if isinstance(value, list | tuple):
         return [hide(one) for one in value]
-    return plain_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value
+    return strip_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

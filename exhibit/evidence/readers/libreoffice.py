@@ -10,7 +10,7 @@ from exhibit.evidence.files import head_of
 from exhibit.evidence.markup import Printable
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.programs import find_program
 
 KIND = "older office file (needs LibreOffice)"
@@ -52,7 +52,7 @@ def page(path: Path) -> Printable:
     program = command()
     if program is None:
         raise DocumentError(f"{path}: {_MISSING}")
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         target = converted_file(path, ending, folder, program)
         try:
             made: Printable = load_plugin(__package__, reader)[0].page(target)

@@ -12,7 +12,7 @@ from exhibit.evidence import readable
 from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.storage.atomic import files_below
+from exhibit.storage.atomic import list_files
 from exhibit.vary.corpus import TextCorpus, TextDocument
 from exhibit.vary.kinds import VaryRequest
 
@@ -51,7 +51,7 @@ def _others(folder: Path, seed: int, tally: Tally) -> Iterator[TextDocument]:
     root = folder / CORPUS if (folder / CORPUS).is_dir() else folder
     if not root.is_dir():
         raise ToolkitError(f"{folder}: no such folder; give --others a folder or a bundle with documents")
-    paths = sorted((path for path in files_below(root) if readable(path)), key=lambda path: path.name)
+    paths = sorted((path for path in list_files(root) if readable(path)), key=lambda path: path.name)
     random.Random(f"{seed}\0growth").shuffle(paths)
     for path in paths:
         try:

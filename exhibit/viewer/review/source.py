@@ -22,7 +22,7 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.bundle import corpus_files, mirror_bundle, sha256_of
+from exhibit.storage.bundle import list_corpus_files, mirror_bundle, sha256_of
 from exhibit.viewer.page_output import dataset_roots
 
 Key = tuple[str, Id]
@@ -122,7 +122,7 @@ class ReviewedRun(RunFolder):
 
     @cached_property
     def _documents(self) -> dict[str, Documents]:
-        return {name: Documents(corpus_files(root)) for name, root in self.bundles.items()}
+        return {name: Documents(list_corpus_files(root)) for name, root in self.bundles.items()}
 
 
 Stratum = tuple[str, ...]

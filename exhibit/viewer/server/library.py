@@ -17,7 +17,7 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.bundle import corpus_files
+from exhibit.storage.bundle import list_corpus_files
 from exhibit.storage.locations import Location
 from exhibit.viewer.report import headline_of
 
@@ -208,7 +208,7 @@ def _open_bundle(folder: Path, stamp: tuple[float, ...]) -> BundleIndex:
         raise BundleError(
             f"{folder}: is damaged ({type(error).__name__}); find the place with: exhibit validate {folder}"
         ) from error
-    return BundleIndex(folder, _get_info(folder, stamp), corpus_files(folder), questions, gold)
+    return BundleIndex(folder, _get_info(folder, stamp), list_corpus_files(folder), questions, gold)
 
 
 def _make_question_line(number: int, row: dict[str, Any], named: dict[Any, tuple[str, dict[str, Any]]]) -> QuestionLine:

@@ -22,7 +22,7 @@ from exhibit.schemas.layout import TRAIN
 from exhibit.schemas.review import AddedQuestion, Review, read_review
 from exhibit.schemas.run import REPORT, SUMMARY
 from exhibit.storage.atomic import write_whole
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.viewer.report import write_report
 from exhibit.viewer.results import write_comparison
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
@@ -52,7 +52,7 @@ class Views:
         """Store the folders and the token: new documents and bundles go to the first folder, runs to the last."""
         self.library, self.language, self._token = ServedFolders(folders), language, token
         digest = hashlib.sha256("\0".join(map(str, self.library.folders)).encode()).hexdigest()[:16]
-        self.state = cache_folder() / "view" / digest
+        self.state = find_cache_folder() / "view" / digest
         self.jobs = Jobs(self.state / "jobs")
         self.texts = TextSearch(self.state / "texts.sqlite")
 
