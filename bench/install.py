@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from exhibit.doctor import requirements
+from exhibit.doctor import read_requirements
 from exhibit.runtime.command import Parser, guarded
 from exhibit.schemas.errors import ToolkitError
 
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="python -m bench.install", description=__doc__)
     parser.add_argument("extras", nargs="*", metavar="EXTRA", help="print, notebook, ocr …")
     extras = parser.parse_args(argv).extras
-    asked = requirements()
+    asked = read_requirements()
     wanted = [one for name in ("", *extras) for one in asked[name]]
     sizes = {name: size_of(distribution) for name, distribution in closure(wanted).items()}
     name = f"exhibit-rag[{','.join(extras)}]" if extras else "exhibit-rag"

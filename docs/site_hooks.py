@@ -20,7 +20,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from exhibit.commands import EXIT_CODES, VERBS, spellings
+from exhibit.commands import EXIT_CODES, VERBS, list_spellings
 from exhibit.evaluation.catalogue import catalogue
 from exhibit.evaluation.metrics import abouts_of, describe_metric, headline, metric_modules, parameters_of
 from exhibit.runtime.command import Invocation, set_invocation
@@ -107,7 +107,7 @@ def help_of(name: str) -> str:
     verb, text = VERBS[name], io.StringIO()
     with (
         patch.dict(os.environ, COLUMNS="100"),
-        set_invocation(Invocation(spellings())),
+        set_invocation(Invocation(list_spellings())),
         contextlib.redirect_stdout(text),
         contextlib.suppress(SystemExit),
     ):

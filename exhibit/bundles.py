@@ -101,7 +101,7 @@ class Bundle:
             ["located gold", f"{sum(bool(line.spans) for line in self.bundle.gold):,}"],
             ["licence", info.licence.name if info else "not said"],
         ]
-        return html_table([[self.address, ""], *rows])
+        return format_html_table([[self.address, ""], *rows])
 
     def _make_frame(self, what: What) -> pandas.DataFrame:
         columns, records = self._make_records(what)
@@ -180,7 +180,7 @@ def import_extra(module: str) -> Any:
         raise ToolkitError(f"{module} is not installed; run pip install 'exhibit-rag[notebook]'") from None
 
 
-def html_table(rows: Sequence[Sequence[str]]) -> str:
+def format_html_table(rows: Sequence[Sequence[str]]) -> str:
     """Return rows as an HTML table, the first as its header."""
     head, *body = ([escape(cell) for cell in row] for row in rows)
     top = "".join(f"<th scope='col'>{cell}</th>" for cell in head)
@@ -188,12 +188,12 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def html_paragraphs(lines: Iterable[str]) -> str:
+def format_html_paragraphs(lines: Iterable[str]) -> str:
     """Return each line as an HTML paragraph."""
     return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
-def html_link(path: Path, label: str) -> str:
+def format_html_link(path: Path, label: str) -> str:
     """Return an HTML link to a file.
 
     It is relative for a file below the current folder, because a notebook's server serves only its own folder.

@@ -29,7 +29,7 @@ EXIT_CODES: dict[int, str] = {int(code): meaning for code, meaning in _TEXTS["ex
 FLAGS: dict[str, str] = _TEXTS["flags"]
 
 
-def spellings() -> dict[str, str]:
+def list_spellings() -> dict[str, str]:
     """Return the form with `exhibit` for each command: `exhibit convert cuad` for `python -m converters.cuad`."""
     names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
     names |= {
@@ -38,7 +38,7 @@ def spellings() -> dict[str, str]:
     return names | {"python -m converters.draft": f"{PROGRAM} draft"}
 
 
-def help_text() -> str:
+def format_help() -> str:
     """Return the help text of `exhibit`: the table of verbs, the flags and the exit codes."""
     lines = [
         f"usage: {PROGRAM} [--quiet|--verbose] VERB …",
@@ -62,7 +62,7 @@ def _format_list(title: str, meanings: dict[str, str]) -> list[str]:
     return [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in meanings.items()), ""]
 
 
-def kept_help(words: Sequence[str]) -> str:
+def read_stored_help(words: Sequence[str]) -> str:
     """Return a verb's stored help, with the names that other packages add; empty if no help is stored."""
     try:
         kept = json.loads((Path(__file__).parent / "help.json").read_text(encoding="utf-8"))

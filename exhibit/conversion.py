@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from exhibit.bundles import DEFAULT_OUT, Bundle, html_link, html_table, load
+from exhibit.bundles import DEFAULT_OUT, Bundle, format_html_link, format_html_table, load
 from exhibit.converters.benchmark import Converter
 from exhibit.converters.steps import cli
 from exhibit.runtime.command import guarded, print_usage_error
@@ -64,7 +64,7 @@ class Conversion:
     def _repr_html_(self) -> str:
         rows = [(f"{self.info.title} → {self.out}", ""), *cli.summary_rows(self.info, self.seconds)]
         card = Path(self.out) / CARD
-        return html_table(rows) + (html_link(card, "the card") if card.is_file() else "")
+        return format_html_table(rows) + (format_html_link(card, "the card") if card.is_file() else "")
 
 
 def convert(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from exhibit.commands import VERBS, spellings
+from exhibit.commands import VERBS, list_spellings
 from exhibit.runtime.command import Invocation, Parser, guarded, set_invocation
 from exhibit.runtime.plugins import list_own_plugins
 
@@ -27,7 +27,11 @@ def help_of(*words: str) -> str:
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = _COLUMNS
     try:
-        with set_invocation(Invocation(spellings())), contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+        with (
+            set_invocation(Invocation(list_spellings())),
+            contextlib.redirect_stdout(text),
+            contextlib.suppress(SystemExit),
+        ):
             getattr(import_module(verb.module), verb.attribute)([*verb.words, *words[1:], "--help"])
     finally:
         os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from exhibit.bundles import Bundle, html_link, html_paragraphs, html_table, import_extra
+from exhibit.bundles import Bundle, format_html_link, format_html_paragraphs, format_html_table, import_extra
 from exhibit.evaluation import regression
 from exhibit.evaluation.command import with_fetched
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
@@ -71,8 +71,12 @@ class Run(RunResults):
 
     def _repr_html_(self) -> str:
         columns = self._make_columns()
-        notes = html_paragraphs([*mean_notes(columns), *self._format_failed()])
-        return html_table(mean_rows(columns, self._choose_metrics())) + notes + html_link(self.report, "the report")
+        notes = format_html_paragraphs([*mean_notes(columns), *self._format_failed()])
+        return (
+            format_html_table(mean_rows(columns, self._choose_metrics()))
+            + notes
+            + format_html_link(self.report, "the report")
+        )
 
     def _make_columns(self) -> dict[str, Means]:
         means = {name: self.means_of(name) for name in self.datasets}
@@ -126,7 +130,9 @@ class Comparison:
         rows = diff_rows(self.differences, shown_metrics(self.differences), self.overlap)
         worse = regression.in_words(self.differences, self.regressions, max_fall=self.max_fall)
         return (
-            html_paragraphs([self.better]) + html_table(rows) + html_paragraphs([*not_compared(self.overlap), *worse])
+            format_html_paragraphs([self.better])
+            + format_html_table(rows)
+            + format_html_paragraphs([*not_compared(self.overlap), *worse])
         )
 
 
