@@ -125,15 +125,15 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
     drafter = Drafter(playbooks, options)
     drafted = list(drafter.all(documents))
-    titles = _titles(drafted)
-    rows = [row for one in drafted for row in _rows(one, titles[one.filename])]
-    rows += _comparisons(drafted, titles)
+    titles = _make_titles(drafted)
+    rows = [row for one in drafted for row in _make_rows(one, titles[one.filename])]
+    rows += _make_comparisons(drafted, titles)
     rows = _cap_impossible(rows, options.impossible, tally)
     for why, count in drafter.dropped.items():
         tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
     if not rows:
         raise SourceError(
-            f"{source}: no question was drafted: {_why(drafted)}; write a playbook for these documents (docs/draft.md)"
+            f"{source}: no question was drafted: {_explain_none(drafted)}; write a playbook for these documents (docs/draft.md)"
         )
     for one in drafted:
         if not one.playbook:
@@ -287,7 +287,7 @@ _GENERIC = re.compile(r"(?:the |this |letter )?(?:agreement|contract|amendment|a
 """Titles that do not distinguish one document from another."""
 
 
-def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
+def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
     """Return a unique title for each document: its name and, where needed, its parties, its date or its file name."""
     candidates = {}
     for one in drafted:
@@ -300,12 +300,12 @@ def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
     return unique_titles(candidates)
 
 
-def _quotes(one: Drafted, draft: Draft) -> tuple[Quote, ...]:
+def _make_quotes(one: Drafted, draft: Draft) -> tuple[Quote, ...]:
     places = zip(draft.spans, one.words[draft.key], strict=True)
     return tuple(Quote(one.filename, words, marked=((span.start, span.end),)) for span, words in places)
 
 
-def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
+def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:
     for draft in one.drafts:
         labels: dict[str, Label] = {
             "drafted": draft.kind,
@@ -318,14 +318,14 @@ def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
             id=int(draft.key[:12], 16),
             question=word_question(draft, title),
             answer=" ".join(" ".join(one.words[draft.key]).split()),
-            quotes=_quotes(one, draft),
+            quotes=_make_quotes(one, draft),
             filename=one.filename,
             is_impossible=draft.status == "absent",
             labels=labels,
         )
 
 
-def _comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
+def _make_comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
     """Yield questions that compare two documents with the same playbook.
 
     Both documents must have an answer with the status `sure` to the compared question.
@@ -340,11 +340,11 @@ def _comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Itera
         pairs = [(sure[d.name], d) for d in one.drafts if d.status == "sure" and d.name in sure]
         # one question for each pair of documents: deterministic, but varied between pairs
         for first, second in sorted(pairs, key=lambda pair: digest(pair[1].key, "compare"))[:1]:
-            yield _comparison((before, first), (one, second), titles)
+            yield _make_comparison((before, first), (one, second), titles)
 
 
-def _comparison(first: tuple[Drafted, Draft], second: tuple[Drafted, Draft], titles: Mapping[str, str]) -> RawRow:
-    quotes = tuple(quote for one, draft in (first, second) for quote in _quotes(one, draft))
+def _make_comparison(first: tuple[Drafted, Draft], second: tuple[Drafted, Draft], titles: Mapping[str, str]) -> RawRow:
+    quotes = tuple(quote for one, draft in (first, second) for quote in _make_quotes(one, draft))
     names = [titles[one.filename] for one, _ in (first, second)]
     answers = [" ".join(" ".join(one.words[draft.key]).split()) for one, draft in (first, second)]
     asked = first[1]
@@ -363,6 +363,6 @@ def _comparison(first: tuple[Drafted, Draft], second: tuple[Drafted, Draft], tit
     )
 
 
-def _why(drafted: Sequence[Drafted]) -> str:
+def _explain_none(drafted: Sequence[Drafted]) -> str:
     kinds = sorted({one.profile.kind or "unknown" for one in drafted})
     return f"{len(drafted)} documents, of the kinds: {', '.join(kinds) or 'none that can be read'}"
