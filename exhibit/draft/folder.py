@@ -24,7 +24,7 @@ from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import Draft, digest, word_question
 from exhibit.draft.generated import Generator
 from exhibit.draft.playbook import Playbook, choose_playbook, find_playbooks, only_mentions_agreement
-from exhibit.engine import limits_from, open_engine, track
+from exhibit.engine import open_engine, read_limits, track
 from exhibit.evidence.scan import ocr_from
 from exhibit.law.profile import Profile
 from exhibit.models.reader import shared_reader
@@ -225,7 +225,7 @@ class Drafter:
         known = {name: drafted for name, key in keys.items() if (drafted := self._recall(key)) is not None}
         new = [(name, path) for name, path in paths.items() if path is not None and name not in known]
         options = self._options
-        engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=limits_from(options))
+        engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=read_limits(options))
         config = self._pipeline.config.model_copy(update={"lexicon": False})  # drafting needs no lexicon
         outcomes = engine.map(PreparationWork(Preparation(config, None, ocr_from(options))), (path for _, path in new))
         for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):

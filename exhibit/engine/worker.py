@@ -21,8 +21,8 @@ from multiprocessing.reduction import ForkingPickler
 from multiprocessing.spawn import _fixup_main_from_name  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from exhibit.engine.limits import Limits, end_programs, serve_within, spent_by
-from exhibit.engine.outcome import TRIES, Outcome, attempt_within, worker_died, worker_failed
+from exhibit.engine.limits import Limits, end_programs, is_processor_exit, serve_within
+from exhibit.engine.outcome import TRIES, Outcome, attempt_within, report_dead_worker, report_failed_worker
 from exhibit.engine.processes import ScriptContext, WorkerContext, belongs_to_script, main_name
 from exhibit.schemas.errors import ToolkitError
 
@@ -67,7 +67,7 @@ def dump(value: object) -> bytes:
     return bytes(ForkingPickler.dumps(value))
 
 
-def outcome_in(data: bytes) -> Outcome[Any]:
+def read_outcome(data: bytes) -> Outcome[Any]:
     """Return the outcome that a worker sent; raise when it reports a bug or cannot be unpickled."""
     try:
         answer: Outcome[Any] | Bug = pickle.loads(data)
@@ -114,12 +114,12 @@ class Worker:
         """Return the outcome of an item that killed this worker; None if another worker may succeed with the item."""
         self._process.join(1)
         code = self._process.exitcode
-        if spent_by(code):
+        if is_processor_exit(code):
             return Outcome(None, limits.spent(name))
         if code == _NO_THREAD_DATA:
-            return worker_failed(name, f"exit code {code}")
+            return report_failed_worker(name, f"exit code {code}")
         if code is not None and -code in _FAULTS:
-            return worker_failed(name, signal.Signals(-code).name)
+            return report_failed_worker(name, signal.Signals(-code).name)
         return None
 
     def stop(self) -> None:
@@ -211,7 +211,7 @@ class Workplace:
                 self.leave()
                 if reason is not None:
                     return dump(reason)
-            return dump(worker_died(name))
+            return dump(report_dead_worker(name))
         except BaseException:
             self.leave()
             raise
@@ -234,7 +234,7 @@ class Workplace:
             what = "ended before they began" if in_time else f"were not ready after {_STARTING:g} s"
             data = worker.answer() if in_time else None
             if data is not None:
-                outcome_in(data)
+                read_outcome(data)
                 return worker
             self.leave()
         raise ToolkitError(
@@ -252,7 +252,7 @@ class Workplace:
         return True
 
 
-def work_for(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Limits, bool]:
+def pack_work(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Limits, bool]:
     """Return the arguments of a Workplace: the pickled work, its limits, and whether workers run the script."""
     return dump(MapWork.of(dump(function), limits)), limits, belongs_to_script(function)
 

@@ -14,7 +14,7 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import check_engine, limits_in_force, track
+from exhibit.engine import apply_limits, check_engine, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
 from exhibit.evaluation.case_stages import PreparedDocuments
 from exhibit.evaluation.datasets import Dataset, load_datasets
@@ -94,7 +94,7 @@ def evaluate(
         warn: Called with each warning.
         draw: Writes the report.
     """
-    with limits_in_force(settings.limits):
+    with apply_limits(settings.limits):
         return _evaluate(settings, parts, judge, warn or (lambda _: None), draw)
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.engine import add_limit_arguments, apply_limits, read_limits
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import align, fold
 from exhibit.evidence.locate import MIN_SIMILARITY, without_crumbs
@@ -139,7 +139,7 @@ def main(argv: list[str] | None = None) -> int:
         outcome = f"{count} located passages, {len(wrong)} wrong locations"
         return CheckedBundle(wrong, outcome, {"located": count, "misplaced": wrong})
 
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         return check_each(options.bundles, checked, as_json=options.json)
 
 

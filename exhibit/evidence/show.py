@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw
 
-from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.engine import add_limit_arguments, apply_limits, read_limits
 from exhibit.evidence.document import Box, Document, Page, Span
 from exhibit.evidence.read import boxes_within, read_within, render_within
 from exhibit.runtime.command import Parser, add_json, guarded, print_results, rename_commands
@@ -131,7 +131,7 @@ def main(argv: list[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
     pictures = []
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         for number, drawn in enumerate(draw_row(options.bundle, options.row, scale=options.scale), 1):
             out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
             drawn.picture.save(out)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.engine import add_limit_arguments, apply_limits, read_limits
 from exhibit.evidence.read import read_within
 from exhibit.runtime.command import Parser, add_json, guarded, print_results, rename_commands
 from exhibit.schemas.layout import fit_name
@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     add_limit_arguments(parser)
     add_json(parser)
     options = parser.parse_args(argv)
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         count = write_texts(options.bundle, options.out, force=options.force)
     print_results({"texts": count, "out": str(options.out)}, f"{count} texts -> {options.out}", as_json=options.json)
     return 0

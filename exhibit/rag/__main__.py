@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import add_engine_arguments, check_engine, limits_from
+from exhibit.engine import add_engine_arguments, check_engine, read_limits
 from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, given_settings, preset_names
 from exhibit.rag.ingest import Report
 from exhibit.rag.live_index import open_for_questions
@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     if options.action == "index":
         config = Config.preset(options.preset, **given_settings(vars(options)))
-        engine, limits = check_engine(options.engine), limits_from(options)
+        engine, limits = check_engine(options.engine), read_limits(options)
         pipeline = Pipeline(config, engine=engine, jobs=options.jobs, limits=limits)
         report = pipeline.index(options.source, options.out, force=options.force)
         print_results(asdict(report), "\n".join(_report_lines(options.out, report)), as_json=options.json)

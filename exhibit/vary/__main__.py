@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exhibit.converters.steps.cli import table
-from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force
+from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import Parser, add_json, guarded, print_results
 from exhibit.schemas.models import BundleInfo
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     out = Path(options.out)
     control = None if options.no_control else options.control or out.with_name(f"{out.name}-control")
     kinds = [name for given in options.kind for name in given.split("+")]
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         made = make_variant(options.bundle, kinds, out, control, options)
     seconds = time.monotonic() - started
     record = {"out": _record(made.variant, out), "control": _record(made.control, control), "seconds": seconds}

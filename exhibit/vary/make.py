@@ -12,7 +12,7 @@ from typing import NamedTuple
 from exhibit.converters.benchmark import Benchmark, Block, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
 from exhibit.converters.steps.build import build
 from exhibit.converters.steps.materialise import SharedDocuments
-from exhibit.engine import limits_from, open_engine, track
+from exhibit.engine import open_engine, read_limits, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Licence
@@ -42,7 +42,7 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
         check_out(place, force=options.force)
     bundle = open_bundle(root)
     tally = Tally(strict=options.strict)
-    engine = open_engine(options.engine, jobs=options.jobs, items=len(bundle.files), limits=limits_from(options))
+    engine = open_engine(options.engine, jobs=options.jobs, items=len(bundle.files), limits=read_limits(options))
     corpus = read_corpus(bundle, tally, engine)
     varied = corpus
     for _, kind, argument in loaded:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.engine import add_limit_arguments, apply_limits, read_limits
 from exhibit.evaluation.ceiling import (
     ALL_KINDS,
     OUTCOMES,
@@ -238,7 +238,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         raise ToolkitError(f"--parsed: {error}") from error
     parsers = options.parser or ([] if pairs or options.chunks else list(_PARSERS))
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         (dataset,), warnings = load_datasets([options.bundle], Selection(limit=options.limit))
         ceilings, unlocated = measure_dataset(
             dataset,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import parse_positive
-from exhibit.engine.limits import add_limit_arguments, limits_from
+from exhibit.engine.limits import add_limit_arguments, read_limits
 from exhibit.evaluation import regression
 from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
@@ -111,7 +111,7 @@ def _write_pages(options: Any) -> int:
     how: dict[str, Any] = {"single_file": options.single_file, "jobs": options.jobs, "say": print_note}
     usual = _SINGLE_PAGES if options.single_file else PAGES
     how |= {"pages": {None: usual, "all": None, "none": 0}.get(options.pages, options.pages)}
-    how |= {"limits": limits_from(options)}
+    how |= {"limits": read_limits(options)}
     how |= {"language": options.language}
     if options.dataset_paths:
         how["datasets"] = dataset_roots(

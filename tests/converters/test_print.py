@@ -25,7 +25,7 @@ from exhibit.converters.printing.press import PAGE, PdfPrinter, Printer, html_fr
 from exhibit.converters.printing.text_pdf import font_hashes, font_path, printer_name
 from exhibit.converters.steps.materialise import materialise, tasks
 from exhibit.engine import Limits
-from exhibit.engine.limits import programs_below
+from exhibit.engine.limits import list_programs
 from exhibit.evidence import fold, read_document
 from exhibit.schemas.errors import DocumentError, LimitError, ServiceError
 from tests.converters.fontconfigs import misleading_fonts, no_fonts
@@ -205,7 +205,7 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
     monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
     with PdfPrinter(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
         press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
-        browser = programs_below(press._worker.place.worker._process.pid)
+        browser = list_programs(press._worker.place.worker._process.pid)
         bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)
         assert not wait([bad], 0.2).done, "it is being printed"
         while not wait([bad], 0.1).done:

@@ -30,7 +30,7 @@ from exhibit.converters.printing.text_pdf import (
     style,
 )
 from exhibit.engine import Limits, OneWorker
-from exhibit.engine.limits import programs_unlimited, programs_watched
+from exhibit.engine.limits import lift_memory_limit, watch_programs
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import has_page, read_document
@@ -88,7 +88,7 @@ class Printer:
 
     def _start(self) -> None:
         self._running = running_browser()
-        with programs_unlimited():
+        with lift_memory_limit():
             self._browser = self._runner.run(self._running.__aenter__())
 
     @property
@@ -274,7 +274,7 @@ def _print_sheet(sheet: _Sheet) -> Printed:
         os.environ["TMPDIR"] = tempfile.tempdir = str(sheet.folder)
         _running.append(Printer().__enter__())
     (printer,) = _running
-    with programs_watched(sheet.limits, str(sheet)):
+    with watch_programs(sheet.limits, str(sheet)):
         printer.print_html(page.html, path)
     return Printed(f"Chromium {printer.browser}", page.notes)
 

@@ -15,7 +15,7 @@ import yaml
 
 from exhibit.converters.benchmark import Item, Tally
 from exhibit.engine import run_in_worker
-from exhibit.engine.limits import limit_reading, memory_left
+from exhibit.engine.limits import limit_reading, measure_memory_left
 from exhibit.evidence.fields import FIELDS
 from exhibit.evidence.files import Decoded, decode_bytes
 from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
@@ -362,7 +362,7 @@ def read_parquet(path: Path) -> list[Any]:
             # no read-ahead and no threads: a reader would wait forever for a thread that finds no memory
             table = parquet.ParquetFile(file, pre_buffer=False)
             for batch in table.iter_batches(batch_size=_ROWS, use_threads=False):
-                left, most = memory_left(), sum(map(_most_bytes, batch.columns))
+                left, most = measure_memory_left(), sum(map(_most_bytes, batch.columns))
                 if left is not None and most + _SPARE > left:
                     raise MemoryError(f"{left} bytes are left, and the next {batch.num_rows} rows may take {most}")
                 rows += batch.to_pylist()

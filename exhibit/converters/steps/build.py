@@ -23,7 +23,7 @@ from exhibit.converters.printing.press import PdfPrinter, printing
 from exhibit.converters.steps.families import FAMILY, mark_families
 from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, SharedDocuments, materialise, tasks
 from exhibit.converters.steps.pages import settle_pages
-from exhibit.engine import Engine, Outcome, limits_from, open_engine, track
+from exhibit.engine import Engine, Outcome, open_engine, read_limits, track
 from exhibit.evidence.place import is_ambiguous
 from exhibit.evidence.scan import ocr_from
 from exhibit.hub.card import CardText, write_card
@@ -73,7 +73,7 @@ def build(
     info = benchmark.info or info
     (folder / CORPUS).mkdir()
     jobs, items = options.jobs, len(benchmark.documents)
-    engine = open_engine(options.engine, jobs=jobs, items=items, limits=limits_from(options))
+    engine = open_engine(options.engine, jobs=jobs, items=items, limits=read_limits(options))
     shared = shared or SharedDocuments(folder / _TEXTS, folder / CORPUS, ())
     shared.texts.mkdir(exist_ok=True)
     done = _materialise_all(benchmark, folder / CORPUS, engine, tally, options, shared)
@@ -126,7 +126,7 @@ def _materialise_all(
     known = {raw.filename: shared.place(raw, quotes.get(raw.filename, ()), corpus) for raw in documents}
     missing = [raw for raw in documents if known[raw.filename] is None]
     done: dict[str, Done] = {}
-    with PdfPrinter(limits_from(options)) as press:
+    with PdfPrinter(read_limits(options)) as press:
         work = tasks(missing, quotes, corpus, press=press, ocr=ocr_from(options), texts=shared.texts)
         outcomes = track(engine.map(materialise, work), total=len(missing), label="documents")
         for raw in documents:

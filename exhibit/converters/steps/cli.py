@@ -10,7 +10,7 @@ from exhibit.converters.benchmark import Converter, Tally, choose
 from exhibit.converters.raw.source import open_source
 from exhibit.converters.steps.build import build
 from exhibit.converters.steps.patches import apply_patches
-from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force
+from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import (
     Parser,
@@ -37,7 +37,7 @@ def main(converter: Converter, argv: list[str] | None = None) -> int:
 
 def _convert_and_tell(converter: Converter, options: argparse.Namespace) -> int:
     started = time.monotonic()
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         bundle = convert(converter, options)
     seconds = time.monotonic() - started
     left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
