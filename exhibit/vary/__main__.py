@@ -11,13 +11,13 @@ from exhibit.engine import add_engine_arguments, apply_limits, check_engine, rea
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import Parser, add_json, guarded, print_results
 from exhibit.schemas.models import BundleInfo
-from exhibit.vary.kinds import kind_modules
+from exhibit.vary.kinds import import_kinds
 from exhibit.vary.make import make_variant
 
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command's flags."""
-    modules = kind_modules()
+    modules = import_kinds()
     width = max(map(len, modules))
     parser = Parser(
         prog="exhibit vary",

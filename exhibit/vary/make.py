@@ -54,7 +54,7 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
     kept = {row.control for row in varied.rows}
     plain = replace(corpus, rows=tuple(row for row in corpus.rows if row.id in kept))
     with make_scratch_folder() as folder:
-        later = [] if control is None else _raw_rows(plain, about, CONTROL)
+        later = [] if control is None else _make_raw_rows(plain, about, CONTROL)
         shared = SharedDocuments(folder / "texts", out / CORPUS, later)
         variant = _write(varied, about, about.kinds, tally, out, options, shared)
         if control is None:
@@ -107,25 +107,25 @@ def _write(
     with ExitStack() as stack:
         folder = stack.enter_context(make_scratch_folder())
         documents = [
-            _raw_document(document, folder)
+            _make_raw_document(document, folder)
             for document in track(corpus.documents.values(), total=len(corpus.documents), label="texts")
         ]
         benchmark = Benchmark(
             documents,
-            _raw_rows(corpus, about, kind),
+            _make_raw_rows(corpus, about, kind),
             about.checksums,
-            info=_info(about, kind),
+            info=_make_info(about, kind),
             by_construction=True,
         )
         place = stack.enter_context(replace_folder(out, force=options.force))
-        return build(_info(about, kind), benchmark, tally, Namespace(**chosen, **machine), place, shared)
+        return build(_make_info(about, kind), benchmark, tally, Namespace(**chosen, **machine), place, shared)
 
 
 def _is_scanned(corpus: TextCorpus) -> bool:
     return any(document.scan is not None for document in corpus.documents.values())
 
 
-def _raw_document(document: TextDocument, folder: Path) -> RawDocument:
+def _make_raw_document(document: TextDocument, folder: Path) -> RawDocument:
     text = "\n".join([document.text, *(block.text for block in document.blocks)])
     blocks = (Block("p", document.text), *document.blocks) if document.blocks else ()
     raw = RawDocument(
@@ -140,12 +140,12 @@ def _raw_document(document: TextDocument, folder: Path) -> RawDocument:
     return raw if document.scan is None else replace(raw, path=write_scan(raw, folder, seed=document.scan), blocks=())
 
 
-def _raw_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:
+def _make_raw_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:
     labels = {"varied": kind, "pair": about.pair}
-    return [_raw_row(row, corpus, labels) for row in corpus.rows]
+    return [_make_raw_row(row, corpus, labels) for row in corpus.rows]
 
 
-def _raw_row(row: TextRow, corpus: TextCorpus, labels: Mapping[str, str]) -> RawRow:
+def _make_raw_row(row: TextRow, corpus: TextCorpus, labels: Mapping[str, str]) -> RawRow:
     quotes = tuple(_quote(passage, corpus) for passage in row.passages)
     return RawRow(
         row.id,
@@ -164,7 +164,7 @@ def _quote(passage: TextPassage, corpus: TextCorpus) -> Quote:
     return Quote(passage.filename, corpus.words(passage), places[0], alternatives=tuple(places[1:]))
 
 
-def _info(about: _About, kind: str) -> DatasetInfo:
+def _make_info(about: _About, kind: str) -> DatasetInfo:
     parent = about.bundle.info
     done = "; ".join(module.TITLE for module in about.modules)
     measured = sorted({name for module in about.modules for name in module.MEASURED})

@@ -22,12 +22,12 @@ def write_scan(raw: RawDocument, folder: Path, *, seed: int) -> Path:
     printed, scan = folder / f"{raw.filename}.printed.pdf", folder / raw.filename
     blocks = raw.blocks or (Block("p", source_text(raw)),)
     printed.write_bytes(pdf_of(blocks, title=raw.title, subject=raw.subject))
-    scan.write_bytes(scanned_pages(printed, seed=seed, title=raw.title))
+    scan.write_bytes(scan_pages(printed, seed=seed, title=raw.title))
     printed.unlink()
     return scan
 
 
-def scanned_pages(path: Path, *, seed: int, title: str) -> bytes:
+def scan_pages(path: Path, *, seed: int, title: str) -> bytes:
     """Return a PDF with pictures of another PDF's pages; the same seed gives the same bytes."""
     from reportlab.lib.utils import ImageReader
     from reportlab.pdfgen.canvas import Canvas

@@ -267,12 +267,12 @@ class ValueChanger:
         first = values[0]
         options = self._list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
-            options = [one for one in options if isinstance(one, Decimal) and _article(one) == _article(first.number)]
-        options = [one for one in options if _key_with(first, one) not in self._taken]
+            options = [one for one in options if isinstance(one, Decimal) and _needs_an(one) == _needs_an(first.number)]
+        options = [one for one in options if _replace_key(first, one) not in self._taken]
         if not options:
             raise UnsureError(UNSURE_WORDING)
         chosen = self._make_random(first.kind, first.key).choice(options)
-        self._taken.add(_key_with(first, chosen))
+        self._taken.add(_replace_key(first, chosen))
         return chosen
 
     def _list_options(self, value: Value) -> Sequence[Decimal | str]:
@@ -283,7 +283,7 @@ class ValueChanger:
                 raise UnsureError(UNSURE_WORDING)
             near = [n for n in _CHOICES[value.unit] if Decimal("0.4") <= n / value.number <= 2 or value.number == 1]
             return [Decimal(n) for n in near if n != value.number and (value.number > 1 or n <= 5)]
-        return _percentages(value) if value.kind == "percentage" else _amounts(value)
+        return _list_percentages(value) if value.kind == "percentage" else _list_amounts(value)
 
     def _write_value(self, value: Value, new: Decimal | str) -> str:
         if isinstance(new, str):
@@ -345,11 +345,11 @@ def _values_of(text: str) -> tuple[Value, ...]:
     return tuple(find_values(text))
 
 
-def _article(number: Decimal) -> bool:
+def _needs_an(number: Decimal) -> bool:
     return takes_an(int(number))
 
 
-def _key_with(value: Value, new: Decimal | str) -> Key:
+def _replace_key(value: Value, new: Decimal | str) -> Key:
     """Return the key of a value with another number or another name."""
     if isinstance(new, str):
         return value.kind, new
@@ -357,7 +357,7 @@ def _key_with(value: Value, new: Decimal | str) -> Key:
     return changed[0].same if changed else (value.kind, "")
 
 
-def _percentages(value: Value) -> list[Decimal]:
+def _list_percentages(value: Value) -> list[Decimal]:
     number = value.number
     if number in (0, 100) or number > 100:
         raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is no figure among others
@@ -371,7 +371,7 @@ def _percentages(value: Value) -> list[Decimal]:
     return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
 
 
-def _amounts(value: Value) -> list[Decimal]:
+def _list_amounts(value: Value) -> list[Decimal]:
     """Return the amount times several factors, without results that have over one more significant digit."""
     digits = len(f"{value.number.normalize():f}".rstrip("0").replace(".", "").rstrip("0")) + 1
     options = [value.number * factor for factor in _FACTORS]

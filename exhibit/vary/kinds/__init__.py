@@ -42,6 +42,6 @@ def load_kind(wanted: str) -> tuple[KindModule, str | None]:
     return cast(KindModule, module), argument
 
 
-def kind_modules() -> dict[str, KindModule]:
+def import_kinds() -> dict[str, KindModule]:
     """Return every kind by its name."""
     return {name: cast(KindModule, module) for name, module in import_plugins(__name__).items()}

@@ -80,7 +80,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     rows: list[TextRow] = []
     real = {str(dict(document.labels).get("family")) for document in corpus.documents.values()}
     for name in sorted(real & set(corpus.documents)):
-        rows += _real_family(name, corpus, tally)
+        rows += _find_real_family(name, corpus, tally)
     for name, document in corpus.documents.items():
         if dict(document.labels).get("family"):
             continue  # the corpus contains the contract's own amendments
@@ -104,7 +104,7 @@ class _Family:
         self.rows: list[TextRow] = []
         count = int(request.argument) if request.argument else self._chance.randint(1, _MOST)
         eligible = self._choose_eligible(rows)
-        versions = {row.id: [_version(row, None)] for row, _ in eligible}
+        versions = {row.id: [_make_version(row, None)] for row, _ in eligible}
         day = self._find_signing_day()
         for number in range(1, count + 1):
             day = move_months(day, self._chance.randint(*_GAP)).replace(day=self._chance.choice((1, 15)))
@@ -113,7 +113,7 @@ class _Family:
                 self._amend(len(self.amendments) + 1, day, changes, versions)
         for row, clause in eligible:
             if len(versions[row.id]) > 1:
-                self.rows += _questions(row, f"Section {clause.number}", versions[row.id], MADE)
+                self.rows += _make_questions(row, f"Section {clause.number}", versions[row.id], MADE)
             else:
                 tally.leave_out(SAME_AGAIN, f"row {row.id}")
 
@@ -208,7 +208,7 @@ class _Family:
             f"AMENDMENT NO. {number}",
             f"to the {title}",
             f'This Amendment No. {number} (this "Amendment") to the {title} (the "Agreement") is made and entered into '
-            f'as of {in_words(day)} (the "Amendment Effective Date"). Capitalized terms used but not defined in this '
+            f'as of {write_date(day)} (the "Amendment Effective Date"). Capitalized terms used but not defined in this '
             "Amendment have the meanings given to them in the Agreement.",
         ]
         places: dict[str, Span] = {}
@@ -242,12 +242,12 @@ class _Family:
         return change.text.replace("“", "'").replace("”", "'"), f'{form} "'
 
 
-def in_words(day: date) -> str:
+def write_date(day: date) -> str:
     """Return a date as American contracts write it: `March 1, 2015`."""
     return f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
 
 
-def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
+def _find_real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
     """Return the questions about a contract that has real amendments in the corpus.
 
     A question is used if an amendment changes the section that answers it, and the amendment's answer differs.
@@ -275,7 +275,7 @@ def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
             for other in corpus.rows_of(filename)
             if other.labels.get("clause") == row.labels.get("clause") is not None
         ]
-        versions = [_version(row, None)]
+        versions = [_make_version(row, None)]
         for day, other in sorted(later, key=lambda one: (one[0], one[1].id)):
             stated = keys_of(other.answer) - {
                 ("date", day.isoformat())
@@ -285,34 +285,34 @@ def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
                 and not any(stated & keys_of(version.answer) for version in versions)
                 and day != versions[-1].start
             ):
-                versions.append(_version(other, day))
+                versions.append(_make_version(other, day))
         if keys_of(row.answer) and len(versions) > 1:
-            questions += _questions(row, None, versions, REAL)
+            questions += _make_questions(row, None, versions, REAL)
         else:
             tally.leave_out(NOT_AMENDED, f"row {row.id}")
     return questions
 
 
-def _version(row: TextRow, start: date | None) -> ClauseVersion:
+def _make_version(row: TextRow, start: date | None) -> ClauseVersion:
     value = "; ".join(value.text for value in find_values(row.answer))
     return ClauseVersion(row.answer, value, row.passages[0], start)
 
 
-def _questions(
+def _make_questions(
     row: TextRow, paragraph: str | None, versions: Sequence[ClauseVersion], amendments: str
 ) -> list[TextRow]:
     """Return one question about a day in each version's term, and one that names no day and so asks about today."""
     questions = []
     ends = [*(version.start for version in versions[1:]), None]
     for at, (version, end) in enumerate(zip(versions, ends, strict=True)):
-        day = _day_within(version.start, end)
-        questions.append(_question(row, versions, at, day, f"As of {in_words(day)}: {row.question}", end))
-    questions.append(_question(row, versions, len(versions) - 1, None, row.question, None))
+        day = _choose_day(version.start, end)
+        questions.append(_make_question(row, versions, at, day, f"As of {write_date(day)}: {row.question}", end))
+    questions.append(_make_question(row, versions, len(versions) - 1, None, row.question, None))
     about = {"amendments": amendments} | ({"paragraph": paragraph} if paragraph else {})
     return [question.labelled(**about) for question in questions]
 
 
-def _day_within(start: date | None, end: date | None) -> date:
+def _choose_day(start: date | None, end: date | None) -> date:
     """Return the day three months after a version's start; for the first version, three months before its end.
 
     Amendments that are made by rule are at least six months apart, so the version is in force on that day.
@@ -323,7 +323,7 @@ def _day_within(start: date | None, end: date | None) -> date:
     return move_months(start, 3)
 
 
-def _question(
+def _make_question(
     row: TextRow,
     versions: Sequence[ClauseVersion],
     at: int,

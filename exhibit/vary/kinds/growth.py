@@ -30,7 +30,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         raise ToolkitError("growth: no other documents are given; add --others FOLDER")
     wanted = (times - 1) * len(corpus.documents)
     documents = dict(corpus.documents)
-    for document in _others(request.others, request.seed, tally):
+    for document in _read_others(request.others, request.seed, tally):
         if len(documents) == len(corpus.documents) + wanted:
             break
         if document.filename in documents or document.text in {one.text for one in documents.values()}:
@@ -46,7 +46,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     return TextCorpus(documents, rows)
 
 
-def _others(folder: Path, seed: int, tally: Tally) -> Iterator[TextDocument]:
+def _read_others(folder: Path, seed: int, tally: Tally) -> Iterator[TextDocument]:
     """Yield the readable documents of a folder or a bundle, in an order that the seed determines."""
     root = folder / CORPUS if (folder / CORPUS).is_dir() else folder
     if not root.is_dir():

@@ -78,9 +78,9 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
     for row in corpus.rows:
         if row.is_impossible or len(row.files) > 1:
             continue
-        turn = find_turn(row, corpus) if _polarity(row) else None
+        turn = find_turn(row, corpus) if _find_polarity(row) else None
         if turn is None:
-            tally.leave_out(UNSURE if _polarity(row) else NOT_POLAR, f"row {row.id}")
+            tally.leave_out(UNSURE if _find_polarity(row) else NOT_POLAR, f"row {row.id}")
             continue
         own = taken.setdefault(next(iter(row.files)), set())
         if any(new != old and new.start < old.end and old.start < new.end for new in turn.edits for old in own):
@@ -90,23 +90,23 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
         turns[row.id] = turn
     leave_out_others(corpus, tally)
     changed = apply_edits(corpus, {name: sorted(edits) for name, edits in taken.items()})
-    rows = [_turned(row, turns[row.id]) for row in changed.rows if row.id in turns]
+    rows = [_turn_row(row, turns[row.id]) for row in changed.rows if row.id in turns]
     return replace(changed, rows=tuple(rows))
 
 
-def _polarity(row: TextRow) -> str:
+def _find_polarity(row: TextRow) -> str:
     """Return `No` if a question's answer is yes, and `Yes` if it is no; empty for any other answer."""
     return _FLIPPED.get(row.answer.strip().rstrip(".").lower(), "")
 
 
-def _asked(row: TextRow) -> str:
+def _strip_question(row: TextRow) -> str:
     """Return the question in lower case, without the document's name that may precede it."""
     return row.question.rpartition("; ")[2].lower()
 
 
-def _turned(row: TextRow, turn: Reversal) -> TextRow:
+def _turn_row(row: TextRow, turn: Reversal) -> TextRow:
     words = " ".join(turn.edits[0].new.split())
-    answer = _polarity(row)
+    answer = _find_polarity(row)
     return replace_answer(
         row, answer, old=row.answer, new=answer, value="polarity", old_words=turn.old, new_words=words
     )
@@ -125,9 +125,9 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
             return None
         if len(sentences(words)) != 1:
             return None
-        found = _exclusive(words, row)
+        found = _negate_exclusive(words, row)
         if not found and not _REFERS_BACK.search(words):
-            found = _modals(words) or _present(words, row)
+            found = _reverse_modals(words) or _negate_present(words, row)
         if not found:
             return None
         edits += [Edit(start + at, start + to, new) for at, to, new in found]
@@ -135,11 +135,11 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
     return Reversal(tuple(edits), " ".join(text[first.start : first.end].split()))
 
 
-def _exclusive(words: str, row: TextRow) -> list[Edit]:
+def _negate_exclusive(words: str, row: TextRow) -> list[Edit]:
     """Return the edit from `exclusive` to `non-exclusive`, if the question asks whether something is exclusive."""
     found = list(_EXCLUSIVE.finditer(words))
     if (
-        not re.search(r"\bexclusive(?:ly)?\b", _asked(row))
+        not re.search(r"\bexclusive(?:ly)?\b", _strip_question(row))
         or len(found) != 1
         or not row.answer.lower().startswith("yes")
     ):
@@ -151,11 +151,11 @@ def _exclusive(words: str, row: TextRow) -> list[Edit]:
     article = re.match(r"(its|a|an|the)\s", match[0], re.IGNORECASE)
     new = "non-exclusive"
     if article and not re.match(r"\s+(?:rights|licen[sc]es|distributors|agents)\b", after):
-        new = f"{_like(article[1], 'a')} {new}"
+        new = f"{_match_case(article[1], 'a')} {new}"
     return [Edit(*match.span(), new)]
 
 
-def _modals(words: str) -> list[Edit]:
+def _reverse_modals(words: str) -> list[Edit]:
     """Return the edits that reverse the modals of the main clauses; none if one of them cannot be reversed."""
     edits: list[Edit] = []
     rest = words
@@ -167,7 +167,7 @@ def _modals(words: str) -> list[Edit]:
         if (_OPEN.search(before) or _ONE_OF_TWO.search(before)) and not either:
             return []
         following = _VERB.match(words, modal.end())
-        new = _opposite(modal, following, before) if following else None
+        new = _reverse_modal(modal, following, before) if following else None
         if following is None or new is None:
             return []
         start, end = modal.start(), following.end("verb")
@@ -193,11 +193,11 @@ def _of_either(either: re.Match[str], modal: re.Match[str], verb: str) -> str | 
     if modal[2] or modal[1].lower() not in ("may", "shall"):
         return None
     if word.lower() == "neither":
-        return f"{_like(word, 'either')} {party} {'shall' if verb == 'be' else 'may'} {verb}"
-    return f"{_like(word, 'neither')} {party} may {verb}" if modal[1].lower() == "may" else None
+        return f"{_match_case(word, 'either')} {party} {'shall' if verb == 'be' else 'may'} {verb}"
+    return f"{_match_case(word, 'neither')} {party} may {verb}" if modal[1].lower() == "may" else None
 
 
-def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> str | None:
+def _reverse_modal(modal: re.Match[str], following: re.Match[str], before: str) -> str | None:
     """Return the reversed modal with its verb; None if no rule is certain."""
     word, verb, more = modal[1].lower(), following["verb"], (following["more"] or "").strip()
     if (
@@ -222,7 +222,7 @@ def _opposite(modal: re.Match[str], following: re.Match[str], before: str) -> st
     return f"shall not be required to {verb}"
 
 
-def _present(words: str, row: TextRow) -> list[Edit]:
+def _negate_present(words: str, row: TextRow) -> list[Edit]:
     """Return the edit that negates what the contract itself does: `hereby grants` becomes `does not grant`."""
     found = list(_PRESENT.finditer(words))
     if len(found) != 1 or _NEGATIVE.search(words) or _MODAL.search(words):
@@ -231,14 +231,14 @@ def _present(words: str, row: TextRow) -> list[Edit]:
     if (
         re.search(r"\band\s+$", words[: match.start()])
         or _BELOW.search(words[: match.start()])
-        or match[1][:5] not in _asked(row)
+        or match[1][:5] not in _strip_question(row)
     ):
         return []  # the denial answers only a question about that act
     each = _EACH.search(words[: match.start()])
     if each:
-        return [Edit(*each.span(1), _like(each[1], "neither"))] if match[0] == match[1] else []
+        return [Edit(*each.span(1), _match_case(each[1], "neither"))] if match[0] == match[1] else []
     return [Edit(*match.span(), f"does not {match[1].removesuffix('s')}")]
 
 
-def _like(old: str, new: str) -> str:
+def _match_case(old: str, new: str) -> str:
     return new.upper() if old.isupper() else new.capitalize() if old[0].isupper() else new
