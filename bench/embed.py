@@ -27,7 +27,7 @@ import numpy as np
 
 from bench._table import corpus_folder, peak_memory, print_table, read_texts
 from exhibit.models.embedders.minilm import Ids, MiniLM
-from exhibit.models.network import MODEL, find_file, processors
+from exhibit.models.network import MODEL, count_processors, find_file
 from exhibit.models.protocols import Vectors
 from exhibit.rag.splitters import rcts
 from exhibit.runtime.command import guarded
@@ -185,7 +185,9 @@ def main() -> int:
     parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
     parser.add_argument("--texts", type=int, default=400, help="the number of chunks (default: 400)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the fastest counts (default: 3)")
-    parser.add_argument("--threads", type=int, default=processors(), help="threads of each (default: all processors)")
+    parser.add_argument(
+        "--threads", type=int, default=count_processors(), help="threads of each (default: all processors)"
+    )
     parser.add_argument("--peer-python", type=Path, help="an interpreter with sentence-transformers and fastembed")
     options = parser.parse_args()
     texts = sample(corpus_folder(options.source), options.texts)

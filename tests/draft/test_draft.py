@@ -283,7 +283,7 @@ def judge(told, monkeypatch, embedder=None, again=True, count=20, absent=0.1):
     prepared = Prepared(Entry(-1, "a.txt", "", 0, None, profile, ""), text, (), table, texts, None, None, None)
     monkeypatch.setattr(asked, "shared_kinds", lambda: told)
     embedder = embedder or told
-    monkeypatch.setattr(asked, "confidence", lambda reranker, scores: max(scores))
+    monkeypatch.setattr(asked, "estimate_confidence", lambda reranker, scores: max(scores))
     chunks = embedder.embed(list(texts), role="passage")
     wordings = ["Which clause?", "And which?"]
     return Asker(embedder, told, told).judge(

@@ -179,7 +179,7 @@ def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
     monkeypatch.setattr("exhibit.converters.printing.browser.HERE", False)
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: "/opt/soffice")
     monkeypatch.setattr("exhibit.models.network.find_here", lambda file: Path("here"))
-    monkeypatch.setattr("exhibit.models.embedders.minilm.graph_path", lambda variant: Path("/nowhere"))
+    monkeypatch.setattr("exhibit.models.embedders.minilm.find_graph_path", lambda variant: Path("/nowhere"))
     engines.missing = lambda language: ""
     _, findings = found(capsys)
     assert findings["browser"].state == findings["fonts"].state == "absent"

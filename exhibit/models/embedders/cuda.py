@@ -28,8 +28,8 @@ from exhibit.models.network import (
     Network,
     Tokens,
     Weights,
+    count_processors,
     open_legal_network,
-    processors,
     read_safetensors,
     with_adapter,
 )
@@ -94,7 +94,7 @@ class Cuda:
         self.device = torch.device(device)
         self._encoder = Encoder(weights or network.weights(), device=self.device)
         # two processors are reserved for launching work on the device and copying vectors back
-        self.feed = Feed(workers=min(_WORKERS, processors() - 2) if workers is None else workers, slab=slab)
+        self.feed = Feed(workers=min(_WORKERS, count_processors() - 2) if workers is None else workers, slab=slab)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
         """Return one normalised row per text, in order; tokens after the first 256 are ignored."""

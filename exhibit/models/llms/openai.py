@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import track
-from exhibit.models.endpoint import Budget, CapError, Endpoint, Prices, refused_parameter
-from exhibit.models.llms import Completion, Prompt, counter_for
+from exhibit.models.endpoint import Budget, CapError, Endpoint, Prices, find_refused_parameter
+from exhibit.models.llms import Completion, Prompt, choose_counter
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.http_policy import LONGEST_WAIT, Deadline, HttpError, Retries
@@ -65,10 +65,10 @@ def options_of(options: Mapping[str, object]) -> ServerOptions:
     if unknown := sorted(set(options) - known):
         raise ToolkitError(f"openai: no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    return ServerOptions(**(_patience() | given))
+    return ServerOptions(**(_read_timeout() | given))
 
 
-def _patience() -> dict[str, float]:
+def _read_timeout() -> dict[str, float]:
     """Return the timeout from OPENAI_TIMEOUT as an option; empty if the variable is not set."""
     seconds = os.environ.get("OPENAI_TIMEOUT", "").strip()
     try:
@@ -96,7 +96,7 @@ class OpenAI:
         prices = Prices(*options.prices.get(model, (0.0, 0.0)))
         self.budget = Budget(max_requests=options.max_requests, max_cost=options.max_cost, prices=prices)
         self._cache = Cache(Path(options.cache) / "replies.sqlite") if options.cache else None
-        self._count = counter_for(model)
+        self._count = choose_counter(model)
         self._not_taken: set[str] = set()
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
@@ -172,7 +172,7 @@ class OpenAI:
             try:
                 return self._send_once(call)
             except HttpError as fault:
-                parameter = refused_parameter(fault)
+                parameter = find_refused_parameter(fault)
                 if parameter not in _RENAMED or parameter in self._not_taken:
                     raise
                 self._not_taken.add(parameter)
@@ -196,7 +196,7 @@ class OpenAI:
             )
             receipt.cost = self.budget.prices.compute_cost(*used)
         if not text:
-            why = " ".join(self._endpoint.scrub(_why_empty(data)).split())  # one line, whatever the server wrote
+            why = " ".join(self._endpoint.scrub(_explain_empty(data)).split())  # one line, whatever the server wrote
             return Completion(error=f"{self.name}: {why}", tokens_in=used[0])
         return Completion(text, tokens_in=used[0], tokens_out=used[1])
 
@@ -270,7 +270,7 @@ def _without_thoughts(content: str) -> str:
     return content[:start].rstrip() + content[end + len(_THOUGHTS[1]) :] if end >= 0 else content
 
 
-def _why_empty(data: Mapping[str, Any]) -> str:
+def _explain_empty(data: Mapping[str, Any]) -> str:
     message, reason = _message_of(data)
     if data.get("error"):
         return f"the server reports an error: {str(data['error'])[:200]}"

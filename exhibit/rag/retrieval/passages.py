@@ -14,7 +14,7 @@ import numpy.typing as npt
 from exhibit.evidence import Span
 from exhibit.law.language import PART, asked_terms, search_terms, word_parts
 from exhibit.models.protocols import Vectors
-from exhibit.models.rerankers import Reranker, confidence
+from exhibit.models.rerankers import Reranker, estimate_confidence
 from exhibit.rag.config import Weights
 from exhibit.rag.lexicon.bm25 import Words, rarity, shares
 from exhibit.rag.protocols import Keys, VectorStore, section_key
@@ -142,7 +142,7 @@ def rank_passages(
     if second is not None:
         before = _as_chunks(rows[order[:depth]], scores, library)
         order, judged = _look_again(asked, rows, order, scores, library, second)
-        sure = confidence(second.reranker, judged)
+        sure = estimate_confidence(second.reranker, judged)
         trace["reranked"] = {"by": second.reranker.name, "chunks": len(judged), "best": round(max(judged), 3)}
     order = _follow_first(rows, order, own, library, weights)
     rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]

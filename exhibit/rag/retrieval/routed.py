@@ -14,7 +14,7 @@ from exhibit.evidence import Span
 from exhibit.law.language import asked_terms, language_of
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Embedder, Vectors
-from exhibit.models.rerankers import retrieval_weight
+from exhibit.models.rerankers import find_retrieval_weight
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.lexicon.documents import Choice
@@ -178,7 +178,7 @@ def _inside(one: RankedPassage, other: RankedPassage) -> bool:
 
 def second_look(parts: Parts) -> SecondLook | None:
     """Return the reranker if it scores chunks; None if there is no reranker or it scores passages."""
-    weight = retrieval_weight(parts.reranker) if parts.reranker is not None else None
+    weight = find_retrieval_weight(parts.reranker) if parts.reranker is not None else None
     if parts.reranker is None or weight is None:
         return None
     return SecondLook(parts.reranker, parts.config.rerank, weight)

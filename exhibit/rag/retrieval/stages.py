@@ -14,7 +14,7 @@ from exhibit.evidence import Span, fold
 from exhibit.law.language import content_words
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
-from exhibit.models.rerankers import Reranker, retrieval_weight
+from exhibit.models.rerankers import Reranker, find_retrieval_weight
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import AnswerContext, Hit, Source
@@ -92,7 +92,7 @@ def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int
     """
     head = list(hits[:first])
     scores = reranker.score(question, [hit.text for hit in head])
-    order = order_by(scores, [hit.score for hit in head], weight=retrieval_weight(reranker))
+    order = order_by(scores, [hit.score for hit in head], weight=find_retrieval_weight(reranker))
     moved = [replace(head[at], score=place.score) for place, at in zip(head, order, strict=True)]
     return [*moved, *hits[first:]]
 
