@@ -12,7 +12,7 @@ from PIL import Image
 
 from exhibit.evidence.show import draw_row
 from exhibit.hub.pull import fetch, is_repository, parse_address
-from exhibit.hub.tables import gold_records
+from exhibit.hub.tables import make_gold_records
 from exhibit.runtime.command import print_note
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import ToolkitError
@@ -157,7 +157,7 @@ def _make_gold_records(bundle: Contents) -> tuple[list[str], Records]:
     """Return the columns and rows of the gold; a label with values of several types becomes text."""
     names = list(dict.fromkeys(name for line in bundle.gold for name in line.labels))
     records = []
-    for line in gold_records(bundle.gold):
+    for line in make_gold_records(bundle.gold):
         spans, places = [list(span) for span in line["spans"]], line["alternatives"]
         fields = {**line, "spans": spans, "alternatives": [[list(span) for span in place] for place in places]}
         labels = {f"label_{name}": line["labels"].get(name) for name in names}
