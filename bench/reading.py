@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench._table import print_table
-from exhibit.evaluation.answer_words import multiset_f1, without_citations
+from exhibit.evaluation.answer_words import compute_multiset_f1, without_citations
 from exhibit.models import network, reader
 from exhibit.models.rerankers import legal
 from exhibit.rag.config import Config
@@ -182,7 +182,7 @@ def _ask(questions: Iterable[Question], pipeline: Pipeline) -> Iterator[Seen]:
         answer = answered.answer
         said = " ".join(answer.quotes) or without_citations(answer.text)
         golds = [*question.gold, " ".join(question.gold)]
-        f1 = max(multiset_f1(said, gold) for gold in golds) if question.gold and not answer.refused else 0.0
+        f1 = max(compute_multiset_f1(said, gold) for gold in golds) if question.gold and not answer.refused else 0.0
         sure = (
             1.0 if answer.confidence is None else answer.confidence
         )  # answered by the extractive answerer, which does not refuse

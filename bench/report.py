@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_texts
 from exhibit.converters.printing.browser import launch_options
-from exhibit.evaluation.records import read_tables, summary_json
+from exhibit.evaluation.records import make_summary_json, read_tables
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evidence import Span, read_document
 from exhibit.runtime.command import guarded
@@ -51,7 +51,7 @@ def make_run(folder: Path, texts: Sequence[str], *, cases: int, seed: int = 1) -
             file.write(json.dumps(_row(number, texts, chance), ensure_ascii=False) + "\n")
     config = {"preset": "made up", "top_k": 8, "datasets": {"contracts": {"path": "gone", "questions": cases}}}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    means = summary_json(summarise_run(read_tables(folder)))
+    means = make_summary_json(summarise_run(read_tables(folder)))
     for place in (folder, path.parent):
         (place / "summary.json").write_text(json.dumps(means), encoding="utf-8")
     return folder

@@ -20,9 +20,9 @@ from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.stage_losses import loss_tables
+from exhibit.evaluation.stage_losses import make_loss_tables
 from exhibit.evaluation.stages import GOLD_STAGES
-from exhibit.evaluation.statistics import Table, mean
+from exhibit.evaluation.statistics import Table, compute_mean
 from exhibit.runtime.command import guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import SUMMARY
@@ -87,7 +87,7 @@ def lost_shares(tables: Sequence[Table]) -> tuple[int, dict[str, float | None]]:
         any(column[row] is not None for column in t.values.values()) for t in tables for row in range(len(t.ids))
     )
     shares: dict[str, float | None] = {
-        stage: mean(mean(table.values[stage]) for table in tables) for stage in GOLD_STAGES
+        stage: compute_mean(compute_mean(table.values[stage]) for table in tables) for stage in GOLD_STAGES
     }
     return counted, shares
 
@@ -98,10 +98,10 @@ def preset_rows(runs: Mapping[str, Mapping[str, RunResults]]) -> Iterator[list[o
         for preset, by_name in runs.items():
             chosen = [run for name, run in by_name.items() if name.startswith("sample: ") == is_sample]
             if chosen:
-                yield _row(preset, title, [table for run in chosen for table in loss_tables(run)])
+                yield _row(preset, title, [table for run in chosen for table in make_loss_tables(run)])
     for preset, by_name in runs.items():
         for name, run in by_name.items():
-            yield _row(preset, name, loss_tables(run))
+            yield _row(preset, name, make_loss_tables(run))
 
 
 def _row(preset: str, title: str, tables: Sequence[Table]) -> list[object]:

@@ -24,7 +24,7 @@ import numpy as np
 from bench._table import print_table
 from exhibit.evaluation.cases import Case, GoldPassage
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.evaluation.metrics.version_accuracy import right_version
+from exhibit.evaluation.metrics.version_accuracy import has_right_version
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.law.editions import label_key, law_name, units
 from exhibit.law.language import system_of
@@ -106,7 +106,7 @@ def scores(case: Case) -> tuple[bool, bool | None, bool]:
     """
     if case.is_impossible:
         return is_refusal(case.reply.answer or ""), None, False
-    versions = [right_version(passage, case) for passage in case.reply.passages[:TOP]]
+    versions = [has_right_version(passage, case) for passage in case.reply.passages[:TOP]]
     first = versions[0] if versions else None
     return first is not None, first, True in versions
 

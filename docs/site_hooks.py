@@ -21,8 +21,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from exhibit.commands import EXIT_CODES, VERBS, list_spellings
-from exhibit.evaluation.catalogue import catalogue
-from exhibit.evaluation.metrics import abouts_of, describe_metric, headline, metric_modules, parameters_of
+from exhibit.evaluation.catalogue import list_settings
+from exhibit.evaluation.metrics import abouts_of, describe_metric, find_headline, import_metrics, parameters_of
 from exhibit.runtime.command import Invocation, set_invocation
 from exhibit.schemas.generate import generate
 
@@ -128,17 +128,17 @@ def _format_cell(text: object) -> str:
 
 def _describe_settings() -> Iterator[str]:
     yield from ("| setting | of | values | default | meaning |", "|---|---|---|---|---|")
-    for one in catalogue().values():
+    for one in list_settings().values():
         yield f"| `{one.name}` | {one.group} | {_format_cell(one.values)} | {_format_cell(one.default)} | {_format_cell(one.meaning)} |"
 
 
 def _describe_metrics() -> Iterator[str]:
     yield from ("| metric | what it is | group | better | parameters | headline |", "|---|---|---|---|---|---|")
-    for file, module in metric_modules().items():
+    for file, module in import_metrics().items():
         parameters = ", ".join(f"{name}={one.default}" for name, one in parameters_of(module).items())
         for name in abouts_of(module):
             described = describe_metric(name)
-            first = headline(file) if headline(file).partition("@")[0] == name else ""
+            first = find_headline(file) if find_headline(file).partition("@")[0] == name else ""
             meaning = _format_cell(f"{described.title}: {described.meaning}")
             yield f"| `{name}` | {meaning} | {described.group} | {described.better} | {_format_cell(parameters)} | {first} |"
 

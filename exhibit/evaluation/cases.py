@@ -360,7 +360,7 @@ def _normalise_label(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))).lower()
 
 
-def choices_made(cases: Iterable[Case]) -> list[Chosen]:
+def list_choices(cases: Iterable[Case]) -> list[Chosen]:
     """Return the subject, the right label and the chosen label of each answered question that was asked for a label."""
     asked = (case for case in cases if case.choices and case.reply.answer is not None and not case.reply.error)
     return [
@@ -393,7 +393,7 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
     }
 
 
-def labels_in_words(name: str, rates: Mapping[str, Any]) -> str:
+def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
     """Return a line with the accuracy of a dataset's chosen labels.
 
     The accuracy of always choosing the commonest label is given for comparison.

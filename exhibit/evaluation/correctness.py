@@ -26,7 +26,7 @@ from exhibit.evaluation.comparison import (
     join_first_words,
     say_the_same,
 )
-from exhibit.evaluation.metrics import gold_texts
+from exhibit.evaluation.metrics import list_gold_texts
 from exhibit.law.citations import claims_of
 from exhibit.law.figures import Figures, figures, missing_figures
 from exhibit.law.language import is_content, language_of
@@ -115,8 +115,8 @@ def decide_case(case: Case) -> Decision:
     answer = case.reply.answer
     if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
         return Decision(None, "There is no answer to compare, or none to compare it with.")
-    decision = _decide_cached(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
-    if decision.right and (invented := invented_figures(case)):
+    decision = _decide_cached(without_choices(case), case.truth, answer, tuple(list_gold_texts(case)))
+    if decision.right and (invented := find_invented_figures(case)):
         return Decision(None, f"The reply says what is expected, and {invented[0]}, which no passage has.")
     return decision
 
@@ -352,7 +352,7 @@ def _may_differ_in_bound(found: AnswerComparison, one: Quantity, same: Sequence[
 # ---------------------------------------------------------------- figures that nothing bears out
 
 
-def invented_figures(case: Case) -> list[str]:
+def find_invented_figures(case: Case) -> list[str]:
     """Return the numbers of an answer that no source supports, and `a date` if it has an unsupported date.
 
     A number is supported if it occurs in a passage, a file name, the question or the expected answer, also in

@@ -169,7 +169,7 @@ class Documents:
         page = next(iter(pages), passage.page)
         text = passage.text or document.text[spans[0].start : spans[0].end]
         placed = replace(passage, text=text, filename=filename, span=spans[0], more=spans[1:], page=page, pages=pages)
-        return replace(placed, box_overlap=box_overlap(document, spans, passage) if passage.told_box else None)
+        return replace(placed, box_overlap=compute_box_overlap(document, spans, passage) if passage.told_box else None)
 
     def _stands_at_span(self, passage: Passage, document: Document | None) -> bool:
         span = passage.span
@@ -267,7 +267,7 @@ def touches(span: Span, gold: GoldPassage) -> bool:
     return any(max(span.start, one.start) < min(span.end, one.end) for place in gold.places for one in place)
 
 
-def box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> float | None:
+def compute_box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> float | None:
     """Return the intersection over union of the reported box and the box around the passage's words.
 
     The result is 0 if the words are not on the reported page. It is None if no page or box was reported, or if

@@ -20,7 +20,7 @@ EXPECTED = "expected_answer"
 _SHORT = 12  # words: names, amounts, dates and periods are shorter, sentences are longer
 
 
-def expected_kind(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
+def describe_expected(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
     """Return the kind of the expected answer, in words.
 
     The kinds are `none in the documents`, `yes or no`, `quote` (of the gold), `short answer` and `text`.
@@ -35,7 +35,7 @@ def expected_kind(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
     return "short answer" if len(words) <= _SHORT else "text"
 
 
-def answer_judgement(case: Case) -> Judgement | None:
+def judge_answer(case: Case) -> Judgement | None:
     """Return `right` or `wrong` for a reply, by rules; None if the rules cannot decide."""
     right = decide_case(case).right
     return None if right is None else "right" if right else "wrong"

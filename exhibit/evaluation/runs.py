@@ -7,7 +7,7 @@ run.means["char_recall@8"].mean
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from exhibit.evaluation.records import breakdown, read_tables
+from exhibit.evaluation.records import compute_breakdown, read_tables
 from exhibit.evaluation.statistics import Table, summarise, summarise_run
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import SUMMARY, Means
@@ -49,7 +49,7 @@ class RunResults(RunFolder):
 
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
         """Return a dataset's means by label and value."""
-        return breakdown(self.tables[dataset])
+        return compute_breakdown(self.tables[dataset])
 
     @property
     def system_settings(self) -> dict[str, str]:

@@ -268,7 +268,7 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     return {OTHER_NAMES["settings"].get(key, key): value for key, value in content.items()}, notes
 
 
-def same_replies(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+def compare_reply_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the names of the settings that determine the replies and differ between two config.json files."""
     keys = [key for key in {**one, **other} if key not in ("format", "version", "measured")]
     return [key for key in keys if one.get(key) != other.get(key)]

@@ -215,12 +215,12 @@ def follow_gold(
     return GoldStages(is_on_page(gold), text, chunks, answered=answered, **ranks)
 
 
-def ceiling_after(stages: Sequence[GoldStages], stage: StageName) -> float | None:
+def compute_ceiling(stages: Sequence[GoldStages], stage: StageName) -> float | None:
     """Return the share of gold that is left after a stage; None if the stage is unknown for all gold."""
-    return gold_left(stages, stage) if any(one.is_kept(stage) is not None for one in stages) else None
+    return compute_gold_left(stages, stage) if any(one.is_kept(stage) is not None for one in stages) else None
 
 
-def gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
+def compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
     """Return the share of gold that is not lost at this stage or before it; None if nothing is known.
 
     Gold that an earlier stage lost counts as lost, even if this stage is unknown for it. Gold that is not in

@@ -23,7 +23,7 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Row
 from exhibit.storage.locations import Location
 
-__all__ = ["CardText", "holds_documents", "render_card", "find_size_category", "write_card"]
+__all__ = ["CardText", "find_size_category", "holds_documents", "render_card", "write_card"]
 
 
 @dataclass(frozen=True)

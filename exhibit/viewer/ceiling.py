@@ -21,7 +21,7 @@ from exhibit.evaluation.ceiling import (
     CeilingRow,
     Lost,
     NamedSplitter,
-    gold_items,
+    list_gold_items,
     measure_chunks,
     measure_reading,
     measure_splitter,
@@ -70,7 +70,7 @@ def measure_dataset(
 
     Return the measurements, and the number of gold passages that are not located and therefore not measured.
     """
-    items, unlocated = gold_items(dataset)
+    items, unlocated = list_gold_items(dataset)
     if not items:
         raise BundleError(
             f"{dataset.root}: no gold passage is located, so there is nothing to measure; choose another bundle"

@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.answer_words import same_words
+from exhibit.evaluation.answer_words import compare_words
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evaluation.metrics import K, describe_metric
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.stage_losses import KEPT, StageCounts, lost_at
+from exhibit.evaluation.stage_losses import KEPT, StageCounts, find_loss
 from exhibit.evaluation.stages import GOLD_STAGES
 from exhibit.evaluation.statistics import Table, summarise
 from exhibit.schemas.run import RunQuestion
@@ -304,7 +304,7 @@ class Outcomes:
 
 
 def _equals_expected(row: RunQuestion) -> bool:
-    return bool(same_words(row.reply.answer or "", row.truth))
+    return bool(compare_words(row.reply.answer or "", row.truth))
 
 
 def _rank_confidence(row: RunQuestion) -> tuple[float, float]:
@@ -394,7 +394,7 @@ class Matching:
 
     def values(self, sides: Sequence[Side]) -> list[str]:
         """Return the value of a question for each facet."""
-        known = (("" if row is None else outcome(row) if self.several else lost_at(row)) for row in sides)
+        known = (("" if row is None else outcome(row) if self.several else find_loss(row)) for row in sides)
         return [self.kind(sides), dataset_of(sides), error_kind(sides), *known]
 
     @property

@@ -27,11 +27,11 @@ from exhibit.evaluation import regression
 from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics, split_requests
-from exhibit.evaluation.records import summary_json
+from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.stage_losses import compare_stages, loss_tables, moves_in_words
-from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise, summarise_run
-from exhibit.evaluation.text_tables import ALL, diff_lines, not_compared, shown_metrics, table_of
+from exhibit.evaluation.stage_losses import compare_stages, describe_moves, make_loss_tables
+from exhibit.evaluation.statistics import Overlap, Table, compare, count_overlap, summarise, summarise_run
+from exhibit.evaluation.text_tables import ALL, choose_metrics, describe_not_compared, diff_lines, table_of
 from exhibit.runtime.command import guarded, measure_text_width, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
@@ -74,26 +74,26 @@ def _print_summary(options: Any) -> int:
     else:
         columns = {name: summarise_run(tables) for name, tables in runs.items()}
     names = {name: estimate for means in columns.values() for name, estimate in means.items()}
-    chosen = list(names) if options.all else shown_metrics(names, options.metrics)
+    chosen = list(names) if options.all else choose_metrics(names, options.metrics)
     table = table_of(columns, chosen, width=measure_text_width())
-    print_results({name: summary_json(means) for name, means in columns.items()}, table, as_json=options.json)
+    print_results({name: make_summary_json(means) for name, means in columns.items()}, table, as_json=options.json)
     return 0
 
 
 def _print_diff(options: Any) -> int:
     runs = [RunResults(run) for run in options.runs]
     before, after = (list(run.tables.values()) for run in runs)
-    differences, shared = compare(before, after), overlap(before, after)
+    differences, shared = compare(before, after), count_overlap(before, after)
     regression.check_comparable(options.runs, differences, shared)
-    names = list(differences) if options.all else shown_metrics(differences, options.metrics)
-    better = regression.better_in_words([run.name for run in options.runs], differences)
+    names = list(differences) if options.all else choose_metrics(differences, options.metrics)
+    better = regression.describe_better([run.name for run in options.runs], differences)
     lines = [better, "", *diff_lines(differences, names, shared)]
-    stages = compare_stages(*map(loss_tables, runs))
-    lines += ["", "which stage moved", *(f"  {line}" for line in moves_in_words(stages))] if stages else []
-    worse = regression.regressions(differences, options.metrics, max_fall=options.max_fall)
+    stages = compare_stages(*map(make_loss_tables, runs))
+    lines += ["", "which stage moved", *(f"  {line}" for line in describe_moves(stages))] if stages else []
+    worse = regression.find_regressions(differences, options.metrics, max_fall=options.max_fall)
     worse = [name for name in worse if not options.metrics or name in names]
     if worse:
-        lines += ["", *regression.in_words(differences, worse, max_fall=options.max_fall)]
+        lines += ["", *regression.describe_regressions(differences, worse, max_fall=options.max_fall)]
     more = shared.failed_after - shared.failed_before
     if more > 0:
         lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
@@ -148,7 +148,7 @@ def _print_card(options: Any) -> int:
     results = []
     for table in run.tables.values():
         means = run.means_of(table.name)
-        for metric in shown_metrics(means, options.metrics):
+        for metric in choose_metrics(means, options.metrics):
             one = means[metric]
             given = {"n": one.n, "failed": one.errors, **({"ci95": list(one.ci95)} if one.ci95 else {})}
             result = EvalResult(
@@ -309,18 +309,18 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
     """
     runs = [RunResults(folder) for folder in folders]
     tables = [list(run.tables.values()) for run in runs]
-    grids, overlaps = _make_grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
+    grids, overlaps = _make_grids(tables, folders), [count_overlap(tables[0], other) for other in tables[1:]]
     names = [run.name for run in runs]
     title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
     better = [
-        regression.better_in_words([names[0], name], compare(tables[0], other))
+        regression.describe_better([names[0], name], compare(tables[0], other))
         for name, other in zip(names[1:], tables[1:], strict=True)
     ]
-    losses = [loss_tables(run) for run in runs]
+    losses = [make_loss_tables(run) for run in runs]
     moved = [
         f"{name}: {line}"
         for name, other in zip(names[1:], losses[1:], strict=True)
-        for line in moves_in_words(compare_stages(losses[0], other))
+        for line in describe_moves(compare_stages(losses[0], other))
     ]
     body = partial(_make_body, grids=grids, overlaps=overlaps, better=better, moved=moved)
     return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
@@ -329,7 +329,7 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
 def _make_grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
     """Return tables of metrics with one column per run: first over all datasets, then for each dataset."""
     for folder, other in zip(folders[1:], tables[1:], strict=True):
-        regression.check_comparable([folders[0], folder], compare(tables[0], other), overlap(tables[0], other))
+        regression.check_comparable([folders[0], folder], compare(tables[0], other), count_overlap(tables[0], other))
     names = [table.name for table in tables[0]]
     grids = [("All benchmarks, each counting alike" if len(names) > 1 else names[0], _make_grid(tables))]
     if len(names) > 1:
@@ -361,7 +361,9 @@ def _make_body(
 ) -> str:
     counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
     names = [run.name for run in matching.runs]
-    left_out = [f"{name}: {line}" for name, one in zip(names[1:], overlaps, strict=True) for line in not_compared(one)]
+    left_out = [
+        f"{name}: {line}" for name, one in zip(names[1:], overlaps, strict=True) for line in describe_not_compared(one)
+    ]
     return render(
         "compare.html.j2",
         language=meta["language"],

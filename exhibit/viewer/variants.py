@@ -4,11 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from exhibit.evaluation.datasets import lone_variants
+from exhibit.evaluation.datasets import find_lone_variants
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import Table, compare, same_questions
+from exhibit.evaluation.statistics import Table, compare, match_questions
 from exhibit.viewer.plots import BOTTOM, Plot, PlotLine, Point, across, outline, percent, up
 
 _BECAME = {
@@ -60,7 +60,7 @@ class VariantEffect(NamedTuple):
 def variant_warnings(run: RunResults) -> list[str]:
     """Return a warning for each variant whose control is not in the run, and for gold with invisible text."""
     labels = {name: table.labels[0] for name, table in run.tables.items() if table.labels}
-    lone = [f"{line}." for line in lone_variants(labels)]
+    lone = [f"{line}." for line in find_lone_variants(labels)]
     for name, table in run.tables.items():
         hidden = sum("hidden" in own for own in table.labels)
         if hidden:
@@ -96,7 +96,7 @@ def _read_question_words(run: RunResults, names: set[str]) -> dict[str, dict[int
 
 def _measure_effect(control: Table, variant: Table, words: Mapping[int | str, str]) -> VariantEffect:
     questions, counts = [], defaultdict[str, Counter[str]](Counter)
-    for before, after in same_questions(control, variant):
+    for before, after in match_questions(control, variant):
         own, became = variant.labels[after], _describe_result(variant, after)
         value = str(own.get("value") or own.get("way") or _get_kind(variant))
         counts[value][became] += 1

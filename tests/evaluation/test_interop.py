@@ -10,11 +10,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from exhibit.evaluation.answer_words import squad_prediction, squad_words
+from exhibit.evaluation.answer_words import make_squad_prediction, split_squad_words
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.interop import deepeval_dataset, ragas_dataset, squad_inputs
+from exhibit.evaluation.interop import make_deepeval_dataset, make_ragas_dataset, make_squad_inputs
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
@@ -117,14 +117,14 @@ def test_parity_with_squad_takes_the_truth_where_there_are_no_quotes_and_leaves_
 
 
 def test_squad_s_metric_is_given_what_was_answered_and_what_is_expected(runs):
-    inputs = squad_inputs(runs / "poor")
+    inputs = make_squad_inputs(runs / "poor")
     assert [row["id"] for row in inputs["predictions"]] == [row["id"] for row in inputs["references"]]
     assert len(inputs["predictions"]) == 8 and "leases/3" not in {row["id"] for row in inputs["predictions"]}
     told = {"id": "leases/1", "prediction_text": "The five year's term, I think.", "no_answer_probability": 0.0}
     assert inputs["predictions"][1] == told
     answers = {"text": ["The term of this Agreement is five years"], "answer_start": [0]}
     assert inputs["references"][1] == {"id": "leases/1", "answers": answers}
-    good = squad_inputs(runs / "good")["predictions"][1]
+    good = make_squad_inputs(runs / "good")["predictions"][1]
     assert good["prediction_text"].strip() == "The term of this Agreement is five years", "without its citation"
 
 
@@ -133,7 +133,7 @@ def test_squad_v2_gives_our_figures(runs):
     from transformers.data.metrics.squad_metrics import compute_exact, compute_f1  # what HF's `squad_v2` computes
 
     for name in ("good", "poor"):
-        told = squad_inputs(runs / name)
+        told = make_squad_inputs(runs / name)
         rows = {f"{row.dataset}/{row.id}": row for row in RunFolder(runs / name).rows}
         assert len(told["predictions"]) == sum(not row.reply.error for row in rows.values())
         for prediction, reference in zip(told["predictions"], told["references"], strict=True):
@@ -148,8 +148,8 @@ def test_the_table_is_what_squad_v2_computes():
     from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
 
     for answer, golds, _, exact, overlap in SQUAD:
-        said = squad_prediction(answer)
-        texts = [gold for gold in golds if squad_words(gold)] or [""]
+        said = make_squad_prediction(answer)
+        texts = [gold for gold in golds if split_squad_words(gold)] or [""]
         assert max(compute_exact(gold, said) for gold in texts) == exact
         assert max(compute_f1(gold, said) for gold in texts) == pytest.approx(overlap)
 
@@ -159,7 +159,7 @@ def test_the_table_is_what_squad_v2_computes():
 
 @pytest.mark.interop
 def test_ragas_takes_a_run(runs):
-    dataset = ragas_dataset(runs / "poor")
+    dataset = make_ragas_dataset(runs / "poor")
     assert len(dataset) == 8, "the failed one is left out"
     sample = dataset[1]
     assert sample.user_input == "What is the term of the agreement of Alder Ltd?"
@@ -169,7 +169,7 @@ def test_ragas_takes_a_run(runs):
 
 @pytest.mark.interop
 def test_deepeval_takes_a_run(runs):
-    cases = deepeval_dataset(runs / "good").test_cases
+    cases = make_deepeval_dataset(runs / "good").test_cases
     assert len(cases) == 9 and cases[0].name == "leases/0"
     assert cases[0].expected_output == cases[0].context[0] == cases[0].retrieval_context[0]
     assert cases[0].actual_output == f"{cases[0].expected_output} [1]"
@@ -177,10 +177,10 @@ def test_deepeval_takes_a_run(runs):
 
 def test_what_is_no_run_is_named(tmp_path, runs):
     with pytest.raises(BundleError, match="no such run"):
-        squad_inputs(tmp_path / "nothing")
+        make_squad_inputs(tmp_path / "nothing")
     (runs / "good" / "leases" / "eval_results.jsonl").unlink()
     with pytest.raises(BundleError, match="continue it with --resume --run-name good"):
-        squad_inputs(runs / "good")
+        make_squad_inputs(runs / "good")
 
 
 # ---------------------------------------------------------------- a real LangServe

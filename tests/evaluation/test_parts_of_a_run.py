@@ -12,21 +12,29 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Turn
-from exhibit.evaluation.catalogue import catalogue, parse_set, translate_flags
+from exhibit.evaluation.catalogue import list_settings, parse_set, translate_flags
 from exhibit.evaluation.catalogue import main as settings_command
 from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.interop import ragas_dataset
+from exhibit.evaluation.interop import make_ragas_dataset
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options
-from exhibit.evaluation.ranking import gold_ranks
-from exhibit.evaluation.records import passages_read, read_tables, with_drm_means
-from exhibit.evaluation.registers import page_elements, write_account
+from exhibit.evaluation.ranking import find_gold_ranks
+from exhibit.evaluation.records import list_passages_read, read_tables, with_drm_means
+from exhibit.evaluation.registers import find_page_elements, write_account
 from exhibit.evaluation.registers.client import RegisterPage
-from exhibit.evaluation.scoring import Failures, Scoring, batches_of, left_to_ask, measure_rounds, text_of, to_probe
+from exhibit.evaluation.scoring import (
+    Failures,
+    Scoring,
+    batches_of,
+    list_left_to_ask,
+    measure_rounds,
+    text_of,
+    to_probe,
+)
 from exhibit.evaluation.servers.probing import Probe
 from exhibit.evaluation.servers.reading import NoAnswerError, Read
-from exhibit.evaluation.settings import Settings, parse_settings, read_config_file, same_replies
+from exhibit.evaluation.settings import Settings, compare_reply_settings, parse_settings, read_config_file
 from exhibit.evaluation.statistics import Estimate, Table
 from exhibit.evaluation.targets import TargetOptions, ask_all, count_only, is_system, open_target
 from exhibit.evidence import Span
@@ -66,7 +74,7 @@ CASES = (case(1), case(2), case(3, "s"), case(4, "s"), case(5, "t"), case(6))
 )
 def test_what_has_no_reply_is_asked_first_then_what_failed_and_conversations_whole(failed, left, tried):
     some = SimpleNamespace(cases=CASES)
-    assert [one.id for one in left_to_ask(some, failed)] == left
+    assert [one.id for one in list_left_to_ask(some, failed)] == left
     assert [one.id for one in to_probe(some, failed)] == tried
 
 
@@ -407,8 +415,8 @@ def test_settings_are_read_in_the_ways_they_are_written():
 
 def test_two_configs_differ_in_what_decides_the_replies():
     one = {"format": 1, "version": "1", "measured": {}, "limit": 3, "preset": "a"}
-    assert same_replies(one, {**one, "format": 2, "version": "2", "measured": {"k": 1}}) == []
-    assert same_replies(one, {**one, "limit": 4, "more": 1}) == ["limit", "more"]
+    assert compare_reply_settings(one, {**one, "format": 2, "version": "2", "measured": {"k": 1}}) == []
+    assert compare_reply_settings(one, {**one, "limit": 4, "more": 1}) == ["limit", "more"]
 
 
 def test_a_config_file_says_where_its_questions_are(tmp_path, monkeypatch):
@@ -435,7 +443,7 @@ def test_a_config_file_says_where_its_questions_are(tmp_path, monkeypatch):
 
 def test_settings_by_name_and_flags_of_earlier_versions():
     assert (
-        parse_set(["chunk_size=300", "top-k=3"] if "top_k" in catalogue() else ["chunk_size=300"])["chunk_size"]
+        parse_set(["chunk_size=300", "top-k=3"] if "top_k" in list_settings() else ["chunk_size=300"])["chunk_size"]
         == "300"
     )
     assert parse_set(["target_colour=red"]) == {"target_colour": "red"}
@@ -469,7 +477,7 @@ def test_settings_by_name_and_flags_of_earlier_versions():
     assert translate_flags(["--chunk-size"], [], said.append) == ["--set", "chunk_size="] and translate_flags(
         ["--odd"], [], said.append
     ) == ["--odd"]
-    switch = next(one.name for one in catalogue().values() if one.switch).replace("_", "-")
+    switch = next(one.name for one in list_settings().values() if one.switch).replace("_", "-")
     own = switch.replace("-", "_")
     for given, made in (([], "true"), (["x"], "true"), (["No"], "No"), (["--odd"], "true")):
         done = translate_flags([f"--{switch}", *given], [], said.append)
@@ -491,10 +499,10 @@ def test_settings_by_name_and_flags_of_earlier_versions():
     ],
 )
 def test_a_setting_is_listed_with_its_default_its_values_and_what_it_means(name, group, default, values, many, switch):
-    one = catalogue()[name]
+    one = list_settings()[name]
     assert (one.group, one.default, one.values, one.many, one.switch) == (group, default, values, many, switch)
-    assert all(other.meaning for other in catalogue().values())
-    assert not {"origins", "pipeline", "target_settings", "weights"} & set(catalogue())
+    assert all(other.meaning for other in list_settings().values())
+    assert not {"origins", "pipeline", "target_settings", "weights"} & set(list_settings())
 
 
 def test_the_settings_about_a_word_are_printed_by_group(capsys):
@@ -550,9 +558,9 @@ def question(*texts, selected=None):
 
 
 def test_the_passages_that_an_answer_was_made_from():
-    assert [one.text for one in passages_read(question("a", None, "b", ""))] == ["a", "b"]
-    assert [one.text for one in passages_read(question("a", "b", "c", selected=2))] == ["a", "b"]
-    assert [one.text for one in passages_read(question("a", selected=0))] == ["a"]
+    assert [one.text for one in list_passages_read(question("a", None, "b", ""))] == ["a", "b"]
+    assert [one.text for one in list_passages_read(question("a", "b", "c", selected=2))] == ["a", "b"]
+    assert [one.text for one in list_passages_read(question("a", selected=0))] == ["a"]
 
 
 def test_other_means_of_mismatches_stand_beside_the_first():
@@ -582,7 +590,7 @@ def test_a_run_is_given_to_ragas_and_read_where_rows_have_fewer_times(run, monke
     fake = ModuleType("ragas")
     fake.EvaluationDataset = SimpleNamespace(from_list=list)
     monkeypatch.setitem(sys.modules, "ragas", fake)
-    samples = ragas_dataset(run.folder)
+    samples = make_ragas_dataset(run.folder)
     assert len(samples) == 3 and samples[0]["response"] == "Nörway." and samples[0]["retrieved_contexts"] == ["x"]
     assert set(samples[0]) == {"user_input", "response", "retrieved_contexts", "reference", "reference_contexts"}
     path = run.folder / "leases" / "eval_results.jsonl"
@@ -596,7 +604,7 @@ def test_a_run_is_given_to_ragas_and_read_where_rows_have_fewer_times(run, monke
         held[shorter]["repeats"] = held[shorter]["repeats"][:1]
         path.write_text("".join(json.dumps(row) + "\n" for row in held), encoding="utf-8")
         assert len(read_tables(run.folder)[0].repeats) == 1, "only the times that all questions have"
-    assert ragas_dataset(run.folder)[0]["response"] == ""
+    assert make_ragas_dataset(run.folder)[0]["response"] == ""
 
 
 # ---------------------------------------------------------------- the account of references
@@ -633,9 +641,9 @@ def test_references_are_written_beside_the_results_and_those_not_checked_are_cou
 def test_elements_are_read_from_what_is_xml():
     text = "<?xml version='1.0'?><f xmlns='u'><!-- a --><a>1</a><b/><a>2</a></f>"
     for status, found in ((200, ["1", "2"]), (300, ["1", "2"]), (404, [])):
-        assert [one.text for one in page_elements(RegisterPage("u", status, text), "a")] == found
-    assert list(page_elements(RegisterPage("u", 200, ""), "a")) == []
-    assert list(page_elements(RegisterPage("u", 200, "no xml"), "a")) == []
+        assert [one.text for one in find_page_elements(RegisterPage("u", status, text), "a")] == found
+    assert list(find_page_elements(RegisterPage("u", 200, ""), "a")) == []
+    assert list(find_page_elements(RegisterPage("u", 200, "no xml"), "a")) == []
 
 
 # ---------------------------------------------------------------- a run that is resumed, its options and its notes
@@ -706,7 +714,7 @@ LONG = f"{GOLD} It is paid in coins, and no part of it is ever given back."
 
 def ranks(gold: str, *texts: str) -> list[int | None]:
     reply = Reply("x", tuple(Passage(text, "a") for text in texts))
-    return gold_ranks(Case(1, "?", "", gold=(GoldPassage("a", gold),), reply=reply))
+    return find_gold_ranks(Case(1, "?", "", gold=(GoldPassage("a", gold),), reply=reply))
 
 
 @pytest.mark.parametrize(

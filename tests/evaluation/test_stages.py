@@ -14,7 +14,7 @@ from exhibit.evaluation.stages import (
     InText,
     RankedStage,
     SystemLists,
-    ceiling_after,
+    compute_ceiling,
     find_in_chunks,
     find_in_text,
     follow_gold,
@@ -231,10 +231,10 @@ def test_the_ceiling_falls_from_stage_to_stage_and_is_none_where_nothing_is_know
         follow_gold(gold(BERTH), SystemLists(LIST[1:], LIST[1:])),
         GoldStages(page=False),
     ]
-    assert ceiling_after(stages, "page") == 0.75
-    assert ceiling_after(stages, "retrieved") == pytest.approx(2 / 3)
-    assert ceiling_after(stages, "reranked") == pytest.approx(1 / 3)
-    assert ceiling_after(stages, "context") is None
+    assert compute_ceiling(stages, "page") == 0.75
+    assert compute_ceiling(stages, "retrieved") == pytest.approx(2 / 3)
+    assert compute_ceiling(stages, "reranked") == pytest.approx(1 / 3)
+    assert compute_ceiling(stages, "context") is None
 
 
 def test_a_row_has_the_stages_that_are_known() -> None:

@@ -10,14 +10,14 @@ import pytest
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.ranking import QRELS, RUN
-from exhibit.evaluation.records import row_text, write_rows
+from exhibit.evaluation.records import format_row, write_rows
 from exhibit.evaluation.scoring import table_of
-from exhibit.evaluation.statistics import mean
+from exhibit.evaluation.statistics import compute_mean
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
-    rows = [row_text([one], tag="my run") for one in cases]
+    rows = [format_row([one], tag="my run") for one in cases]
     write_rows(folder, rows, table_of(cases, {}))
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
@@ -81,7 +81,7 @@ def test_ir_measures_and_ranx_give_our_figures(make, least, seed, tmp_path):
 
     cases = make(random.Random(seed))
     written(tmp_path, cases)
-    values = {name: mean(column) for name, column in measure(cases).items()}
+    values = {name: compute_mean(column) for name, column in measure(cases).items()}
     ours = {name: values[name] for name in ("ndcg@5", "ndcg@10", "recall@10", "mrr@10", "map")}
     files = str(tmp_path / QRELS), str(tmp_path / RUN)
     measures = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.evaluation.registers import page_elements
+from exhibit.evaluation.registers import find_page_elements
 from exhibit.evaluation.registers.client import RegisterPage
 from exhibit.evidence import Span
 from exhibit.law import profile
@@ -304,11 +304,11 @@ def test_a_page_of_a_register_is_read_without_its_entities():
     page = RegisterPage(
         "u", 200, '<!DOCTYPE a [<!ENTITY x "boom">]><feed><entry><title>Rent &x;</title></entry><a>1</a></feed>'
     )
-    [entry] = page_elements(page, "entry")
-    assert "boom" not in "".join(entry.itertext()) and [one.text for one in page_elements(page, "a")] == ["1"]
+    [entry] = find_page_elements(page, "entry")
+    assert "boom" not in "".join(entry.itertext()) and [one.text for one in find_page_elements(page, "a")] == ["1"]
     assert (
-        list(page_elements(RegisterPage("u", 404, "<a/>"), "a"))
-        == list(page_elements(RegisterPage("u", 200), "a"))
+        list(find_page_elements(RegisterPage("u", 404, "<a/>"), "a"))
+        == list(find_page_elements(RegisterPage("u", 200), "a"))
         == []
     )
-    assert len(list(page_elements(RegisterPage("u", 300, "<a/>"), "a"))) == 1
+    assert len(list(find_page_elements(RegisterPage("u", 300, "<a/>"), "a"))) == 1

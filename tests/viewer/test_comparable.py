@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 import exhibit
-from exhibit.evaluation.judgement import expected_kind
+from exhibit.evaluation.judgement import describe_expected
 from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import RunQuestion
@@ -231,7 +231,7 @@ def test_refusals_on_the_first_screen_are_those_of_the_metric():
     ],
 )
 def test_expected_answers_are_of_kinds_that_can_be_compared(truth, golds, impossible, kind):
-    assert expected_kind(truth, golds, impossible=impossible) == kind
+    assert describe_expected(truth, golds, impossible=impossible) == kind
 
 
 def test_the_report_shows_answers_by_the_kind_of_what_is_expected(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from exhibit import viewer
-from exhibit.evaluation.metrics import GROUPS, describe_metric, metric_names
+from exhibit.evaluation.metrics import GROUPS, describe_metric, list_metrics
 from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, OUTCOMES, languages
 from exhibit.viewer.results import main
 from tests.viewer.report_data import Tab
@@ -38,7 +38,7 @@ def test_every_text_of_the_report_has_its_translation(language):
         assert set(FILLED.findall(source)) <= words.keys(), name
     outcomes = {**OUTCOMES, **CHANGES}
     assert outcomes.keys() | {one.meaning for one in outcomes.values()} <= words.keys()
-    named = {text for name in metric_names() for text in (describe_metric(name).title, describe_metric(name).meaning)}
+    named = {text for name in list_metrics() for text in (describe_metric(name).title, describe_metric(name).meaning)}
     assert named | set(GROUPS) | set(GROUP_MEANINGS.values()) <= words.keys()
     assert set(GROUP_MEANINGS) == set(GROUPS), "each group says what it answers"
 

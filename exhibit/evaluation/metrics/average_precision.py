@@ -4,7 +4,7 @@ A gold that is not retrieved counts as 0. The whole ranking is used. `evaluation
 items.
 """
 
-from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.metrics import Case, score_per_case
 from exhibit.evaluation.ranking import ranking_of
 
 
@@ -15,4 +15,4 @@ def _compute_average_precision(case: Case) -> float | None:
     return sum(number / rank for number, rank in enumerate(ranking.find_gold_ranks(), 1)) / golds
 
 
-NAMES, measure = per_case(map=_compute_average_precision)
+NAMES, measure = score_per_case(map=_compute_average_precision)

@@ -3,7 +3,7 @@
 Year, court, division and number must all agree: [2024] EWHC 789 (Ch) is not [2024] EWHC 789 (Admin).
 """
 
-from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.metrics import Case, score_per_case
 from exhibit.law.references import references
 
 
@@ -14,4 +14,4 @@ def _score(case: Case) -> float | None:
     return len(expected.intersection(given)) / len(expected) if expected else None
 
 
-NAMES, measure = per_case(case_law_citation_accuracy=_score)
+NAMES, measure = score_per_case(case_law_citation_accuracy=_score)

@@ -5,22 +5,22 @@ none of another date. `superseded`: the reply has a value of another date (repla
 date, or introduced after it) and not the value in force.
 """
 
-from exhibit.evaluation.metrics import Case, per_case
-from exhibit.evaluation.metrics._variants import is_varied, stated_values
+from exhibit.evaluation.metrics import Case, score_per_case
+from exhibit.evaluation.metrics._variants import find_stated_values, is_varied
 
 
 def _is_in_force(case: Case) -> float | None:
     if not is_varied(case, "amended"):
         return None
-    now, other, stated = stated_values(case)
+    now, other, stated = find_stated_values(case)
     return float(now <= stated and not other & stated)
 
 
 def _is_superseded(case: Case) -> float | None:
     if not is_varied(case, "amended"):
         return None
-    now, other, stated = stated_values(case)
+    now, other, stated = find_stated_values(case)
     return float(bool(other & stated) and not now & stated)
 
 
-NAMES, measure = per_case(in_force=_is_in_force, superseded=_is_superseded)
+NAMES, measure = score_per_case(in_force=_is_in_force, superseded=_is_superseded)

@@ -71,7 +71,7 @@ def _is_ready(reply: Any, reader: ReplyReader) -> bool:
         return False
 
 
-def polls_to_try(reply: Any) -> Iterator[PollRequest]:
+def list_polls(reply: Any) -> Iterator[PollRequest]:
     """Yield the poll requests to try for a reply that has a task and no answer.
 
     They use the address in the reply, or else the task's id at the usual paths.

@@ -22,11 +22,11 @@ from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.ingestion import Collection
 from exhibit.evaluation.servers.polling import poll_reply
 from exhibit.evaluation.servers.probing import Probe
-from exhibit.evaluation.servers.reading import Read, ReplyReader, not_json
+from exhibit.evaluation.servers.reading import Read, ReplyReader, make_json_error
 from exhibit.evaluation.servers.shapes import (
     Names,
     PassagesError,
-    named_sources,
+    find_named_sources,
     read_confidence,
     read_passages,
     read_stages,
@@ -73,7 +73,7 @@ class Server:
             headers = {header: form.strip().format(key=headers_of({header: key_variable})[header]), **headers}
         secrets = [
             *headers.values(),
-            *secrets_in(str(url), settings.model_dump(mode="json", exclude={"header", "key"})),
+            *find_secrets(str(url), settings.model_dump(mode="json", exclude={"header", "key"})),
         ]
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
@@ -265,7 +265,7 @@ class Server:
         try:
             read = self.exchange(case, deadline, collection)
             passages = read_passages(read.passages, names=names, pages_from=read.pages_from)
-            passages = passages or named_sources(read.answer or "", names)
+            passages = passages or find_named_sources(read.answer or "", names)
             stages = read_stages(read.stages, passages, names=names, pages_from=read.pages_from)
         except (ToolkitError, PassagesError):
             raise
@@ -314,7 +314,7 @@ class Server:
         try:
             reply = json.loads(data)
         except (ValueError, RecursionError):
-            raise not_json(data, self.client.secrets) from None
+            raise make_json_error(data, self.client.secrets) from None
         self.reader.check(reply)
         return reply
 
@@ -338,7 +338,7 @@ def parse_url(address: str, example: str) -> httpx.URL:
 # ---------------------------------------------------------------- secrets in settings
 
 
-def secrets_in(url: str, settings: Any = None) -> list[str]:
+def find_secrets(url: str, settings: Any = None) -> list[str]:
     """Return the secret values in an address and in settings.
 
     They are the user name, password and query of the address, and the values of settings whose names mark a

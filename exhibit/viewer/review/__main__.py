@@ -19,7 +19,7 @@ from exhibit.engine import parse_positive
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
-from exhibit.evaluation.text_tables import shown_metrics, table_of
+from exhibit.evaluation.text_tables import choose_metrics, table_of
 from exhibit.runtime.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.errors import ToolkitError
@@ -97,7 +97,7 @@ def _read(options: Any) -> int:
     write_json(out / "review.json", summary)
     lines = _format_lines(agreed, shared, outcome)
     if outcome.corrected:
-        lines.append(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
+        lines.append(table_of(columns, choose_metrics(columns["gold as it is"], options.metrics)))
     patches = [out / f"patch-{dataset}.json" for dataset in outcome.patches]
     lines += [f"review: {out / 'review.json'}", *(f"patch:  {patch}" for patch in patches)]
     lines += [f"next: exhibit review apply {patch} --bundle DIR --out DIR" for patch in patches]

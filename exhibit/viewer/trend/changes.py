@@ -14,7 +14,7 @@ from exhibit.engine import track
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.regression import MAX_FALL, is_regression
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import EQUAL, Difference, Table, change_of, compare, overlap
+from exhibit.evaluation.statistics import EQUAL, Difference, Table, change_of, compare, count_overlap
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 
@@ -167,7 +167,7 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
     steps = {at: {name: change_of(tables[prior], tables[at], name) for name in metrics} for at, prior in priors.items()}
 
     def regression(at: int, prior: int) -> Regression | None:
-        shared = overlap([tables[prior]], [tables[at]])
+        shared = count_overlap([tables[prior]], [tables[at]])
         more = max(0, shared.failed_after - shared.failed_before)
         others = [one for place, one in steps.items() if place != at]
         falls = [fall for name in metrics if (fall := _find_fall(name, tables[prior], tables[at], others, max_fall))]
@@ -203,12 +203,12 @@ def _rank_significance(fall: Fall) -> tuple[float, float]:
 
 def _are_alike(one: Table, other: Table) -> bool:
     """Return whether two runs share at least half of the questions of the smaller run."""
-    return 2 * overlap([one], [other]).asked >= min(len(one.ids), len(other.ids)) > 0
+    return 2 * count_overlap([one], [other]).asked >= min(len(one.ids), len(other.ids)) > 0
 
 
 def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int, max_fall: float) -> bool:
     """Return whether the newest run is still worse than the last one before the fall."""
-    shared = overlap([before], [newest])
+    shared = count_overlap([before], [newest])
     if more and shared.failed_after > shared.failed_before:
         return True
     names = [fall.metric for fall in falls]

@@ -11,7 +11,7 @@ from exhibit.evaluation.bands import Bound, Scale
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import kinds_of
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import EQUAL, Table, same_questions
+from exhibit.evaluation.statistics import EQUAL, Table, match_questions
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.viewer.drawing import Record
@@ -126,7 +126,7 @@ def _find_fallen(before: Table, after: Table, metric: str) -> dict[Id, FallenVal
     """Return the questions whose value got worse or that failed, the worst first, with both values."""
     worse: dict[Id, tuple[float, FallenValues]] = {}
     old, new = (table.values.get(metric) or [None] * len(table.ids) for table in (before, after))
-    for row, at in same_questions(before, after):
+    for row, at in match_questions(before, after):
         id, was, value = after.ids[at], old[row], new[at]
         if after.has_failed(at) and not before.has_failed(row):
             worse[id] = (float("inf"), FallenValues(before.ids[row], was, None))
