@@ -94,7 +94,7 @@ def measure_dataset(
 # ---------------------------------------------------------------- on the terminal
 
 
-def table_lines(ceilings: Sequence[Ceiling]) -> list[str]:
+def format_table(ceilings: Sequence[Ceiling]) -> list[str]:
     """Return the figures as lines: the parsers, then the chunkers."""
     lines: list[str] = []
     for is_chunker, title in ((False, "parser"), (True, "chunker")):
@@ -251,7 +251,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for note in notes:
         print_note(note)
     record = {"bundle": dataset.name, "not_located": unlocated, "ceilings": [one.as_record() for one in ceilings]}
-    print_results(record, "\n".join(table_lines(ceilings)), as_json=options.json)
+    print_results(record, "\n".join(format_table(ceilings)), as_json=options.json)
     if options.html:
         write_whole(options.html, draw_page(dataset.name, ceilings, notes))
         print_note(f"drawn: {options.html}")

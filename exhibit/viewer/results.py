@@ -38,12 +38,20 @@ from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
 from exhibit.storage.atomic import replace_file
 from exhibit.viewer.drawing import PAGES, Record
-from exhibit.viewer.funnel import funnel_rows
+from exhibit.viewer.funnel import make_funnel_rows
 from exhibit.viewer.listing import Matching
-from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, brief, fields_of, labels_of, languages, render
-from exhibit.viewer.page_output import View, dataset_roots
-from exhibit.viewer.plots import shares
-from exhibit.viewer.report import MetricRow, by_group, cell, compare_cell, format_start, with_ceiling, write_report
+from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, fields_of, labels_of, list_languages, make_brief, render
+from exhibit.viewer.page_output import View, find_dataset_roots
+from exhibit.viewer.plots import stack_shares
+from exhibit.viewer.report import (
+    MetricRow,
+    compare_cell,
+    format_start,
+    group_rows,
+    make_cell,
+    with_ceiling,
+    write_report,
+)
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
 from exhibit.viewer.trend.summary import parse_gate
@@ -114,7 +122,7 @@ def _write_pages(options: Any) -> int:
     how |= {"limits": read_limits(options)}
     how |= {"language": options.language}
     if options.dataset_paths:
-        how["datasets"] = dataset_roots(
+        how["datasets"] = find_dataset_roots(
             list(map(RunResults, options.runs)), given=options.dataset_paths, say=print_note
         )
     if options.command == "report":
@@ -132,7 +140,7 @@ def _write_export(options: Any) -> int:
         wanted = dict(parse_pair(given, example="verdict=failed") for given in options.only)
     except ValueError as error:
         raise ToolkitError(f"--only: {error}") from error
-    rows = records([RunResults(run) for run in options.runs])
+    rows = make_records([RunResults(run) for run in options.runs])
     count = write_table(filter_records(rows, wanted), options.export)
     if options.json:
         print_results({"file": options.export, "questions": count}, "", as_json=True)
@@ -170,13 +178,13 @@ def _print_gold(options: Any) -> int:
     datasets, warnings = load_datasets(options.datasets, Selection())
     for warning in warnings:
         print_note(warning)
-    lines = [line for dataset in datasets for line in gold_lines(dataset, listed=options.list)]
+    lines = [line for dataset in datasets for line in format_gold(dataset, listed=options.list)]
     hows = {one.name: Counter(gold.how or "no words" for case in one.cases for gold in case.gold) for one in datasets}
     print_results(hows, "\n".join(lines), as_json=options.json)
     return 0
 
 
-def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
+def format_gold(dataset: Dataset, *, listed: int) -> list[str]:
     """Return lines about a dataset's gold: the share located, counts by method, and the passages not located."""
     worded = [(case, gold) for case in dataset.cases for gold in case.gold if gold.text and gold.text.strip()]
     counts = Counter(gold.how for _, gold in worded)
@@ -205,7 +213,7 @@ def _make_parser() -> argparse.ArgumentParser:
         "pages": _parse_page_limit,
         "gate": parse_gate,
     }
-    kinds |= {"languages": languages()}
+    kinds |= {"languages": list_languages()}
     words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE, "max_fall": regression.MAX_FALL}
     parser, commands = parser_of("exhibit results", __doc__, read_beside(__file__), kinds, **words)
     for name in ("report", "compare"):
@@ -221,7 +229,7 @@ _BATCH = 2000  # rows written at a time, to save memory
 _FORMULA = tuple("=+-@\t\r")
 
 
-def records(runs: Sequence[RunResults]) -> Iterator[Record]:
+def make_records(runs: Sequence[RunResults]) -> Iterator[Record]:
     """Yield a record for each question, with its values in each run, in the order of the page's list."""
     matching = Matching(runs)
     for _ in matching.scan():
@@ -231,7 +239,7 @@ def records(runs: Sequence[RunResults]) -> Iterator[Record]:
         facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
     names = [*facets, *fields_of([run.name for run in runs])]
     for sides in matching:
-        fields = dict(zip(names, [*matching.values(sides), *brief(sides)], strict=True))
+        fields = dict(zip(names, [*matching.values(sides), *make_brief(sides)], strict=True))
         yield {**fields, "labels": labels_of(next(filter(None, sides)))}
 
 
@@ -343,7 +351,7 @@ def _make_grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
     names = dict.fromkeys(name for means in columns for name, one in means.items() if one.mean is not None)
     rows = []
     for metric in shorten_metrics(names, all_families=True):
-        own = [with_ceiling(metric, cell(metric, means.get(metric), scale), means) for means in columns]
+        own = [with_ceiling(metric, make_cell(metric, means.get(metric), scale), means) for means in columns]
         cells = [compare_cell(metric, one, paired.get(metric)) for one, paired in zip(own, differences, strict=True)]
         rows.append(MetricRow(metric, describe_metric(metric), cells))
     return rows
@@ -373,7 +381,7 @@ def _make_body(
         ],
         meta=meta,
         notes=notes,
-        grids=[(title, by_group(rows)) for title, rows in grids],
+        grids=[(title, group_rows(rows)) for title, rows in grids],
         meanings=GROUP_MEANINGS,
         asked=min(one.asked for one in overlaps),
         answered=min(one.answered for one in overlaps),
@@ -381,11 +389,11 @@ def _make_body(
         better=better,
         moved=moved,
         funnels=[
-            (run.name, tally.stages, funnel_rows(tally.stages, run.means))
+            (run.name, tally.stages, make_funnel_rows(tally.stages, run.means))
             for run, tally in zip(matching.runs, matching.tallies, strict=True)
         ],
         changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
-        shares=shares({name: tally.count_total() for name, tally in zip(names, matching.tallies, strict=True)}),
+        shares=stack_shares({name: tally.count_total() for name, tally in zip(names, matching.tallies, strict=True)}),
         differing=_find_differing(matching.runs),
     )
 

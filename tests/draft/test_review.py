@@ -11,7 +11,7 @@ import pytest
 
 from exhibit import viewer
 from exhibit.schemas.validate import validate
-from exhibit.viewer.page import languages
+from exhibit.viewer.page import list_languages
 from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.review.drafts import DraftedBundle
 from tests.draft.test_draft import contracts, draft
@@ -168,7 +168,7 @@ LANGUAGES = Path(viewer.__file__).parent / "languages"
 
 
 @pytest.mark.parametrize(
-    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in languages()[1:]]
+    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in list_languages()[1:]]
 )
 def test_the_page_speaks_other_languages(drafted, tmp_path, browser, language):
     words = tomllib.loads((LANGUAGES / f"{language}.toml").read_text("utf-8"))

@@ -11,7 +11,7 @@ import pytest
 
 from exhibit import viewer
 from exhibit.evaluation.metrics import GROUPS, describe_metric, list_metrics
-from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, OUTCOMES, languages
+from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, OUTCOMES, list_languages
 from exhibit.viewer.results import main
 from tests.viewer.report_data import Tab
 
@@ -27,7 +27,7 @@ def texts_of(language: str) -> dict:
     return tomllib.loads((FOLDER / "languages" / f"{language}.toml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("language", languages()[1:])
+@pytest.mark.parametrize("language", list_languages()[1:])
 def test_every_text_of_the_report_has_its_translation(language):
     texts = texts_of(language)
     words = texts.pop("words")
@@ -44,7 +44,7 @@ def test_every_text_of_the_report_has_its_translation(language):
 
 
 @pytest.mark.parametrize(
-    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in languages()[1:]]
+    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in list_languages()[1:]]
 )
 def test_the_report_opens_in_another_language(report_results, tmp_path, browser, language):
     words = texts_of(language)["words"]

@@ -25,9 +25,9 @@ from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer import write_report
-from exhibit.viewer.drawing import Wanted, choose_pages, gold_ranges, mark_spans, windows
+from exhibit.viewer.drawing import Wanted, choose_pages, cut_windows, find_gold_ranges, mark_spans
 from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet
-from exhibit.viewer.page import OUTCOMES, error_kind
+from exhibit.viewer.page import OUTCOMES, find_error_kind
 from exhibit.viewer.results import main
 from tests.viewer.report_data import block_of, cases_of, make_results, piece
 
@@ -258,8 +258,8 @@ def test_a_label_that_names_questions_is_searched_and_not_offered():
 
 
 def test_errors_of_one_kind_are_one_kind():
-    told = [error_kind([question(reply={"error": f"timed out after {n} s\n at 10.0.0.{n}"})]) for n in (3, 44)]
-    assert told[0] == told[1] == "timed out after … s at ….….….…" and error_kind([question(), None]) == ""
+    told = [find_error_kind([question(reply={"error": f"timed out after {n} s\n at 10.0.0.{n}"})]) for n in (3, 44)]
+    assert told[0] == told[1] == "timed out after … s at ….….….…" and find_error_kind([question(), None]) == ""
 
 
 # ---------------------------------------------------------------- laws
@@ -271,7 +271,7 @@ def spans(most: int = 60):
 
 @given(spans(), st.lists(spans(), max_size=4))
 def test_ranges_say_of_every_character_whether_it_is_gold(passage, gold):
-    ranges = gold_ranges(passage, gold)
+    ranges = find_gold_ranges(passage, gold)
     said = {passage.start + at for start, end in ranges for at in range(start, end)}
     assert said == {at for at in range(*passage) if any(g.start <= at < g.end for g in gold)}
     assert all(one[1] < other[0] for one, other in pairwise(ranges)), "neighbours are joined"
@@ -280,6 +280,6 @@ def test_ranges_say_of_every_character_whether_it_is_gold(passage, gold):
 @given(st.text("ab ", min_size=1, max_size=200), st.lists(spans(), max_size=4))
 def test_windows_hold_the_words_around_every_span(text, wanted):
     inside = [span for span in wanted if span.end <= len(text)]
-    found = windows(text, inside, around=5)
+    found = cut_windows(text, inside, around=5)
     assert all(text[start : start + len(words)] == words for start, words in found)
     assert all(any(start <= s.start and s.end <= start + len(words) for start, words in found) for s in inside)

@@ -24,8 +24,8 @@ from exhibit.schemas.review import read_review
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer.report import main as evaluate
 from exhibit.viewer.review.__main__ import main as review
-from exhibit.viewer.server.app import application
 from exhibit.viewer.server.app import main as view
+from exhibit.viewer.server.app import make_application
 from exhibit.viewer.server.jobs import Jobs
 from exhibit.viewer.server.library import ServedFolders, key_of
 
@@ -54,7 +54,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
 def client(served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     folders = [served / "datasets_out", served / "results"]
-    app = application(folders, token=TOKEN, hosts=[HOST])
+    app = make_application(folders, token=TOKEN, hosts=[HOST])
     with TestClient(app, base_url=f"http://{HOST}/{TOKEN}/", follow_redirects=True) as one:
         yield one
 

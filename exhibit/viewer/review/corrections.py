@@ -18,7 +18,7 @@ from exhibit.evaluation.statistics import Table
 from exhibit.evidence import Document, Span, fold
 from exhibit.schemas import IMPOSSIBLE_ANSWER, review
 from exhibit.schemas.run import RunQuestion, RunReply
-from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_question, placed_passage
+from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, group_by_question, place_passage
 
 
 @dataclass
@@ -39,7 +39,7 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wro
     outcome = Corrections()
     aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)
     fixes: dict[str, list[review.Correction]] = defaultdict(list)
-    judged = by_question(reviews)
+    judged = group_by_question(reviews)
     for key in sorted(judged, key=lambda key: (key[0], str(key[1]))):
         row = run.questions.get(key)
         reason = _explain_refusal(key, row, judged[key])
@@ -108,7 +108,7 @@ def _make_correction(
 ) -> review.Correction | None:
     contexts = []
     for marked in better.contexts:
-        passage = placed_passage(marked, run.document(key[0], marked.filename))
+        passage = place_passage(marked, run.document(key[0], marked.filename))
         if passage is None:
             return None
         contexts.append(passage)

@@ -19,8 +19,8 @@ from exhibit.schemas.review import REVIEW, digest_gold
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.locations import keep_recent_files
-from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, mark_spans, piece_spans, windows
-from exhibit.viewer.page import as_json, cut, page, render
+from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, cut_windows, list_piece_spans, mark_spans
+from exhibit.viewer.page import as_json, cut, format_page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
 
@@ -67,7 +67,7 @@ def make_review(
         "run": run.name,
     }
     about |= {"sample": sample, "drafted": drafted, **({"save": save} if save else {})}
-    text = page(
+    text = format_page(
         f"Review of {run.name} – Exhibit",
         render("review.html.j2", language=language, drafted=drafted, save=save),
         styles=["review.css"],
@@ -130,7 +130,7 @@ def _make_passage(passage: RunPassage, cited: bool) -> Record:
     return {
         "filename": passage.filename or "",
         "page": passage.page,
-        "spans": piece_spans(passage),
+        "spans": list_piece_spans(passage),
         "text": cut(passage.text or "", _LONGEST),
         "cited": cited,
     }
@@ -233,7 +233,7 @@ def _cut_text(document: Document, spans: Sequence[Span]) -> Record:
     """Return the text around spans (without spans, the start of the document) as words and line breaks."""
     words: list[list[Any]] = []
     breaks = []
-    for start, text in windows(document.text, spans or [Span(0, 0)], around=_AROUND):
+    for start, text in cut_windows(document.text, spans or [Span(0, 0)], around=_AROUND):
         for word in re.finditer(r"\S+", text):
             first, last = start + word.start(), start + word.end()
             if words and (not word.start() or "\n" in document.text[words[-1][1] : first]):

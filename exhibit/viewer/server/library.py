@@ -273,7 +273,7 @@ def _check_line(line: RunLine) -> RunLine:
         return replace(line, state="damaged", fault=str(error).splitlines()[0])
 
 
-def journal_lines(folder: Path) -> int:
+def count_journal_lines(folder: Path) -> int:
     """Return the number of replies that a running evaluation has so far."""
     count = 0
     for path in folder.glob(f"*/{JOURNAL}"):

@@ -30,7 +30,7 @@ from exhibit.viewer.review.make import make_review, sheet_of
 from exhibit.viewer.review.source import BY, ReviewedRun
 from exhibit.viewer.server import pages, saving
 from exhibit.viewer.server.jobs import Job, Jobs
-from exhibit.viewer.server.library import RunLine, ServedFolders, journal_lines, key_of
+from exhibit.viewer.server.library import RunLine, ServedFolders, count_journal_lines, key_of
 from exhibit.viewer.server.search import TextSearch
 from exhibit.viewer.trend.index import write_trend
 
@@ -80,7 +80,7 @@ class Views:
         """Return the page of all bundles and runs."""
         jobs = [(job, self.jobs.find_state(job)) for job in self.jobs.all()]
         bundles, runs = await run_in_threadpool(self.library.list_bundles), await run_in_threadpool(self.library.runs)
-        return HTMLResponse(pages.home(self.library.folders, bundles, runs, jobs, language=self.language))
+        return HTMLResponse(pages.format_home(self.library.folders, bundles, runs, jobs, language=self.language))
 
     async def bundle(self, request: Request) -> Response:
         """Return the page of one bundle."""
@@ -92,8 +92,8 @@ class Views:
         words = pages.require(given.get("text", ""), "the words", most=_LONGEST_SEARCH).strip()
         found = await run_in_threadpool(self.texts.find, bundle.files, words) if words else None
         text = await run_in_threadpool(
-            pages.bundle_view, bundle, key, find=given.get("find", ""), chosen=chosen, words=words, found=found,
-            reviews=len(saving.kept_reviews(folder)), added=saving.added_by(folder), language=self.language,
+            pages.format_bundle, bundle, key, find=given.get("find", ""), chosen=chosen, words=words, found=found,
+            reviews=len(saving.list_reviews(folder)), added=saving.list_added(folder), language=self.language,
         )  # fmt: skip
         return HTMLResponse(text)
 
@@ -108,7 +108,7 @@ class Views:
         hit = [int(request.query_params[field]) for field in ("start", "end") if field in request.query_params]
         if len(hit) == 2:
             first = next(iter(document.pages_of(Span(*hit))), 1)
-        text = pages.document_view(
+        text = pages.format_document(
             bundle, key, name, question, pages=len(document.pages), first=first, hit=hit, language=self.language
         )
         return HTMLResponse(text)
@@ -145,7 +145,7 @@ class Views:
             raise ToolkitError("there is no such run")
         if line.state in ("unfinished", "damaged"):
             job = next((job for job in self.jobs.all() if job.out == str(folder)), None)
-            return HTMLResponse(pages.run_view(line, journal_lines(folder), job, language=self.language))
+            return HTMLResponse(pages.run_view(line, count_journal_lines(folder), job, language=self.language))
         # a report that came with a run from elsewhere is never served: its script could send requests to this server
         place = self._place("report", [line])
         if not (place / REPORT).is_file():
@@ -247,7 +247,7 @@ class Views:
     async def apply(self, request: Request) -> Response:
         """Start a job that applies a bundle's reviews and writes the result as a new bundle."""
         root = self.library.bundle(pages.require((await _read_body(request)).get("bundle"), "the bundle")).root
-        files = saving.kept_reviews(saving.review_folder(root, is_run=False))
+        files = saving.list_reviews(saving.review_folder(root, is_run=False))
         if not files:
             raise ToolkitError("nobody has reviewed this bundle or added a question yet")
         out = _find_free(root.with_name(f"{root.name}-reviewed"))
@@ -311,7 +311,7 @@ class Views:
         """Return the page of a job."""
         job = self.jobs.get(request.path_params["key"])
         return HTMLResponse(
-            pages.job_view(job, self.jobs.find_state(job), self.jobs.read_output(job), language=self.language)
+            pages.format_job(job, self.jobs.find_state(job), self.jobs.read_output(job), language=self.language)
         )
 
     async def show_job_state(self, request: Request) -> Response:
@@ -329,9 +329,9 @@ class Views:
         return JSONResponse(told)
 
     def _measure_progress(self, job: Job, out: Path) -> dict[str, Any]:
-        done = journal_lines(out)
+        done = count_journal_lines(out)
         total = len(self.library.bundle(key_of(Path(job.words[1]))).questions)
-        return {"done": done, "total": total, "far": f"{done} of {total}", "latest": pages.latest_replies(out)}
+        return {"done": done, "total": total, "far": f"{done} of {total}", "latest": pages.read_latest_replies(out)}
 
     async def stop(self, request: Request) -> Response:
         """Stop a job as Ctrl-C does."""

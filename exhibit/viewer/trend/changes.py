@@ -142,7 +142,7 @@ class Regression:
         return self.series.runs[self.prior].name
 
 
-def watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = False) -> list[str]:
+def choose_watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = False) -> list[str]:
     """Return the metrics to check for regressions: those in `asked`, else a short selection, or all with `every`."""
     names = dict.fromkeys(name for run in series.runs for name in run.means_of(series.dataset))
     if asked:
@@ -166,7 +166,7 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
     priors = {at: places[-1] for at, places in alike.items() if places}
     steps = {at: {name: change_of(tables[prior], tables[at], name) for name in metrics} for at, prior in priors.items()}
 
-    def regression(at: int, prior: int) -> Regression | None:
+    def find_regression(at: int, prior: int) -> Regression | None:
         shared = count_overlap([tables[prior]], [tables[at]])
         more = max(0, shared.failed_after - shared.failed_before)
         others = [one for place, one in steps.items() if place != at]
@@ -177,9 +177,9 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
         stands = at == last or _stands(tables[prior], tables[-1], falls, more, max_fall)
         return Regression(series, at, prior, tuple(falls), more, stands)
 
-    found = [one for at, prior in priors.items() if (one := regression(at, prior))]
+    found = [one for at, prior in priors.items() if (one := find_regression(at, prior))]
     slow = len(priors) > 1 and priors.get(last) != 0 and not any(one.stands for one in found)
-    newest = regression(last, 0) if slow and _are_alike(tables[0], tables[last]) else None
+    newest = find_regression(last, 0) if slow and _are_alike(tables[0], tables[last]) else None
     return [*found, newest] if newest else found
 
 
