@@ -25,7 +25,7 @@ from exhibit.converters.printing.press import Printer, html_from_text
 from exhibit.evidence import Document, locate, read_document
 from exhibit.evidence.fold import edit_distance, fold
 from exhibit.evidence.readers.pdf import render
-from exhibit.evidence.scan import Ocr, choose_ocr, engine_names, read_scan
+from exhibit.evidence.scan import Ocr, choose_ocr, list_ocr_engines, read_scan
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
@@ -126,7 +126,7 @@ def main() -> int:
     """Print a line for each engine and group of texts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=6, metavar="N", help="pages of each group (default: 6)")
-    parser.add_argument("--engine", nargs="+", default=engine_names(), choices=engine_names())
+    parser.add_argument("--engine", nargs="+", default=list_ocr_engines(), choices=list_ocr_engines())
     parser.add_argument("--texts", nargs="+", default=sorted(_TEXTS), choices=sorted(_TEXTS))
     options = parser.parse_args()
     rows = []

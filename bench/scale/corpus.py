@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench._table import ROOT
-from exhibit.evidence import readable
+from exhibit.evidence import is_readable
 from exhibit.schemas.errors import SourceError
 
 CONTRACTS = ROOT / "samples" / "cuad" / "CUAD_v1"
@@ -34,7 +34,7 @@ def documents_of(folder: Path | None) -> list[Path]:
 
 def files_of(folder: Path) -> list[Path]:
     """Return the documents below a folder, in order."""
-    return sorted(path for path in folder.rglob("*") if path.is_file() and readable(path))
+    return sorted(path for path in folder.rglob("*") if path.is_file() and is_readable(path))
 
 
 def changed(text: str, number: int) -> str:

@@ -33,7 +33,7 @@ from exhibit.converters.raw.judgments import judged_folder, read_judged
 from exhibit.converters.raw.records import ENDINGS, Record, columns_of, read_records
 from exhibit.converters.raw.titles import unique_titles
 from exhibit.converters.steps.cli import main
-from exhibit.evidence.read import readable
+from exhibit.evidence.read import is_readable
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import ANSWER_FROM, MUST_CONTAIN, MUST_NOT_CONTAIN
 from exhibit.schemas.models import Licence
@@ -180,7 +180,7 @@ def _only_document(columns: Columns, shelf: Shelf) -> str | None:
     """Return the name of the folder's only document if no column names documents; else None."""
     if columns["document"] is not None:
         return None
-    files = [file for file in shelf.files if readable(file.path)]
+    files = [file for file in shelf.files if is_readable(file.path)]
     return files[0].name if len(files) == 1 else None
 
 

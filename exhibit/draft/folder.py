@@ -25,7 +25,7 @@ from exhibit.draft.drafts import Draft, digest, word_question
 from exhibit.draft.generated import Generator
 from exhibit.draft.playbook import Playbook, choose_playbook, find_playbooks, only_mentions_agreement
 from exhibit.engine import open_engine, read_limits, track
-from exhibit.evidence.scan import ocr_from
+from exhibit.evidence.scan import read_ocr_flags
 from exhibit.law.profile import Profile
 from exhibit.models.reader import shared_reader
 from exhibit.rag.config import Config
@@ -227,7 +227,9 @@ class Drafter:
         options = self._options
         engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=read_limits(options))
         config = self._pipeline.config.model_copy(update={"lexicon": False})  # drafting needs no lexicon
-        outcomes = engine.map(PreparationWork(Preparation(config, None, ocr_from(options))), (path for _, path in new))
+        outcomes = engine.map(
+            PreparationWork(Preparation(config, None, read_ocr_flags(options))), (path for _, path in new)
+        )
         for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
             if outcome.error is None:
                 known[name] = self._draft(name, outcome.unwrap())

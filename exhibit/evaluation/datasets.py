@@ -15,7 +15,7 @@ from exhibit.evaluation.ambiguity import settle_ambiguous
 from exhibit.evaluation.cases import Case, GoldPassage, Turn, offers_of, with_choices
 from exhibit.evaluation.corpus_files import check_files, check_questions, find_changed_tables
 from exhibit.evaluation.documents import GRADE, GRADES, Documents, read_grades
-from exhibit.evidence import Span, readable
+from exhibit.evidence import Span, is_readable
 from exhibit.evidence.read import ending_of
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -223,7 +223,7 @@ def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Locati
     """
     if selection.file_types and selection.file_types != (ALL_TYPES,):
         return {n: p for n, p in bundle.files.items() if ending_of(p).lstrip(".") in selection.file_types}
-    files = {name: path for name, path in bundle.files.items() if readable(path)}
+    files = {name: path for name, path in bundle.files.items() if is_readable(path)}
     pdfs = {name: path for name, path in files.items() if ending_of(path) == ".pdf"}
     named = {context.filename for question in bundle.questions for context in question.contexts} - {None}
     return pdfs if not selection.file_types and pdfs and named <= pdfs.keys() else files

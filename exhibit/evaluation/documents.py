@@ -13,7 +13,7 @@ from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import PlacedPiece, Placement
 from exhibit.evidence.place import place_text, spans_of
-from exhibit.evidence.read import boxes_within, ending_of, read_within
+from exhibit.evidence.read import ending_of, read_boxes, read_within
 from exhibit.law.names import FileNames
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import Gold
@@ -280,7 +280,7 @@ def compute_box_overlap(document: Document, spans: Sequence[Span], passage: Pass
     if not page.width or document.path is None or ending_of(document.path) != ".pdf":
         return None
     try:
-        lines = [box for boxes in boxes_within(document, list(spans)) for box in boxes if box.page == number]
+        lines = [box for boxes in read_boxes(document, list(spans)) for box in boxes if box.page == number]
     except DocumentError:
         return None  # the page is damaged or takes too long, so the boxes of its words are unknown
     if not lines:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from exhibit.engine import Limits, open_engine, run_in_worker, track
 from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.document import Box, Page
-from exhibit.evidence.readers.pdf import page_boxes, render
-from exhibit.evidence.show import in_few_bytes
+from exhibit.evidence.readers.pdf import find_page_boxes, render
+from exhibit.evidence.show import compress_image
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.bundle import list_corpus_files
@@ -251,7 +251,7 @@ def _draw_picture(sheets: Sheets, page: Page) -> str | None:
     if not page.width:
         return None
     try:
-        data, kind = in_few_bytes(render(sheets.path, page.number, scale=WIDTH / page.width))
+        data, kind = compress_image(render(sheets.path, page.number, scale=WIDTH / page.width))
     except DocumentError:
         return None
     name = f"{sheets.number}-{page.number}.{kind}"
@@ -263,7 +263,7 @@ def _draw_picture(sheets: Sheets, page: Page) -> str | None:
 def _find_boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
     """Return the rectangles of each span on a page as `[x, y, width, height]`, from the top left."""
     spans = [span for span in sheets.spans if max(span.start, page.span.start) < min(span.end, page.span.end)]
-    boxes = zip(spans, page_boxes(document, page.number, spans), strict=True)
+    boxes = zip(spans, find_page_boxes(document, page.number, spans), strict=True)
     return {f"{span.start}-{span.end}": [_measure_box(box) for box in lines] for span, lines in boxes if lines}
 
 

@@ -18,7 +18,7 @@ from exhibit.evaluation.servers.server import find_secrets, hide
 from exhibit.evaluation.servers.shapes import describe, read_passages, read_usage, recognise
 from exhibit.evaluation.targets import TargetOptions, list_targets, open_target
 from exhibit.evidence import Span, read_document
-from exhibit.evidence.readers.pdf import boxes
+from exhibit.evidence.readers.pdf import find_boxes
 from exhibit.storage.http_policy import Secrets
 from tests.evaluation.rag_server import serving
 from tests.rag.bundles import write_bundle
@@ -127,7 +127,7 @@ def test_a_box_is_held_against_that_of_the_words(samples):
     document = read_document(path)
     start, end = document.pages[0].span
     span = Span(start + 10, min(end, start + 300))
-    lines = [box for box in boxes(document, span) if box.page == 1]
+    lines = [box for box in find_boxes(document, span) if box.page == 1]
     left, top = min(box.left for box in lines), min(box.top for box in lines)
     right, bottom = max(box.right for box in lines), max(box.bottom for box in lines)
     page = document.pages[0]

@@ -10,7 +10,7 @@ import pytest
 
 from exhibit.engine import Limits, apply_limits, run_in_worker
 from exhibit.engine.limits import get_limits
-from exhibit.evidence.check import check_gold, main, similarity
+from exhibit.evidence.check import check_gold, compute_similarity, main
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
 from exhibit.evidence.text import main as text
@@ -69,11 +69,11 @@ def test_what_holds_for_a_command_holds_for_a_single_call_of_it():
 
 
 def test_similarity_takes_pieces_in_any_order():
-    assert similarity(["abc", "def"], "abcdef") == 1
-    assert similarity(["abc", "def"], "defabc") == 1
-    assert similarity(["abcdefghij"], "abcdefghix") == 0.9
-    assert similarity(["abc"], "abcabc") == 0.5
-    assert similarity(["abc"], "") == 0
+    assert compute_similarity(["abc", "def"], "abcdef") == 1
+    assert compute_similarity(["abc", "def"], "defabc") == 1
+    assert compute_similarity(["abcdefghij"], "abcdefghix") == 0.9
+    assert compute_similarity(["abc"], "abcabc") == 0.5
+    assert compute_similarity(["abc"], "") == 0
 
 
 def test_show_draws_a_rows_gold(converted, tmp_path, capsys):

@@ -167,7 +167,7 @@ def test_a_package_of_another_system_is_not_missed(browser, capsys, monkeypatch)
 
 def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
     monkeypatch.setattr("exhibit.converters.printing.browser.find_browser", lambda: None)
-    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: None)
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.find_command", lambda: None)
     engines = SimpleNamespace(missing=lambda language: f"no program for {language}")
     monkeypatch.setattr(doctor, "load_plugin", lambda package, name: (engines, None))
     monkeypatch.setattr("exhibit.models.network.find_here", lambda file: None)
@@ -177,7 +177,7 @@ def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
     assert findings["OCR"].state == "absent" and findings["OCR"].told.startswith("no program for en")
     assert findings["all-MiniLM-L6-v2"].state == "missing" and "downloads 86 MB" in findings["all-MiniLM-L6-v2"].told
     monkeypatch.setattr("exhibit.converters.printing.browser.HERE", False)
-    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: "/opt/soffice")
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.find_command", lambda: "/opt/soffice")
     monkeypatch.setattr("exhibit.models.network.find_here", lambda file: Path("here"))
     monkeypatch.setattr("exhibit.models.embedders.minilm.find_graph_path", lambda variant: Path("/nowhere"))
     engines.missing = lambda language: ""

@@ -9,7 +9,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from exhibit.evidence import Document
 from exhibit.evidence.read import read_document
-from exhibit.evidence.readers.pdf import line_types
+from exhibit.evidence.readers.pdf import find_line_types
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.lines import NO_OUTLINE, typed_outline
@@ -52,7 +52,7 @@ def test_the_type_of_a_line_is_that_of_its_last_letter(tmp_path):
     canvas.setFont("Helvetica-Bold", 20)
     canvas.drawString(72, 650, "Rent 7")
     canvas.save()
-    paragraph, title = line_types(read_document(tmp_path / "a.pdf")).values()
+    paragraph, title = find_line_types(read_document(tmp_path / "a.pdf")).values()
     assert (paragraph.bold, title.bold) == (False, True) and title.height == pytest.approx(
         2 * paragraph.height, rel=0.1
     )

@@ -137,8 +137,8 @@ def test_pictures_are_kept_as_far_as_the_budget_goes(tmp_path):
 
 
 def test_a_page_has_room_for_twenty_four_million_characters_of_pictures(monkeypatch):
-    monkeypatch.setattr(make, "page_uri", lambda path, page, width: "x" * 8_000_000)
-    monkeypatch.setattr(make, "words_within", lambda document, number: [])
+    monkeypatch.setattr(make, "draw_page_uri", lambda path, page, width: "x" * 8_000_000)
+    monkeypatch.setattr(make, "read_words", lambda document, number: [])
     pages = tuple(Page(number, Span(0, 1), 600.0, 800.0) for number in range(1, 5))
     album = Album(run_of(a=Document("a.pdf", "x", pages, path=Path("a.pdf"))))
     assert [album.add("d", "a.pdf", number) for number in range(1, 5)] == ["s1", "s2", "s3", None]

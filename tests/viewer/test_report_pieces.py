@@ -18,7 +18,7 @@ from bench.report import make_run
 from exhibit.__main__ import main as exhibit
 from exhibit.engine import Limits
 from exhibit.evidence import Span, read_document
-from exhibit.evidence.readers.pdf import boxes
+from exhibit.evidence.readers.pdf import find_boxes
 from exhibit.schemas import run_folder
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
@@ -82,7 +82,7 @@ def test_the_boxes_are_those_of_the_words(results, meta, bundles):
     filename = piece(folder, "c0")["files"][str(gold["file"])]
     document = read_document(open_bundle(bundles["cuad"]).files[filename])
     start, end = gold["spans"][0]
-    expected = [box for box in boxes(document, Span(start, end)) if box.page == number]
+    expected = [box for box in find_boxes(document, Span(start, end)) if box.page == number]
     lines = drawn_pages(results, meta)[gold["file"], number][3][f"{start}-{end}"]
     assert lines == [[round(v, 1) for v in (b.left, b.top, b.right - b.left, b.bottom - b.top)] for b in expected]
 

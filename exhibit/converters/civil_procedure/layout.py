@@ -381,7 +381,7 @@ def read_outline(path: Path) -> list[tuple[str, int]]:
     """Return the titles in a PDF's bookmarks with their depths; empty if they are damaged."""
     try:
         with limit_reading(str(path), path.stat().st_size, pdf.MEMORY):
-            return pdf.outline(path)
+            return pdf.read_outline(path)
     except LimitError:
         raise
     except (DocumentError, OSError):

@@ -10,7 +10,7 @@ from exhibit.converters.benchmark import Block, Item, Style
 from exhibit.converters.printing.text_pdf import printable as drawable
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence.files import decode_page
-from exhibit.evidence.markup import pieces
+from exhibit.evidence.markup import split_markup
 from exhibit.law.names import file_key
 from exhibit.schemas.errors import DocumentError, escape_surrogates
 from exhibit.schemas.parsing import parse_json
@@ -158,7 +158,7 @@ def _title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
         if line:
             blocks.append(Block(tag, line))
 
-    for kind, value in pieces(markup):
+    for kind, value in split_markup(markup):
         if kind == "text":
             if inside == "title":
                 title = title or value

@@ -34,7 +34,7 @@ from exhibit.engine.limits import lift_memory_limit, watch_programs
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import has_page, read_document
-from exhibit.evidence.read import printable as page_of
+from exhibit.evidence.read import read_printable as page_of
 from exhibit.evidence.readers.html import SUFFIXES as HTML
 from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import DocumentError, ServiceError

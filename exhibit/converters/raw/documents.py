@@ -12,7 +12,7 @@ from exhibit.converters.raw.titles import pair_files
 from exhibit.engine import track
 from exhibit.evidence import Document
 from exhibit.evidence.fold import fold
-from exhibit.evidence.read import NamedFile, list_folder, read_within, readable
+from exhibit.evidence.read import NamedFile, is_readable, list_folder, read_within
 from exhibit.law.names import FileNames, file_key, split_page
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import NamedProvision
@@ -79,7 +79,7 @@ class Shelf:
         paired = self._find_in_folder(wanted, tally) if self.folder else self._find_beside(wanted, tally)
         documents = {}
         for name, file in paired.items():
-            if not readable(file.path) and not _looks_like_pdf(file.path):
+            if not is_readable(file.path) and not _looks_like_pdf(file.path):
                 self._refuse(file, tally)
                 self.lost[name] = NO_READER, ""
             else:
@@ -110,7 +110,7 @@ class Shelf:
         for file in self.files:
             if _item(file) in asked:
                 continue
-            if not readable(file.path) and not _looks_like_pdf(file.path):
+            if not is_readable(file.path) and not _looks_like_pdf(file.path):
                 self._refuse(file, tally)
             elif not take or limited:
                 tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_item(file))
@@ -196,7 +196,7 @@ def files_of(folder: Path) -> list[NamedFile]:
     if not folder.is_dir():
         raise SourceError(f"{folder}: no such folder; --documents takes the folder that holds the documents")
     files = list_folder(folder)
-    if not any(readable(file.path) for file in files):
+    if not any(is_readable(file.path) for file in files):
         raise SourceError(f"{folder}: no documents in it that can be read; {len(files)} other files")
     return files
 
@@ -269,7 +269,7 @@ class Texts:
         """Return a document as read from its original file; None if it cannot be read."""
         if file.name not in self._read:
             try:
-                self._read[file.name] = read_within(file.path) if readable(file.path) else None
+                self._read[file.name] = read_within(file.path) if is_readable(file.path) else None
             except DocumentError:
                 self._read[file.name] = None  # the conversion reports the error
         return self._read[file.name]

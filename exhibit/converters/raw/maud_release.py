@@ -12,7 +12,7 @@ from exhibit.converters.benchmark import DatasetInfo, Tally
 from exhibit.converters.raw.source import find_one, read_csv, unpack
 from exhibit.converters.raw.titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
-from exhibit.evidence.locate import in_order, measure_stretch, prefer_whole_words
+from exhibit.evidence.locate import chain_in_order, measure_stretch, prefer_whole_words
 from exhibit.law.figures import MONTH
 from exhibit.law.names import DESCRIBED
 from exhibit.law.profile import tidy, title_case
@@ -185,7 +185,7 @@ def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
     ]
     located = [choices for choices in places if choices]
     # prefer close locations: a section's heading is also in the table of contents, and the one near the text is quoted
-    tightest: list[Match] = min(in_order(located), key=measure_stretch, default=[])
+    tightest: list[Match] = min(chain_in_order(located), key=measure_stretch, default=[])
     chain = iter(tightest or [choices[0] for choices in located])
     allowed = iter(_with_room(located) or located)
     excerpts = []

@@ -19,7 +19,7 @@ from exhibit.engine.limits import limit_reading, measure_memory_left
 from exhibit.evidence.fields import FIELDS
 from exhibit.evidence.files import Decoded, decode_bytes
 from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
-from exhibit.evidence.readers.excel import workbook
+from exhibit.evidence.readers.excel import open_workbook
 from exhibit.schemas.errors import DocumentError, SourceError
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
@@ -223,7 +223,7 @@ def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
 
 def _read_sheets(path: Path, name: str | None) -> tuple[dict[str, list[Numbered]], list[str]]:
     """Return the rows of the named sheet, or of all sheets, and the names of unread sheets; called in a worker."""
-    with limit_reading(str(path), path.stat().st_size), workbook(path, merged=True) as book:
+    with limit_reading(str(path), path.stat().st_size), open_workbook(path, merged=True) as book:
         wanted = [title for title in book.sheetnames if name in (None, title)]
         tables = {title: _filled_rows(_unmerged(book[title])) for title in wanted}
         return tables, [title for title in book.sheetnames if title not in tables]

@@ -162,7 +162,7 @@ def read_title(path: Path) -> str:
     """Return the title in a PDF's metadata, empty if it is damaged; called in a worker."""
     try:
         with limit_reading(str(path), path.stat().st_size, pdf.MEMORY):
-            return escape_surrogates(pdf.title(path)).replace("\0", "").strip()
+            return escape_surrogates(pdf.read_title(path)).replace("\0", "").strip()
     except (OSError, ValueError):  # a lone surrogate is not a title
         return ""
 

@@ -25,7 +25,7 @@ from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, Shar
 from exhibit.converters.steps.pages import settle_pages
 from exhibit.engine import Engine, Outcome, open_engine, read_limits, track
 from exhibit.evidence.place import is_ambiguous
-from exhibit.evidence.scan import ocr_from
+from exhibit.evidence.scan import read_ocr_flags
 from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, write_gold, write_info, write_train
@@ -127,7 +127,7 @@ def _materialise_all(
     missing = [raw for raw in documents if known[raw.filename] is None]
     done: dict[str, Done] = {}
     with PdfPrinter(read_limits(options)) as press:
-        work = tasks(missing, quotes, corpus, press=press, ocr=ocr_from(options), texts=shared.texts)
+        work = tasks(missing, quotes, corpus, press=press, ocr=read_ocr_flags(options), texts=shared.texts)
         outcomes = track(engine.map(materialise, work), total=len(missing), label="documents")
         for raw in documents:
             name = raw.filename
@@ -372,7 +372,7 @@ def _draft_info(benchmark: Benchmark, rows: Sequence[Row]) -> DraftInfo | None:
 
 def _content_options(options: Namespace) -> dict[str, Label]:
     chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
-    ocr = ocr_from(options)
+    ocr = read_ocr_flags(options)
     if ocr is not None:
         chosen["ocr_engine"] = ocr.engine  # record the engine: `auto` may choose another one elsewhere
     else:

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from exhibit.evidence.document import Document
-from exhibit.evidence.markup import pieces
+from exhibit.evidence.markup import split_markup
 from exhibit.evidence.readers.text import decode
 
 SUFFIXES = (".html", ".htm", ".xhtml")
@@ -22,13 +22,13 @@ _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 def read(path: Path) -> Document:
     """Read an HTML file's visible text."""
-    return Document(path.name, html_text(decode(path)), (), path)
+    return Document(path.name, extract_text(decode(path)), (), path)
 
 
-def html_text(html: str) -> str:
+def extract_text(html: str) -> str:
     """Return the visible text: blocks on their own lines, table cells separated by tabs, `pre` unchanged."""
     visible = _Visible()
-    for kind, value in pieces(html):
+    for kind, value in split_markup(html):
         if kind == "start":
             visible.start(value)
         elif kind == "end":

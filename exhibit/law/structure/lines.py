@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
 from exhibit.evidence.read import ending_of
-from exhibit.evidence.readers.pdf import LineType, line_types
+from exhibit.evidence.readers.pdf import LineType, find_line_types
 from exhibit.storage.locations import fetch_file
 
 _NUMBERED_PART = re.compile(r"(?i)(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?")
@@ -258,7 +258,7 @@ def typed_outline(document: Document) -> Outline:
     if document.path is None or ending_of(document.path) != ".pdf":
         return NO_OUTLINE
     with fetch_file(document.path) as here:
-        types = line_types(replace(document, path=here)) if here.is_file() else {}
+        types = find_line_types(replace(document, path=here)) if here.is_file() else {}
     ends = {at: document.text.find("\n", at) for at in types}
     heights: Counter[LineType] = Counter()
     for at, kind in types.items():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exhibit.converters.benchmark import Tally
-from exhibit.evidence import readable
+from exhibit.evidence import is_readable
 from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError, ToolkitError
@@ -51,7 +51,7 @@ def _read_others(folder: Path, seed: int, tally: Tally) -> Iterator[TextDocument
     root = folder / CORPUS if (folder / CORPUS).is_dir() else folder
     if not root.is_dir():
         raise ToolkitError(f"{folder}: no such folder; give --others a folder or a bundle with documents")
-    paths = sorted((path for path in list_files(root) if readable(path)), key=lambda path: path.name)
+    paths = sorted((path for path in list_files(root) if is_readable(path)), key=lambda path: path.name)
     random.Random(f"{seed}\0growth").shuffle(paths)
     for path in paths:
         try:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from exhibit.engine import track
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
-from exhibit.evidence.read import words_within
-from exhibit.evidence.show import page_uri
+from exhibit.evidence.read import read_words
+from exhibit.evidence.show import draw_page_uri
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.review import REVIEW, digest_gold
 from exhibit.schemas.run import RunPassage, RunQuestion
@@ -208,8 +208,8 @@ def _draw_page(document: Document, page: Page) -> Record | None:
         "number": page.number,
         "width": page.width,
         "height": page.height,
-        "src": page_uri(document.path, page, width=WIDTH),
-        "words": [_format_word(document, span, boxes) for span, boxes in words_within(document, page.number) if boxes],
+        "src": draw_page_uri(document.path, page, width=WIDTH),
+        "words": [_format_word(document, span, boxes) for span, boxes in read_words(document, page.number) if boxes],
     }
 
 
@@ -217,7 +217,7 @@ def sheet_of(document: Document, number: int, gold: Sequence[tuple[int, int]], a
     """Return a page's words and the address of its image; for a document without pages, the text around its gold."""
     if number and number <= len(document.pages):
         page = document.pages[number - 1]
-        words = [_format_word(document, span, boxes) for span, boxes in words_within(document, number) if boxes]
+        words = [_format_word(document, span, boxes) for span, boxes in read_words(document, number) if boxes]
         size = {"width": page.width, "height": page.height, "src": address}
         return {"filename": document.filename, "number": number, **size, "words": words}
     return _cut_text(document, [Span(*span) for span in gold])

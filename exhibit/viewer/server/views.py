@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from exhibit.evidence import Span
 from exhibit.evidence.read import render_within
-from exhibit.evidence.show import in_few_bytes
+from exhibit.evidence.show import compress_image
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.layout import TRAIN
 from exhibit.schemas.review import AddedQuestion, Review, read_review
@@ -130,7 +130,7 @@ class Views:
         if document.path is None or not 0 < number <= len(document.pages):
             raise ToolkitError(f"{name}: no page {number}")
         scale = _WIDTH / document.pages[number - 1].width
-        data, kind = in_few_bytes(await run_in_threadpool(render_within, document.path, number, scale=scale))
+        data, kind = compress_image(await run_in_threadpool(render_within, document.path, number, scale=scale))
         return Response(data, media_type=f"image/{kind}")
 
     async def run(self, request: Request) -> Response:
