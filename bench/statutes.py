@@ -26,7 +26,7 @@ from exhibit.evaluation.cases import Case, GoldPassage
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics.version_accuracy import has_right_version
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.law.editions import label_key, law_name, units
+from exhibit.law.editions import find_units, label_key, make_law_name
 from exhibit.law.language import system_of
 from exhibit.law.refusals import is_refusal
 from exhibit.rag.config import Config
@@ -83,7 +83,7 @@ def half(case: Case) -> str:
 def topics(dataset: Dataset) -> Iterator[Case]:
     """Yield the hand-written English questions about the bundle's laws, with gold in each law's last version."""
     info = open_bundle(dataset.root).info
-    last = {law_name(entry.title).codes[:1]: entry for entry in (info.documents if info else ())}
+    last = {make_law_name(entry.title).codes[:1]: entry for entry in (info.documents if info else ())}
     for at, line in enumerate(TOPICS.read_text(encoding="utf-8").splitlines()[1:]):
         code, number, question = line.split("\t")
         entry = last.get((code,))
@@ -91,7 +91,7 @@ def topics(dataset: Dataset) -> Iterator[Case]:
             continue
         document = dataset.documents.get(entry.filename)
         text = document.text if document else ""
-        found = [unit for unit in units(text, system_of(text)) if label_key(unit.label)[1] == number]
+        found = [unit for unit in find_units(text, system_of(text)) if label_key(unit.label)[1] == number]
         gold = GoldPassage(entry.filename, None, tuple((unit.span,) for unit in found[:1]))
         labels = {"kind": "topic", "law": entry.labels["law"], "paragraph": found[0].label, "question_language": "en",
                   "language": system_of(text).language}  # fmt: skip

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.language import word_runs
-from exhibit.law.names import file_key
+from exhibit.law.language import list_word_runs
+from exhibit.law.names import make_file_key
 from exhibit.schemas.errors import SourceError
 
 NEVER = frozenset({"legalbenchrag", "privacyqa", "cpr"})
@@ -40,12 +40,12 @@ def read_names(path: Path) -> frozenset[str]:
 
 def document_key(name: str) -> str:
     """Return a document's name in a form that is the same in every list: without folder, ending and punctuation."""
-    return file_key(PurePosixPath(unquote(name)).name)
+    return make_file_key(PurePosixPath(unquote(name)).name)
 
 
 def shingles(text: str) -> Shingles:
     """Return the hashes of all sequences of eight consecutive words in a text, each hash once."""
-    words = np.array([zlib.crc32(word.encode()) for word in word_runs(text.casefold())], np.uint64)
+    words = np.array([zlib.crc32(word.encode()) for word in list_word_runs(text.casefold())], np.uint64)
     count = max(len(words) - SHINGLE + 1, 0)
     total = np.zeros(count, np.uint64)
     with np.errstate(over="ignore"):  # the hashes overflow on purpose

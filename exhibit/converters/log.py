@@ -21,7 +21,7 @@ from exhibit.converters.raw.records import ENDINGS, Record, read_records
 from exhibit.converters.raw.source import find_one
 from exhibit.converters.steps.cli import main
 from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
-from exhibit.law.language import content_words, numbers, stem
+from exhibit.law.language import list_content_words, list_numbers, stem
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import DraftInfo
 
@@ -173,7 +173,7 @@ def _joined(logged: Sequence[_Logged]) -> list[list[_Logged]]:
     groups: list[tuple[frozenset[str], tuple[str, ...], list[_Logged]]] = []
     exact: dict[tuple[frozenset[str], tuple[str, ...]], list[_Logged]] = {}
     for one in logged:
-        key = frozenset(map(stem, content_words(one.question))), tuple(sorted(numbers(one.question)))
+        key = frozenset(map(stem, list_content_words(one.question))), tuple(sorted(list_numbers(one.question)))
         group = exact.get(key)
         if group is None:
             near = (rows for terms, figures, rows in groups if figures == key[1] and _share(terms, key[0]) >= _ALIKE)

@@ -17,7 +17,7 @@ from exhibit.converters import Benchmark, Item, Quote, RawDocument, RawRow, Tall
 from exhibit.converters.benchmark import Label
 from exhibit.converters.raw.source import find_one
 from exhibit.converters.steps.cli import main
-from exhibit.law.names import file_key
+from exhibit.law.names import make_file_key
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
 from exhibit.schemas.parsing import parse_json
@@ -42,7 +42,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     numbers: set[int] = set()
     count = 0
     for context, name in zip(contexts, names, strict=True):
-        official = given.get(file_key(context.title))
+        official = given.get(make_file_key(context.title))
         items = (Item("files", f"context {context.number}: {name}"),)
         tally.take(items)
         documents.append(
@@ -127,7 +127,7 @@ def _names(contexts: list[_Context]) -> list[str]:
 def _given(folder: Path | None) -> dict[str, Path]:
     if folder is None:
         return {}
-    files = {file_key(path.name): path for path in list_files(folder) if path.suffix.lower() == ".pdf"}
+    files = {make_file_key(path.name): path for path in list_files(folder) if path.suffix.lower() == ".pdf"}
     if not files:
         raise SourceError(f"{folder}: no PDFs in it")
     return files

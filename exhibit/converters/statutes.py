@@ -18,9 +18,9 @@ from exhibit.converters.raw.law_files import Version, read_versions
 from exhibit.converters.raw.law_questions import PrintedEdition, QuestionMaker
 from exhibit.converters.raw.laws import Law, read_law, wrap_paragraph
 from exhibit.converters.steps.cli import main
-from exhibit.law.editions import LawName, law_name
+from exhibit.law.editions import LawName, make_law_name
 from exhibit.law.figures import write_day
-from exhibit.law.language import system_for, systems
+from exhibit.law.language import choose_system, load_systems
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
 
@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _asking() -> list[str]:
-    return sorted(system.language for system in systems() if "questions" in system.data)
+    return sorted(system.language for system in load_systems() if "questions" in system.data)
 
 
 def _languages(text: str) -> str:
@@ -85,7 +85,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     for key, editions in laws.items():
         title = _title(editions[-1].law)
         own = editions[-1].law.system
-        for system in dict.fromkeys([own, *map(system_for, filter(None, (options.ask_in or "").split(",")))]):
+        for system in dict.fromkeys([own, *map(choose_system, filter(None, (options.ask_in or "").split(",")))]):
             asker = QuestionMaker(
                 editions, names[key], title, dict(laws), list(names.values()), options.questions, system, ids
             )
@@ -127,7 +127,7 @@ def _name(key: str, law: Law) -> LawName:
     """Return the names by which references cite a law: its codes, and its title without the kind of law."""
     codes = [law.fields.get(name, "") for name in ("official_code", "jurabk", "abbreviation", "short_title")]
     if not any(codes):  # if the text has no code at its start, use the title
-        full = law_name(law.title)
+        full = make_law_name(law.title)
         return LawName(key, full.codes[:1], full.title)
     named = law.title.partition(" (")[0] if law.fields.get("jurabk") else law.title
     title = " ".join(named.split()[1:]) if law.fields.get("official_code") else named

@@ -14,7 +14,7 @@ import numpy as np
 from exhibit.draft.drafts import Draft, Status, pick
 from exhibit.draft.playbook import ABSENT, SURE, Playbook
 from exhibit.evidence import Span
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.reader import EMBEDDER, QuestionKind, Reading, shared_kinds
 from exhibit.models.rerankers import Reranker, estimate_confidence
@@ -245,7 +245,7 @@ def complete_passage(text: str, span: Span, at_start: bool, at_end: bool) -> Spa
     while end < len(text) and not (text[end].isspace() or text[end - 1].isspace()):
         end += 1
     low, high = max(0, start - _SENTENCE), min(len(text), end + _SENTENCE)
-    for one in sentences(text[low:high]) if at_start or at_end else ():
+    for one in split_sentences(text[low:high]) if at_start or at_end else ():
         whole = Span(one.start + low, one.end + low)
         if at_start and whole.start < start < whole.end and (not low or text[low : whole.start].strip()):
             start = whole.start

@@ -8,7 +8,7 @@ from exhibit.draft.drafts import Draft, digest, pick
 from exhibit.evidence import Document, Span
 from exhibit.law.figures import MONTH
 from exhibit.law.profile import Profile, tidy
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.tree import Section
 
 _SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: from a sentence to half a page
@@ -69,7 +69,7 @@ WORDINGS = {
 def construct_questions(document: Document, root: Section, profile: Profile) -> list[Draft]:
     """Return the questions that a document's own text yields, at most a few of each kind."""
     text = document.text
-    spans = sentences(text)
+    spans = split_sentences(text)
     return [
         *_choose_few(_draft_definitions(document.filename, text, spans)),
         *_choose_few(_draft_headings(document.filename, text, root)),

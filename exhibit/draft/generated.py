@@ -12,7 +12,7 @@ from exhibit.draft.asked import Asker
 from exhibit.draft.drafts import Draft, Label, digest
 from exhibit.draft.playbook import SURE
 from exhibit.evidence import Document, locate
-from exhibit.law.language import content_words
+from exhibit.law.language import list_content_words
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Vectors
 from exhibit.rag.ingest import Prepared
@@ -171,7 +171,7 @@ class Generator:
         prompts = [Prompt(_BARE.format(question=draft.asks)) for draft in asked]
         replies = self.llm.complete(prompts, max_tokens=80, temperature=0.0) if prompts else []
         for draft, reply in zip(asked, replies, strict=True):
-            words = set(content_words(self._answers.get(draft.name, "")))
-            known = len(words & set(content_words(reply.text))) / len(words) if words else 0.0
+            words = set(list_content_words(self._answers.get(draft.name, "")))
+            known = len(words & set(list_content_words(reply.text))) / len(words) if words else 0.0
             draft.labels["closed_book"] = known >= _CLOSED
         return list(drafts)

@@ -11,8 +11,8 @@ from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import list_gold_texts
 from exhibit.law.citations import BRACKETED, find_citations, rewrite_citations, without_places
 from exhibit.law.figures import stands_in
-from exhibit.law.language import word_runs
-from exhibit.law.names import plain, without_ending
+from exhibit.law.language import list_word_runs
+from exhibit.law.names import normalise_name, without_ending
 from exhibit.law.refusals import is_refusal
 
 _APART = re.compile(
@@ -24,7 +24,7 @@ _PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
 
 def split_words(text: str) -> list[str]:
     """Return the words of a text, lower-cased, in order."""
-    return word_runs(text.lower())
+    return list_word_runs(text.lower())
 
 
 def compute_f1(shared: int, predicted: int, expected: int) -> float:
@@ -145,7 +145,7 @@ def without_named(text: str) -> str:
 def normalise_source(name: str) -> str:
     """Return a source's name as it is compared: without pages, file extension, case, accents and punctuation."""
     text = _PAGES.sub("", re.sub(r"#page=\d+$", "", name.strip()))
-    return plain(without_ending(text).replace("#page=", " # "))  # `PD 5#page=A Party` is not PD 5A
+    return normalise_name(without_ending(text).replace("#page=", " # "))  # `PD 5#page=A Party` is not PD 5A
 
 
 def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:

@@ -13,16 +13,16 @@ from exhibit.law.language import stem
 from exhibit.law.meaning import (
     FIGURE,
     Meaning,
-    canonical,
     carries_meaning,
-    contrasts,
     denies,
+    find_canonical,
     is_party,
+    read_contrasts,
     read_meaning,
-    small_contrasts,
+    read_small_contrasts,
 )
-from exhibit.law.quantities import UNITS, Quantity, quantities
-from exhibit.law.sentences import sentences
+from exhibit.law.quantities import UNITS, Quantity, find_quantities
+from exhibit.law.sentences import split_sentences
 
 ALIGNED = 400
 """Texts with more words are not aligned word by word: the time is quadratic in the number of words."""
@@ -154,7 +154,7 @@ class AnswerComparison:
         untrue = self._calls_untrue(text)
         if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads) and not untrue:
             yield f"The reply denies what the expected answer says, or the other way round: {join_first_words(differ)}."
-        spans = sentences(text)
+        spans = split_sentences(text)
         if len(spans) > 1:
             stances = set()
             for span in spans:
@@ -215,7 +215,7 @@ class AnswerComparison:
         only = self.asked.terms - self.given.terms if not self.wanted.terms - self.asked.terms else frozenset[str]()
         for term in sorted(self.missing | only):
             told = self.asked.terms if term in self.asked.terms and term not in only else frozenset[str]()
-            for group in contrasts().get(term, ()):
+            for group in read_contrasts().get(term, ()):
                 others = sorted(group & self.given.terms - self.wanted.terms - told)
                 if others and not group & self.given.terms & self.wanted.terms and self._is_instead(term, others[0]):
                     yield f"The reply says “{others[0]}” where “{term}” is expected."
@@ -252,7 +252,7 @@ class AnswerComparison:
 
     def _are_side_by_side(self, one: str, other: str) -> bool:
         """Return whether the expected answer lists two parties together: "employees and advisers"."""
-        tokens = [canonical(token)[0] for token in self.wanted.tokens]
+        tokens = [find_canonical(token)[0] for token in self.wanted.tokens]
         return any(
             {tokens[at], tokens[at + 2]} == {one, other} and tokens[at + 1] in ("and", "or")
             for at in range(len(tokens) - 2)
@@ -289,7 +289,12 @@ class AnswerComparison:
         for lost, new in changes:
             if len(set(changes)) == 1 and max(len(lost), len(new)) <= WORDS and say_the_same(lost, new) is False:
                 yield f"The reply says “{' '.join(new)}” where “{' '.join(lost)}” is expected."
-            if lost and not new and self._is_item(lost) and not {canonical(one)[0] for one in lost} & self.given.terms:
+            if (
+                lost
+                and not new
+                and self._is_item(lost)
+                and not {find_canonical(one)[0] for one in lost} & self.given.terms
+            ):
                 yield f"The reply leaves out “{' '.join(lost)}”."
 
     def _check_denials_and_swaps(self, changes: Sequence[Change]) -> Iterator[str]:
@@ -328,7 +333,7 @@ class AnswerComparison:
 
     def _is_item(self, tokens: Sequence[str]) -> bool:
         """Return whether the words contain a whole item of the expected answer's list."""
-        terms = {canonical(token)[0] for token in tokens}
+        terms = {find_canonical(token)[0] for token in tokens}
         return len(self._find_items()) > 1 and any(item <= terms for item in self._find_items())
 
 
@@ -360,14 +365,14 @@ def join_first_words(words: Sequence[str]) -> str:
 
 def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
     """Return whether the words removed and the words that replace them mean the same; None if rules cannot decide."""
-    if any({one, other} in small_contrasts() for one in gone for other in come):
+    if any({one, other} in read_small_contrasts() for one in gone for other in come):
         return False
     if _are_equal_figures(gone, come):
         return True
     mine, other = ([token for token in side if carries_meaning(token) or token[0].isdigit()] for side in (gone, come))
     if not mine or not other:
         return None if mine or other else True
-    if sorted(map(canonical, mine)) != sorted(map(canonical, other)):
+    if sorted(map(find_canonical, mine)) != sorted(map(find_canonical, other)):
         rest = [[token for token in side if token not in kept] for side, kept in ((gone, mine), (come, other))]
         return False if rest[0] == rest[1] else None
     endings = {frozenset(_ROLE.findall(" ".join(side))) for side in (mine, other)}
@@ -377,7 +382,7 @@ def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
 def _are_equal_figures(gone: Sequence[str], come: Sequence[str]) -> bool:
     """Return whether two lists of words are the same figure in two units: "30 days" and "720 hours"."""
     units = [token for token in (*gone, *come) if not token[0].isdigit()]
-    mine, other = (quantities(" ".join(side)).quantities for side in (gone, come))
+    mine, other = (find_quantities(" ".join(side)).quantities for side in (gone, come))
     plain = all(token.removesuffix("s") in UNITS for token in units)
     return plain and len(mine) == len(other) == 1 and mine[0].equals(other[0])
 
@@ -400,7 +405,7 @@ def _find_pairs(
     for at, one in enumerate(terms):
         for two in terms[at + 1 :]:
             figures = one.startswith(FIGURE) and two.startswith(FIGURE)
-            if one == two or not (figures or any(two in group for group in contrasts().get(one, ()))):
+            if one == two or not (figures or any(two in group for group in read_contrasts().get(one, ()))):
                 continue
             if {one, two} <= there:
                 yield (

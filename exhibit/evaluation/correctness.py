@@ -28,13 +28,13 @@ from exhibit.evaluation.comparison import (
 )
 from exhibit.evaluation.metrics import list_gold_texts
 from exhibit.law.citations import claims_of
-from exhibit.law.figures import Figures, figures, missing_figures
+from exhibit.law.figures import Figures, find_figures, has_missing_figures
 from exhibit.law.language import is_content, language_of
-from exhibit.law.meaning import carries_meaning, contrasts, is_party, read_meaning, soft_words
-from exhibit.law.plain_reply import plain_reply
-from exhibit.law.quantities import Quantity, quantities
+from exhibit.law.meaning import carries_meaning, is_party, read_contrasts, read_meaning, read_soft_words
+from exhibit.law.plain_reply import strip_reply
+from exhibit.law.quantities import Quantity, find_quantities
 from exhibit.law.refusals import is_refusal
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 
 _READ = 20_000
 """At most this many characters of a reply are read: ten pages, more than any answer has."""
@@ -81,7 +81,7 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
     if len(reply) > max(_DOCUMENT, _TIMES * longest):
         return Decision(False, "The reply is as long as a document, and many times as long as the expected answer.")
     wanted_text = without_named(without_citations(expected))
-    reply = _without_question(plain_reply(reply[:_READ]), question)
+    reply = _without_question(strip_reply(reply[:_READ]), question)
     given_text = without_citations(reply)
     if is_refusal(reply):
         if is_refusal(expected):
@@ -150,7 +150,7 @@ def _is_among_others(found: AnswerComparison, text: str) -> bool:
 
     A sentence is about other matters if few of its words are in the question, the expected answer or the gold.
     """
-    spans = sentences(text)
+    spans = split_sentences(text)
     if len(spans) < _SEVERAL:
         return False
     known = found.asked.terms | found.wanted.terms | found.gold.terms
@@ -196,7 +196,7 @@ def _accept(found: AnswerComparison) -> Decision:
         told = found.find_stance(found.wanted)
         return Decision(told == found.given.lead if told else None, f"The reply says {found.given.lead} alone.")
     needed = found.wanted.terms - found.asked.terms
-    lost = (found.missing & needed) - soft_words()
+    lost = (found.missing & needed) - read_soft_words()
     return _decide_by_words(found, needed, lost)
 
 
@@ -211,7 +211,7 @@ def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: froz
             return Decision(None, "The reply may say it in other words.")
         return Decision(True, "The reply says what is expected.")
     known = bool(found.find_items_left_out()) or any(
-        term in contrasts() or is_party(term) or term in found.wanted.names for term in lost
+        term in read_contrasts() or is_party(term) or term in found.wanted.names for term in lost
     )
     if not known and len(lost) <= _LEFT_OUT * len(needed) and len(found.extra) <= len(lost):
         return Decision(True, "The reply says what is expected, some of it in other words.")
@@ -358,8 +358,8 @@ def find_invented_figures(case: Case) -> list[str]:
     A number is supported if it occurs in a passage, a file name, the question or the expected answer, also in
     another unit. Section and page numbers need no support.
     """
-    said = "\n".join(claim.text for claim in claims_of(plain_reply((case.reply.answer or "")[:_READ])))
-    stated, units = figures(said), quantities(said).quantities
+    said = "\n".join(claim.text for claim in claims_of(strip_reply((case.reply.answer or "")[:_READ])))
+    stated, units = find_figures(said), find_quantities(said).quantities
     with_units = {one.written for one in units if one.kind not in ("count", "label")}
     numbers = {number for number in stated.loose if number in with_units or not _may_count(number)}
     dates = tuple(dict.fromkeys(stated.dates))
@@ -370,12 +370,12 @@ def find_invented_figures(case: Case) -> list[str]:
     for part in (case.question, case.truth, *read):
         if not numbers and not dates:  # most numbers occur in the first passage; then the others need not be read
             break
-        given = figures(part)
+        given = find_figures(part)
         numbers -= given.numbers
         if numbers:
-            read_units = quantities(part).quantities
+            read_units = find_quantities(part).quantities
             numbers -= {one.written for one in units if any(one.equals(other) for other in read_units)}
-        dates = tuple(one for one in dates if missing_figures(Figures(frozenset(), frozenset(), (one,)), given))
+        dates = tuple(one for one in dates if has_missing_figures(Figures(frozenset(), frozenset(), (one,)), given))
     return [*sorted(numbers), *(["a date"] if dates else [])]
 
 

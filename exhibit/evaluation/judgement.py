@@ -5,7 +5,7 @@ from typing import Literal
 
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.correctness import decide_case
-from exhibit.law.language import word_runs
+from exhibit.law.language import list_word_runs
 
 Judgement = Literal["right", "wrong"]
 """The judgement of an answer; None means that it is not judged."""
@@ -27,10 +27,10 @@ def describe_expected(truth: str, golds: Iterable[str], *, impossible: bool) -> 
     """
     if impossible:
         return "none in the documents"
-    words = word_runs(truth.lower())
+    words = list_word_runs(truth.lower())
     if words and words[0] in ("yes", "no") and len(words) <= _SHORT:
         return "yes or no"
-    if any(words and words == word_runs(gold.lower()) for gold in golds):
+    if any(words and words == list_word_runs(gold.lower()) for gold in golds):
         return "quote"
     return "short answer" if len(words) <= _SHORT else "text"
 

@@ -25,7 +25,7 @@ from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, choose_ocr, read_scan
 from exhibit.law.language import language_of
 from exhibit.law.profile import Profile, read_profile
-from exhibit.law.structure import read_structure, section_path
+from exhibit.law.structure import format_section_path, read_structure
 from exhibit.law.structure.tree import Section
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.config import Config
@@ -135,7 +135,7 @@ class Preparation:
             document.text, size=config.chunk_size, overlap=config.overlap, sections=[leaf.span for leaf in leaves]
         )
         chunks = _table(document, spans, leaves)
-        sections = tuple((section_path(root, leaf.span), *leaf.span) for leaf in leaves)
+        sections = tuple((format_section_path(root, leaf.span), *leaf.span) for leaf in leaves)
         texts = tuple(chunk_texts(document, chunks))
         name, pages = document.filename, len(document.pages) or None
         entry = Entry(-1, name, sha256, len(document.text), pages, profile, "", sections)

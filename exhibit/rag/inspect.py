@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from exhibit.law.names import plain
+from exhibit.law.names import normalise_name
 from exhibit.rag.azure_index import AzureIndex, is_address
 from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
 from exhibit.rag.index import Entry, open_index
@@ -70,7 +70,11 @@ class Inspector:
     def list_entries(self, category: str | None) -> list[Entry]:
         """Return all documents, or those of one category; letter case and punctuation in its name are ignored."""
         every = self.index.documents
-        return [e for e in every if category is None or plain(self.category[e.filename]) == plain(category)]
+        return [
+            e
+            for e in every
+            if category is None or normalise_name(self.category[e.filename]) == normalise_name(category)
+        ]
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
         """Return one row for each document: its title, category, parties, date, counts and summary."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.language import content_words
-from exhibit.law.names import form_follows
+from exhibit.law.language import list_content_words
+from exhibit.law.names import is_followed_by_form
 from exhibit.rag import question_patterns as patterns
 
 Carried = Callable[[str], bool]
@@ -125,7 +125,7 @@ def _find_frame(text: str, span: Span) -> Span:
     before = [match.end() for match in patterns.END.finditer(text[: span.start])]
     after = patterns.END.search(text, span.end)
     start, end = before[-1] if before else 0, after.end() if after else len(text)
-    said = content_words(f"{text[start : span.start]} {text[span.end : end]}")
+    said = list_content_words(f"{text[start : span.start]} {text[span.end : end]}")
     return Span(start, end) if all(word in patterns.TALK for word in said) else span
 
 
@@ -295,7 +295,7 @@ def _stops(text: str, token: Span) -> bool:
     word = text[slice(*token)]
     if word[0] in "([" and not patterns.NAMED.match(word):
         return True
-    if word[-1] in ";?!" or (word[-1] == "," and not form_follows(text, token.end)):
+    if word[-1] in ";?!" or (word[-1] == "," and not is_followed_by_form(text, token.end)):
         return True
     bare = _bare(word)
     return bare in patterns.STOP and (token.start == 0 or not patterns.GLUE.fullmatch(bare))

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from exhibit.evidence import Span
 from exhibit.law.figures import MONTH
-from exhibit.law.language import content_words
+from exhibit.law.language import list_content_words
 from exhibit.law.numerals import takes_an
 from exhibit.law.values import GROUPS, Value, ValueKind, find_values, write_value
 from exhibit.vary.corpus import Edit, TextDocument, TextRow
@@ -251,7 +251,7 @@ class ValueChanger:
         start, end = value.span
         before, after = self._text[max(0, start - _AROUND) : start], self._text[end : end + _AROUND]
         own = f"{_SENTENCE_END.split(before)[-1]} {_SENTENCE_END.split(after)[0]}"
-        return frozenset(content_words(own))
+        return frozenset(list_content_words(own))
 
     def _is_law(self, value: Value) -> bool:
         """Return whether a place names the governing law or the courts, and not a company's seat or an address."""

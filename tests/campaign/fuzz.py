@@ -37,7 +37,7 @@ from exhibit.evidence.readers.html import extract_text
 from exhibit.evidence.readers.pdf import render
 from exhibit.law.citations import find_citations
 from exhibit.law.profile import read_profile
-from exhibit.law.references import references
+from exhibit.law.references import find_references
 from exhibit.law.structure import read_structure
 from exhibit.models.llms.openai import text_of
 from exhibit.rag.questions import understand
@@ -270,7 +270,7 @@ def fuzz_structure(chance: random.Random) -> None:
 
 def fuzz_law(chance: random.Random) -> None:
     text = words(chance, 800)
-    references(text)
+    find_references(text)
     find_citations(text)
 
 

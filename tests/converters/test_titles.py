@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from exhibit.converters.raw.titles import join_names, unique_titles
-from exhibit.law.profile import tidy, title_case
+from exhibit.law.profile import tidy, to_title_case
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_names_are_tidied(raw, title):
 
 def test_small_words_stay_small_inside():
     assert (
-        title_case("THE TERMS OF AN AGREEMENT FOR THE SUPPLY OF GAS")
+        to_title_case("THE TERMS OF AN AGREEMENT FOR THE SUPPLY OF GAS")
         == "The Terms of an Agreement for the Supply of Gas"
     )
 

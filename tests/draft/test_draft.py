@@ -19,7 +19,7 @@ from exhibit.draft.playbook import Playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.hub.publish import main as publish
 from exhibit.law.profile import read_profile
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import read_structure
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.reader import AnswerSpan, QuestionKind, Reading
@@ -57,7 +57,7 @@ class Scripted:
         """Mark the sentence of each passage that shares most words with the question."""
         readings = []
         for passage, score in zip(passages, self.score(question, passages), strict=True):
-            spans = sentences(passage)
+            spans = split_sentences(passage)
             shared = self.score(question, [passage[span.start : span.end] for span in spans])
             best = spans[shared.index(max(shared))]
             readings.append(Reading(score, (AnswerSpan(best.start, best.end, score),)))

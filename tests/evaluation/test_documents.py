@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhibit.law.names import acronyms, file_words, name_words, pairs, proper_counts
+from exhibit.law.names import count_proper_words, list_acronyms, list_pairs, name_words, split_filename
 from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.documents import DocumentNames
@@ -160,10 +160,10 @@ def test_another_kind_of_document_is_ten_times_less_likely(documents):
 
 
 def test_two_words_of_a_name_have_at_most_a_mark_and_a_space_between_them():
-    assert [(a.term, b.term) for a, b in pairs(list(name_words("Oak, Inc. No. 3")))] == [
+    assert [(a.term, b.term) for a, b in list_pairs(list(name_words("Oak, Inc. No. 3")))] == [
         ("oak", "inc"), ("inc", "no"), ("no", "3"),
     ]  # fmt: skip
-    assert not list(pairs(list(name_words("Oak – Inc and Elm"))))
+    assert not list(list_pairs(list(name_words("Oak – Inc and Elm"))))
 
 
 def test_a_query_that_names_nothing_leaves_all_alike(documents):
@@ -259,12 +259,12 @@ def test_words_of_names_are_folded():
         "moet", "r", "tech", "papa", "john", "non", "disclosure",
     ]  # fmt: skip
     assert next(name_words("AGProjects")).parts == ("ag", "projects")
-    assert acronyms("First Nations Health Authority") == {"fnha", "fnh"}
-    assert file_words("cuad/Grind%20SA_NDA||Second.pdf") == ("grindsandasecond", ("grind", "sa", "nda", "second"))
+    assert list_acronyms("First Nations Health Authority") == {"fnha", "fnh"}
+    assert split_filename("cuad/Grind%20SA_NDA||Second.pdf") == ("grindsandasecond", ("grind", "sa", "nda", "second"))
 
 
 def test_a_word_is_proper_when_no_sentence_begins_with_it():
-    counts = proper_counts("Keep it. Keep on. We ask Keep, and iTock, to keep. KEEP")
+    counts = count_proper_words("Keep it. Keep on. We ask Keep, and iTock, to keep. KEEP")
     assert counts == {"keep": 1, "itock": 1}
 
 

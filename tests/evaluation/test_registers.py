@@ -11,7 +11,7 @@ from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, describe_metric, references_official
 from exhibit.evaluation.registers import Client, Register, find_case_path, instrument_path, list_provision_paths
 from exhibit.evaluation.registers.client import RegisterPage
-from exhibit.law.references import Reference, references
+from exhibit.law.references import Reference, find_references
 from exhibit.storage.cache import Cache
 from tests.evaluation import registers as loopback
 
@@ -46,7 +46,7 @@ def register(tmp_path, registers, clock=None) -> Register:
 
 
 def only(text: str) -> Reference:
-    [reference] = references(text)
+    [reference] = find_references(text)
     return reference
 
 
@@ -110,7 +110,7 @@ def test_addresses_are_made_from_the_reference_alone():
 
 
 def test_nothing_is_asked_twice_not_even_by_the_next_run(tmp_path, registers):
-    found = references("section 33 and section 99 of the Limitation Act 1980, and [2021] UKSC 1; [2021] UKSC 1")
+    found = find_references("section 33 and section 99 of the Limitation Act 1980, and [2021] UKSC 1; [2021] UKSC 1")
     once = register(tmp_path, registers)
     first = {reference: once.check(reference) for reference in found}
     asked = list(registers.asked)
@@ -159,7 +159,7 @@ def test_a_busy_register_is_left_alone_for_as_long_as_it_asks(tmp_path, register
 def test_a_register_that_stays_busy_is_given_up_and_nothing_is_kept(tmp_path, registers):
     registers.busy = 99
     one = register(tmp_path, registers)
-    found = references("[2021] UKSC 1, [2024] EWCA Civ 123 and section 33 of the Limitation Act 1980")
+    found = find_references("[2021] UKSC 1, [2024] EWCA Civ 123 and section 33 of the Limitation Act 1980")
     assert {one.outcome(reference) for reference in found} == {"unreachable"}
     assert len(registers.asked) == 4, "robots.txt, then three tries of the first and none of the others"
     assert len(Cache(tmp_path / "kept" / "pages.sqlite")) == 0

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from exhibit.evidence import Span
-from exhibit.law.amendments import ContractName, amended_contract, find_changes, is_amendment, read_amendment
+from exhibit.law.amendments import ContractName, find_amended_contract, find_changes, is_amendment, read_amendment
 from exhibit.law.families import Family, FamilyMember, link_families
 from tests.law.contracts import CONTRACT, FIRST, SECOND
 
@@ -82,12 +82,12 @@ def test_the_sentences_of_several_drafters_are_read(sentence, expected):
 
 def test_an_amendment_belongs_to_the_contract_of_its_title_parties_and_date():
     amendment = read_amendment(FIRST)
-    assert amended_contract(amendment, "amendment.pdf", NAMES) == "ours"
-    assert amended_contract(amendment, "amendment.pdf", NAMES[1:]) is None
+    assert find_amended_contract(amendment, "amendment.pdf", NAMES) == "ours"
+    assert find_amended_contract(amendment, "amendment.pdf", NAMES[1:]) is None
     later = [ContractName("late", "hosting.pdf", "Hosting Agreement", PARTIES, "June 9, 2022")]
-    assert amended_contract(amendment, "amendment.pdf", later) is None
+    assert find_amended_contract(amendment, "amendment.pdf", later) is None
     twins = [NAMES[0], replace(NAMES[0], key="twin")]
-    assert amended_contract(amendment, "amendment.pdf", twins) is None
+    assert find_amended_contract(amendment, "amendment.pdf", twins) is None
 
 
 def test_amendments_of_an_absent_contract_are_one_family():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.law.language import asked_terms, search_terms, word_parts
+from exhibit.law.language import list_asked_terms, list_word_parts, search_terms
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon import postings
 from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, count_terms, rarity
@@ -139,14 +139,14 @@ def test_words_of_no_text_are_damage():
 
 
 def test_parts_of_words_meet_where_one_language_writes_several_words_as_one():
-    assert word_parts("Blutalkohol") == ["#blut", "#luta", "#utal", "#talk", "#alko", "#lkoh", "#koho", "#ohol"]
-    assert word_parts("Größe der") == ["#gros", "#ross", "#osse"]  # accents and small words do not count
+    assert list_word_parts("Blutalkohol") == ["#blut", "#luta", "#utal", "#talk", "#alko", "#lkoh", "#koho", "#ohol"]
+    assert list_word_parts("Größe der") == ["#gros", "#ross", "#osse"]  # accents and small words do not count
     question = "Ab welcher Konzentration von Alkohol im Blut ist eine Person nicht mehr fähig zum Widerstand?"
-    terms = asked_terms(question)
+    terms = list_asked_terms(question)
     assert {"#alko", "#wide", "blut"} <= set(terms)
     texts = ["Die Blutalkoholkonzentration führt zur Widerstandsunfähigkeit.", "Die Person zahlt die Miete im Voraus."]
     words = Words()
     words.add_counted([0, 1], count_terms(texts, parts=True))
     scores, keys = words.search(terms, 2)
     assert keys[0] == 0 and scores[0] > 2 * scores[1]
-    assert not [term for term in asked_terms("What is the notice period?") if term.startswith("#")]
+    assert not [term for term in list_asked_terms("What is the notice period?") if term.startswith("#")]

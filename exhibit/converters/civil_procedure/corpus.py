@@ -17,7 +17,7 @@ from exhibit.converters.civil_procedure.names import (
     strange_courts,
 )
 from exhibit.converters.civil_procedure.sources import CPR, GUIDE, PD, RulesFile, reference_of
-from exhibit.law.names import plain
+from exhibit.law.names import normalise_name
 
 Method = Literal["exact", "normalised", "section", "unresolved"]
 METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
@@ -104,7 +104,7 @@ class Corpus:
         for source in sources:
             for name in dict.fromkeys(_SPACES.sub(" ", name) for name in source.names):
                 self._exact[name].append(source)
-            for name in dict.fromkeys(map(plain, source.names)):
+            for name in dict.fromkeys(map(normalise_name, source.names)):
                 self._plain[name].append(source)
 
     # ------------------------------------------------------------ documents by the names that citations use
@@ -138,7 +138,7 @@ class Corpus:
         Three rules are tried: the whole name, the number in it, the court in it. The first that matches decides.
         """
         exact = {source.raw.filename for source in self._exact.get(name, ())}
-        ways = (self._plain.get(plain(name), ()), self._find_by_number(name), self._find_by_court(name))
+        ways = (self._plain.get(normalise_name(name), ()), self._find_by_number(name), self._find_by_court(name))
         for source in next(filter(None, ways), ()):
             yield ("exact" if source.raw.filename in exact else "normalised"), source
 
@@ -147,7 +147,7 @@ class Corpus:
 
         At least half of the words after the number must also occur in the names of the document.
         """
-        words = plain(name)
+        words = normalise_name(name)
         number = reference_of(words)
         after = words.removeprefix(number).split()
         if not number or not after:
@@ -155,12 +155,12 @@ class Corpus:
         return [
             source
             for source in self._plain.get(number, [])
-            if 2 * len(set(after) & {w for n in source.names for w in plain(n).split()}) >= len(set(after))
+            if 2 * len(set(after) & {w for n in source.names for w in normalise_name(n).split()}) >= len(set(after))
         ]
 
     def _find_by_court(self, name: str) -> list[RulesFile]:
         """Return the guides of the court in a name such as `Commercial Court Guide`; empty for other names."""
-        if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
+        if not re.search(r"\bguide(?: \d{4})?$", normalise_name(name)):
             return []
         return [source for source, courts in self.guides if names_court(name, courts)]
 
@@ -262,7 +262,7 @@ class Corpus:
             return
         for how, source in self.documents(citation.document):
             paged = _NO_PAGES if citation.page and not source.raw.path and "#" not in citation.text else 0.0
-            sure = _NAME if plain(citation.document) in map(plain, source.names) else _INSIDE - 1
+            sure = _NAME if normalise_name(citation.document) in map(normalise_name, source.names) else _INSIDE - 1
             score = 1 + sure + paged + self._weigh_evidence(source, row)
             yield _Candidate(source, how, 1.0, score, whole=True)
 
@@ -279,9 +279,11 @@ class Corpus:
             for heading, like, parent in self.read_layout(source).find_meant(section):
                 any_heading = True
                 bonus = (_PARENT if parent else 0.0) + self.weigh_page(source, heading, citation) + _order(heading)
-                bonus += _EXACT if like == 1 and reference_of(plain(document)) == plain(document) else 0.0
+                bonus += (
+                    _EXACT if like == 1 and reference_of(normalise_name(document)) == normalise_name(document) else 0.0
+                )
                 yield _Candidate(source, how, like, score + bonus - (1 - like), heading)
-            if not any_heading and (citation.section or re.search(r"\d|\bguide\b", plain(document))):
+            if not any_heading and (citation.section or re.search(r"\d|\bguide\b", normalise_name(document))):
                 paged = _NO_PAGES if citation.page and not source.raw.path else 0.0
                 yield _Candidate(source, how, 1.0, score + paged)
 
@@ -320,8 +322,8 @@ class Corpus:
         total = self._weigh_court(source, row)
         if source.kind and source.kind == _kind_said(row.source_type) and total >= 0:
             total += _KIND
-        number = plain(reference_of(source.raw.title))
-        if number and re.search(rf"\b{number}\b", plain(row.prose)):
+        number = normalise_name(reference_of(source.raw.title))
+        if number and re.search(rf"\b{number}\b", normalise_name(row.prose)):
             total += _MENTIONED
         return total
 
@@ -386,7 +388,7 @@ def _kind_said(source_type: str) -> str:
 
     Empty if it states both rules and practice directions, or neither.
     """
-    words = plain(source_type)
+    words = normalise_name(source_type)
     directions, rules = (
         re.search(r"\bpds?\b|practice direction", words),
         re.search(r"\bcpr\b|\brules?\b|^parts?$", words),

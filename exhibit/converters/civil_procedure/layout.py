@@ -19,7 +19,7 @@ from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence import Document, Span
 from exhibit.evidence.readers import pdf
-from exhibit.law.names import letters
+from exhibit.law.names import keep_letters
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import FOOTNOTE
 from exhibit.law.structure.lines import Outline, find_contents
@@ -112,16 +112,16 @@ def _running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
     """
     # the first page of a chapter has its title below the running head
     tops = [[*_edges(lines), *lines[2:3]] for lines in pages]
-    counted = Counter(words for lines in tops for words in {letters(line.text) for line in lines})
+    counted = Counter(words for lines in tops for words in {keep_letters(line.text) for line in lines})
     repeated: set[int] = set()
     for before, lines in zip([[], *pages], pages, strict=False):
-        above = letters("".join(line.text for line in before[:6]))
+        above = keep_letters("".join(line.text for line in before[:6]))
         edges = _edges(lines)
         numbered = any(line.text.isdigit() for line in edges)
         for at, line in enumerate(edges):
-            below = letters("".join(other.text for other in lines[at + 1 : at + 6]))
-            twice = at < 2 and (0 <= below.find(letters(line.text)) <= _LABEL or letters(line.text) in above)
-            again = counted[letters(line.text)] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
+            below = keep_letters("".join(other.text for other in lines[at + 1 : at + 6]))
+            twice = at < 2 and (0 <= below.find(keep_letters(line.text)) <= _LABEL or keep_letters(line.text) in above)
+            again = counted[keep_letters(line.text)] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
             if line.text.isdigit() or (numbered and (again or twice)):
                 repeated.add(line.start)
     return frozenset(repeated)
@@ -151,7 +151,7 @@ def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
             pending = ""
         else:
             pending = f"{pending} {line.text}".strip() if len(pending) < _LONGEST else ""
-    return {letters(entry): entry for entry in entries if len(letters(entry)) > 2}
+    return {keep_letters(entry): entry for entry in entries if len(keep_letters(entry)) > 2}
 
 
 def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
@@ -218,14 +218,14 @@ class Layout:
         for heading in self.headings:
             other = heading.name
             same = name.number == other.number if name.number else not name.stems.isdisjoint(other.stems)
-            like = likeness(name, other) if same or letters(name.text) == letters(other.text) else 0.0
+            like = likeness(name, other) if same or keep_letters(name.text) == keep_letters(other.text) else 0.0
             if like:
                 yield heading, like
 
     def find_titled(self, title: str) -> Iterator[RuleHeading]:
         """Yield a heading for each position where one or more whole lines consist of the title."""
         text, places = self._letters
-        wanted = letters(title)
+        wanted = keep_letters(title)
         at = text.find(wanted)
         while wanted and at >= 0:
             first, end = places.get(at), places.get(at + len(wanted))
@@ -309,7 +309,7 @@ class Layout:
         """The letters of all lines as one string, and the index of the line that begins at each offset of the
         string.
         """
-        written = [letters(line.text) for line in self.lines]
+        written = [keep_letters(line.text) for line in self.lines]
         starts = accumulate(map(len, written), initial=0)
         return "".join(written), {start: line for line, start in enumerate(starts)}
 
@@ -345,7 +345,7 @@ def read_layout(source: RulesFile) -> Layout:
     """Return the layout of a document, computed in this process."""
     if source.blocks:
         text = source.raw.text or ""
-        marked = {letters(block.text): 0.0 for block in source.blocks if block.style == "h2"}
+        marked = {keep_letters(block.text): 0.0 for block in source.blocks if block.style == "h2"}
         lines, shown = list(_lines_in(source)), Document(source.raw.filename, text)
         return Layout(text, lines, find_headings(shown, lines, Outline(marked, rules=True)))
     document = source.document()
@@ -374,7 +374,7 @@ def bookmarked_levels(path: Path) -> dict[str, float]:
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]
     highest = min(numbered, default=-1)
-    return {letters(title): _CHAPTER if depth <= highest else 0.0 for title, depth in reversed(listed)}
+    return {keep_letters(title): _CHAPTER if depth <= highest else 0.0 for title, depth in reversed(listed)}
 
 
 def read_outline(path: Path) -> list[tuple[str, int]]:

@@ -8,7 +8,7 @@ from string import capwords
 
 from exhibit.evidence.fold import edit_distance
 from exhibit.law.citations import BRACKETED
-from exhibit.law.names import letters, plain
+from exhibit.law.names import keep_letters, normalise_name
 
 _SPACES = re.compile(r"\s+")
 _CUT = re.compile(r"(?<!\s)\s*+(?:…|(?<!\.)\.{3,}+)\s*$")
@@ -51,7 +51,7 @@ class Name:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The content words of the title; all words if it has no content words."""
-        words = tuple(plain(self.title).split())
+        words = tuple(normalise_name(self.title).split())
         return tuple(word for word in words if word not in _SMALL) or words
 
     @cached_property
@@ -95,7 +95,7 @@ def _heads(match: re.Match[str], text: str) -> bool:
 
 def likeness(cited: Name, heading: Name) -> float:
     """Return the similarity of a cited name and a heading, from 0 to 1; 0 if their numbers or words conflict."""
-    if letters(cited.text) == letters(heading.text):
+    if keep_letters(cited.text) == keep_letters(heading.text):
         return 1.0
     agreed = bool(cited.number and heading.number)
     if agreed and (cited.number != heading.number or cited.kind != heading.kind):
@@ -110,7 +110,7 @@ def likeness(cited: Name, heading: Name) -> float:
 
 
 def _titles(cited: Name, heading: Name, agreed: bool) -> float:
-    one, other = letters(cited.title), letters(heading.title)
+    one, other = keep_letters(cited.title), keep_letters(heading.title)
     if one == other:
         return 1.0 if one else 0.0
     if cited.cut and len(one) >= 4 and other.startswith(one):
@@ -219,7 +219,7 @@ def citations(truth: str) -> list[RuleCitation]:
             and not _NUMBERS.fullmatch(text)
             and not _is_editorial(text, truth[: match.start()], truth[match.end() :])
         ):
-            by_name.setdefault(plain(text), read_citation(text))
+            by_name.setdefault(normalise_name(text), read_citation(text))
     return list(by_name.values())
 
 
@@ -312,7 +312,7 @@ def strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_on
 
 def _telling(name: str) -> str:
     own = _BEFORE_NAME.split(name)[-1]
-    words = (_SYNONYMS.get(word, word) for word in plain(own).split())
+    words = (_SYNONYMS.get(word, word) for word in normalise_name(own).split())
     return " ".join(word for word in words if word not in _NEUTRAL and not word[0].isdigit())
 
 
@@ -321,7 +321,7 @@ def _initials(name: str) -> set[str]:
     Bench.
     """
     own = _BEFORE_NAME.split(name)[-1]
-    short = "".join(word[0] for word in plain(own).split() if word not in {"and", "of"})
+    short = "".join(word[0] for word in normalise_name(own).split() if word not in {"and", "of"})
     if len(short) < 2 or own.endswith(" Court"):
         return {short} if len(short) > 1 else set()
     return {short, short[:-1]} - {short[:1]} if own.endswith(" Division") else {short, f"{short}d"}

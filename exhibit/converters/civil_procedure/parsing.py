@@ -11,7 +11,7 @@ from exhibit.converters.printing.text_pdf import printable as drawable
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import split_markup
-from exhibit.law.names import file_key
+from exhibit.law.names import make_file_key
 from exhibit.schemas.errors import DocumentError, escape_surrogates
 from exhibit.schemas.parsing import parse_json
 
@@ -183,7 +183,7 @@ def blocks_of(title: str, text: str) -> list[Block]:
     """Return the blocks to print: a document's name and its text, paragraph by paragraph."""
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", drawable(text)) if part.strip()]
     blocks = [Block("h1", title)]
-    if paragraphs and file_key(heading_of(text)).startswith(file_key(title)):
+    if paragraphs and make_file_key(heading_of(text)).startswith(make_file_key(title)):
         # the text begins with its own title; printing both would repeat it
         blocks = [Block("h1", paragraphs.pop(0))]
     after_separator = False

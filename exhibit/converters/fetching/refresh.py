@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 from exhibit.converters.fetching.fetch import UrlLine, add_fetch_arguments, fetch_all, fetch_folder, policy_from
 from exhibit.evidence import Document, Span, locate, read_document
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.runtime.command import FAILED, build_parser, guarded
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
@@ -57,7 +57,7 @@ def changes_between(old: str, new: str) -> list[Change]:
 
 def _sentences(text: str) -> list[str]:
     plain = " ".join(text.split())
-    return [plain[span.start : span.end] for span in sentences(plain)]
+    return [plain[span.start : span.end] for span in split_sentences(plain)]
 
 
 def _differing(removed: list[str], added: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

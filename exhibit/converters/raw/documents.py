@@ -13,7 +13,7 @@ from exhibit.engine import track
 from exhibit.evidence import Document
 from exhibit.evidence.fold import fold
 from exhibit.evidence.read import NamedFile, is_readable, list_folder, read_within
-from exhibit.law.names import FileNames, file_key, split_page
+from exhibit.law.names import FileNames, make_file_key, split_page
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import NamedProvision
 from exhibit.schemas.errors import DocumentError, SourceError, escape_surrogates
@@ -57,7 +57,7 @@ class Shelf:
     def find_named(self, cell: str) -> tuple[str, int | None] | None:
         """Return the file that a cell names, and the page if it states one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
         for name, page in (split_page(cell), (cell, None)):
-            if name and (file := self.names.find(name.strip(" []")) or self._keys.get(file_key(_last(name)))):
+            if name and (file := self.names.find(name.strip(" []")) or self._keys.get(make_file_key(_last(name)))):
                 return file, page
         return None
 
@@ -66,7 +66,7 @@ class Shelf:
         """The files by the normalised form of their names; a form that several files share is left out."""
         keys: dict[str, list[str]] = {}
         for file in self.files:
-            keys.setdefault(file_key(file.path.name), []).append(file.name)
+            keys.setdefault(make_file_key(file.path.name), []).append(file.name)
         return {key: names[0] for key, names in keys.items() if key and len(names) == 1}
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
@@ -156,17 +156,17 @@ class Shelf:
     def _find_alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
         """Assign names that no file has exactly to files with similar names; two spellings of a name give one file."""
         files = {file.path: file for file in self.files}
-        used = {file_key(file.path.name): file for file in taken}
-        pairs_by_name = {name: used[file_key(_last(name))] for name in names if file_key(_last(name)) in used}
+        used = {make_file_key(file.path.name): file for file in taken}
+        pairs_by_name = {name: used[make_file_key(_last(name))] for name in names if make_file_key(_last(name)) in used}
         rest = [name for name in names if name not in pairs_by_name]
         free = [path for path, file in files.items() if file not in used.values()]
         pairs = pair_files([_last(name) for name in rest], free)
         pairs_by_name |= {rest[row]: files[path] for row, path in pairs.files.items()}
-        paired = {file_key(path.name): files[path] for path in pairs.files.values()}
+        paired = {make_file_key(path.name): files[path] for path in pairs.files.values()}
         for name, similar in pairs.similar:
             tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
         for row in pairs.doubled:
-            pairs_by_name[rest[row]] = paired[file_key(_last(rest[row]))]
+            pairs_by_name[rest[row]] = paired[make_file_key(_last(rest[row]))]
         for row in pairs.missing:
             self.lost[rest[row]] = "document is not in the folder", ""
         return pairs_by_name

@@ -12,7 +12,7 @@ from functools import cached_property
 from exhibit.converters.benchmark import Label, Quote, RawRow
 from exhibit.converters.raw.law_files import Version
 from exhibit.converters.raw.laws import Law, Paragraph
-from exhibit.law.editions import LawName, english_names, label_key, law_name, provisions
+from exhibit.law.editions import LawName, find_provisions, label_key, list_english_names, make_law_name
 from exhibit.law.figures import write_day
 from exhibit.law.language import LegalSystem
 
@@ -251,7 +251,9 @@ class QuestionMaker:
 
     def _name_law(self, at: int) -> str:
         """Return the law's code or title; in an English question about a foreign law, its English name may be used."""
-        names = english_names(law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
+        names = (
+            list_english_names(make_law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
+        )
         codes = (*names[:1], *self.name.codes[:1]) or (self.title,)
         return codes[at // 7 % len(codes)]
 
@@ -291,7 +293,7 @@ class QuestionMaker:
     def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
         """Yield each reference of a paragraph to a § in the corpus: its words, the version, and the § itself."""
         words = self.last.law.words(paragraph)
-        for reference in provisions(words, self.last.law.system, self.names):
+        for reference in find_provisions(words, self.last.law.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
                 continue
             editions = self.laws.get(reference.law or self.name.key, ())

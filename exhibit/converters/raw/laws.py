@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from exhibit.law.language import LegalSystem, Level, system_for, systems
+from exhibit.law.language import LegalSystem, Level, choose_system, load_systems
 
 _WIDTH = 84
 """Letters of a printed line: a line that the printer does not break is read back unchanged."""
@@ -178,12 +178,12 @@ _DIVISION = 4  # the depth of marks for the smaller divisions of Czech laws
 
 def _system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> LegalSystem:
     country = fields.get("country", "")
-    named = next((system for system in systems() if country and country in system.country.split()), None)
+    named = next((system for system in load_systems() if country and country in system.country.split()), None)
     if named:
         return named
     words = re.findall(r"[^\W\d_]+", " ".join(text for _, text in blocks[:400]).lower())
-    legal = [system for system in systems() if system.units]
-    return max(legal, key=lambda system: sum(word in system.glue for word in words), default=system_for("en"))
+    legal = [system for system in load_systems() if system.units]
+    return max(legal, key=lambda system: sum(word in system.glue for word in words), default=choose_system("en"))
 
 
 def _blocks(markdown: str) -> Iterator[tuple[int, str]]:

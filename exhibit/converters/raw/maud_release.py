@@ -15,7 +15,7 @@ from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import chain_in_order, measure_stretch, prefer_whole_words
 from exhibit.law.figures import MONTH
 from exhibit.law.names import DESCRIBED
-from exhibit.law.profile import tidy, title_case
+from exhibit.law.profile import tidy, to_title_case
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import quote_parts
 from exhibit.storage.atomic import make_scratch_folder
@@ -265,7 +265,7 @@ def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
     """
     page = "".join(c for c in text[:_FIRST_PAGE] if c != "\ufeff" and c != "\u200b")
     name = _NAME.search(page)
-    kind = title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
+    kind = to_title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
     names = [_as_usual(party, text[:_PREAMBLE]) for party in _parties(page[name.end() :])] if name else []
     if len(names) > 1:
         title = f"{kind} {'between' if len(names) == 2 else 'among'} {join_names(names, most=2 * _MOST)}"
@@ -274,7 +274,7 @@ def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
     yield title
     date = _DATE.search(page, name.end() if name else 0)
     if date:
-        title = f"{title} dated {title_case(' '.join(date.group().upper().split()))}"
+        title = f"{title} dated {to_title_case(' '.join(date.group().upper().split()))}"
         yield title
     yield f"{title} ({stem})"
 

@@ -12,7 +12,7 @@ from exhibit.engine import run_in_worker, track
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence.fold import edit_distance
 from exhibit.evidence.readers import pdf
-from exhibit.law.names import file_key
+from exhibit.law.names import make_file_key
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError, ServiceError, escape_surrogates
@@ -66,14 +66,14 @@ def _alike(name: str, left: Mapping[str, Path]) -> Path | None:
 
     Example: `A_B.pdf` for `A&B .PDF`.
     """
-    key = file_key(name)
-    return _only(path for path in left.values() if file_key(path.name) == key)
+    key = make_file_key(name)
+    return _only(path for path in left.values() if make_file_key(path.name) == key)
 
 
 def _longer(name: str, left: Mapping[str, Path]) -> Path | None:
     """Return the only file for which one of the two names is the beginning of the other; else None."""
-    key = file_key(name)
-    keys = {path: file_key(path.name) for path in left.values()}
+    key = make_file_key(name)
+    keys = {path: make_file_key(path.name) for path in left.values()}
     return _only(
         path
         for path, other in keys.items()
@@ -86,10 +86,10 @@ def _similar(name: str, left: Mapping[str, Path]) -> Path | None:
 
     None if no name is similar enough, or if several are equally similar.
     """
-    key = file_key(name)
+    key = make_file_key(name)
     if len(key) < _MIN_LENGTH:
         return None
-    distances = {path: edit_distance(key, file_key(path.name)) for path in left.values()}
+    distances = {path: edit_distance(key, make_file_key(path.name)) for path in left.values()}
     close = [path for path, distance in distances.items() if distance * _LETTERS_A_SLIP <= len(key)]
     nearest = min((distances[path] for path in close), default=0)
     return _only(path for path in close if distances[path] == nearest)

@@ -12,7 +12,7 @@ from exhibit.evaluation.answer_words import compute_multiset_f1, split_words, wi
 from exhibit.evaluation.judgement import describe_expected
 from exhibit.evaluation.metrics import Case, list_gold_texts, score_per_case
 from exhibit.law.refusals import is_refusal
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 
 _QUOTED = re.compile(r"“([^“”]{1,20000})”|\"([^\"]{1,20000})\"")
 
@@ -42,7 +42,7 @@ def _cut_quotes(reply: str) -> str:
     quotation = _QUOTED.search(reply)
     if quotation is not None:
         return reply[: quotation.start()] if split_words(reply[: quotation.start()]) else quotation.group()
-    return next((reply[slice(*span)] for span in sentences(reply)), reply)
+    return next((reply[slice(*span)] for span in split_sentences(reply)), reply)
 
 
 NAMES, measure = score_per_case(answer_alike_f1=_score)

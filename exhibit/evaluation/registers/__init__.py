@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from exhibit.evaluation.registers.client import Client, DisallowedError, RegisterPage, RegisterUnreachableError
-from exhibit.law.references import Reference, references
-from exhibit.law.references.reference import same_source
+from exhibit.law.references import Reference, find_references
+from exhibit.law.references.reference import is_same_source
 from exhibit.schemas.bundle import read_lines
 from exhibit.schemas.parsing import parse_json, read_beside
 from exhibit.storage.atomic import write_whole
@@ -166,7 +166,7 @@ class Register:
         """Return whether Find Case Law's search by citation finds a judgment that is not at the expected path."""
         feed = self._client.page(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
         identifiers = [element.text or "" for element in find_page_elements(feed, "identifier")]
-        return any(reference in references(citation) for citation in identifiers)
+        return any(reference in find_references(citation) for citation in identifiers)
 
     # ---------------------------------------------------------------- legislation
 
@@ -207,8 +207,8 @@ class Register:
 def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
     """Return the path of the first entry with this title, ignoring punctuation; None if there is none."""
     for address, title in listed:
-        named = [one for one in references(title) if one.kind == "statute" and not one.path]
-        if len(named) == 1 and same_source("statute", source, named[0].source):
+        named = [one for one in find_references(title) if one.kind == "statute" and not one.path]
+        if len(named) == 1 and is_same_source("statute", source, named[0].source):
             return _parse_path(address)
     return None
 
@@ -267,5 +267,5 @@ def _list_references(path: Path, register: Register) -> Iterator[dict[str, Any]]
         row = parse_json(text, where=path)
         if row["reply"]["error"]:
             continue
-        for one in dict.fromkeys(references(row["reply"]["answer"] or "", context=row["question"])):
+        for one in dict.fromkeys(find_references(row["reply"]["answer"] or "", context=row["question"])):
             yield {"id": row["id"], "reference": str(one), "kind": one.kind, **register.check(one)._asdict()}

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from exhibit.evidence import Document
 from exhibit.law.language import system_of
-from exhibit.law.names import ends_in_form, letters
+from exhibit.law.names import ends_in_form, keep_letters
 from exhibit.law.structure.labels import (
     SMALL,
     Label,
@@ -105,9 +105,9 @@ class _Finder:
 
     def __init__(self, lines: Sequence[Line], labels: Sequence[Label | None], outline: Outline) -> None:
         self._lines, self._labels, self._outline = lines, labels, outline
-        self._letters = [letters(line.text) for line in lines] if outline.titles else []
+        self._letters = [keep_letters(line.text) for line in lines] if outline.titles else []
         # a title may end with the number of a footnote
-        self._ends = [letters(FOOTNOTE.sub("", line.text)) for line in lines] if outline.titles else []
+        self._ends = [keep_letters(FOOTNOTE.sub("", line.text)) for line in lines] if outline.titles else []
         self._end = 0
         """The index of the line after the last known title."""
 
@@ -119,7 +119,7 @@ class _Finder:
             heading, taken = self._find_listed(index) if self._outline.known else (None, 1)
             if heading is None:
                 heading, taken = self._find_heading(index, calm=line.start < quiet)
-                heading = _unlisted(heading) if heading and self._outline.known else heading
+                heading = _demote_unlisted(heading) if heading and self._outline.known else heading
                 if self._outline.heights and heading and label and heading.end == line.end:
                     # in the font of the text it is a sentence whose first line looks like a title
                     heading = replace(heading, title="", end=heading.end - len(label.rest))
@@ -176,7 +176,7 @@ class _Finder:
         else:
             label = replace(label, rest=text[len(line.text) - len(label.rest) :])
         if label is not None:
-            return replace(_made(line, label, label.rest, end), sure=True)
+            return replace(_make_heading(line, label, label.rest, end), sure=True)
         # a word of the contents may end a sentence by chance
         apart = line.fresh or index == self._end or self._label(last + 1) is not None
         if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")) or not apart:
@@ -192,7 +192,7 @@ class _Finder:
             return self._find_labelled(index, label)
         if not line.fresh or is_entry(line.text):
             return None, 1
-        fixed = _fixed(line)
+        fixed = _find_fixed(line)
         if fixed or calm:
             return fixed, 1
         shouted, taken = self._find_shouted(index)
@@ -214,7 +214,7 @@ class _Finder:
                 title, length = after.text, len(after.text)
             if title:
                 end, taken = after.start + length, 2
-        return _made(line, label, title, max(end, line.start + 1)), taken
+        return _make_heading(line, label, title, max(end, line.start + 1)), taken
 
     def _ends_at(self, index: int) -> bool:
         """Return whether a paragraph ends at a line; a line that is only wrapped at the margin does not end one."""
@@ -246,7 +246,7 @@ class _Finder:
         after = self._lines[index + 1]
         if label and label.style == "decimal" and not label.rest and ended:
             # a rule of court has its title, and its number alone on the next line
-            return replace(_made(line, label, text, after.end), title=text, kind=label.kind, sure=True), 2
+            return replace(_make_heading(line, label, text, after.end), title=text, kind=label.kind, sure=True), 2
         if label:
             titled = label.style in COUNTED and (ended or line.before == "")
         else:
@@ -262,7 +262,7 @@ class _Finder:
         return Heading(start, stop, "", title.strip(" .:-–—"), style, (), rank, kind)
 
 
-def _unlisted(heading: Heading) -> Heading | None:
+def _demote_unlisted(heading: Heading) -> Heading | None:
     """Return a heading that the outline does not list, perhaps with a lower rank; None if it does not count.
 
     A schedule gets a lower rank. A title without a number counts only above a number of a low rank, such as
@@ -273,13 +273,13 @@ def _unlisted(heading: Heading) -> Heading | None:
     return None if heading.style in BARE and heading.rank <= _BARE else heading
 
 
-def _made(line: Line, label: Label, title: str, end: int) -> Heading:
+def _make_heading(line: Line, label: Label, title: str, end: int) -> Heading:
     kind = "definitions" if _DEFINITIONS.fullmatch(title) else label.kind
     title = title.strip(" .:-–—")
     return Heading(line.start, end, label.text, title, label.style, label.value, label.rank, kind, label.sure)
 
 
-def _fixed(line: Line) -> Heading | None:
+def _find_fixed(line: Line) -> Heading | None:
     """Return the heading of a part with fixed words, such as `RECITALS`, `NOW, THEREFORE` or `IN WITNESS WHEREOF`."""
     whole = _RECITALS.fullmatch(line.text)
     for match, kind, rank in (
@@ -312,8 +312,8 @@ def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
 
 def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
     """Return the headings without those of a table of contents, which follow each other closely and recur later."""
-    last = {_key(heading): at for at, heading in enumerate(headings)}
-    again = [bool(heading.title) and last[_key(heading)] > at for at, heading in enumerate(headings)]
+    last = {_make_key(heading): at for at, heading in enumerate(headings)}
+    again = [bool(heading.title) and last[_make_key(heading)] > at for at, heading in enumerate(headings)]
     kept = []
     for at, heading in enumerate(headings):
         near = at + 1 < len(headings) and headings[at + 1].start - heading.start < 200
@@ -328,7 +328,7 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
 
     The first title in front of the agreement is kept, because it is the document's name.
     """
-    body = next((at for at, heading in enumerate(headings) if _begins(heading)), 0)
+    body = next((at for at, heading in enumerate(headings) if _begins_agreement(heading)), 0)
     while body and headings[body - 1].kind == "recitals":
         body -= 1
     first = next((at for at, heading in enumerate(headings[:body]) if heading.style in BARE), body)
@@ -339,14 +339,14 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
     ]
 
 
-def _begins(heading: Heading) -> bool:
+def _begins_agreement(heading: Heading) -> bool:
     """Return whether the agreement itself begins here: with `NOW, THEREFORE`, an article 1 or a number 1."""
     return heading.kind == "agreement" or (
         heading.value[:1] == (1,) and (heading.style in COUNTED or heading.style == "article")
     )
 
 
-def _key(heading: Heading) -> str:
+def _make_key(heading: Heading) -> str:
     return re.sub(r"\W+", "", heading.text).casefold()
 
 
@@ -356,10 +356,10 @@ def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
     while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:
         del kept[0]
     first = kept[0] if kept else None
-    if first and first.style in BARE and first.kind == "section" and (first.start < 200 or _names(first)):
+    if first and first.style in BARE and first.kind == "section" and (first.start < 200 or _names_part(first)):
         kept[0] = replace(first, kind="title")
     return kept
 
 
-def _names(heading: Heading) -> bool:
+def _names_part(heading: Heading) -> bool:
     return heading.start < _OPENING and _DOCUMENT.search(heading.title) is not None

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exhibit.law.citations import claims_of, find_citations, verify
-from exhibit.law.language import content_words
-from exhibit.law.sentences import sentences
+from exhibit.law.language import list_content_words
+from exhibit.law.sentences import split_sentences
 from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext, Source
@@ -67,7 +67,7 @@ class ExtractiveAnswerer:
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
         """Return the sentences that match the question best, each with its citation, or a refusal if none matches."""
-        asked = frozenset(content_words(TITLE.sub("", question, count=1)))
+        asked = frozenset(list_content_words(TITLE.sub("", question, count=1)))
         candidates = [candidate for source in context.sources for candidate in _candidates(source)]
         chosen = _choose(asked, candidates, context.sources, least=self._near)
         if not chosen:
@@ -85,8 +85,8 @@ def _candidates(source: Source) -> list[_Candidate]:
     text = source.hit.text
     return [
         _Candidate(source, position, quotable(text[span.start : span.end]), frozenset(words))
-        for position, span in enumerate(sentences(text))
-        if (words := content_words(text[span.start : span.end]))
+        for position, span in enumerate(split_sentences(text))
+        if (words := list_content_words(text[span.start : span.end]))
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.language import PART, is_content, numbers, stem, word_parts, written_words
+from exhibit.law.language import PART, is_content, list_numbers, list_word_parts, list_written_words, stem
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.postings import FIELDS, Postings, Terms, digest
@@ -78,9 +78,9 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
     written: list[int] = []
     for text in texts:
         before = len(digests)
-        digests += map(_digest_of, written_words(text))
-        digests += map(digest, numbers(text))
-        digests += map(digest, word_parts(text) if parts else ())
+        digests += map(_digest_of, list_written_words(text))
+        digests += map(digest, list_numbers(text))
+        digests += map(digest, list_word_parts(text) if parts else ())
         written.append(len(digests) - before)
     total = len(written)
     terms = np.array(digests, np.int64)

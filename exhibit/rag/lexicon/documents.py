@@ -17,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.law.amendments import is_amendment
-from exhibit.law.names import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
+from exhibit.law.names import (
+    Word,
+    count_proper_words,
+    list_acronyms,
+    list_pairs,
+    name_terms,
+    name_words,
+    split_filename,
+)
 from exhibit.law.profile import AGREED, Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.postings import Postings, TermCounts
@@ -106,17 +114,17 @@ class NameWords(NamedTuple):
 
 def read_names(filename: str, profile: Profile, text: str) -> NameWords:
     """Return the words that can name a document: from its title, parties, file name, opening and proper nouns."""
-    run, in_file = file_words(filename)
+    run, in_file = split_filename(filename)
     opening = list(name_words(text[:_OPENING]))
     title = profile.title if _stands_in(profile.title, text[:_STATED]) else ""
     names = (title, *profile.parties)
     counts = {
         "stated": Counter(term for name in names for term in name_terms(name)),
         "title": Counter(_find_naming_words(_HEAD.split(title, maxsplit=1)[0])),
-        "initials": Counter(short for name in names for short in acronyms(name)),
+        "initials": Counter(short for name in names for short in list_acronyms(name)),
         "opening": Counter(word.term for word in opening),
-        "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
-        "proper": proper_counts(text),
+        "pairs": Counter(first.term + second.term for first, second in list_pairs(opening)),
+        "proper": count_proper_words(text),
         "file": Counter(in_file),
     }
     amends = is_amendment(text, profile.title)
@@ -201,7 +209,7 @@ class DocumentNames:
             for word in typed
         }
         named = np.sum(list(given.values()), axis=0) if given else np.zeros(len(self))
-        joined = {first.term + second.term: (first, second) for first, second in pairs(typed, lower=lower)}
+        joined = {first.term + second.term: (first, second) for first, second in list_pairs(typed, lower=lower)}
         phrases = np.zeros(len(self))
         for pair, (first, second) in joined.items():
             # two adjacent words add the information that they carry beyond the single words

@@ -17,8 +17,8 @@ from exhibit.evidence import Span
 from exhibit.law.amendments import ContractName, read_amendment
 from exhibit.law.citations import SOURCES
 from exhibit.law.families import Family, FamilyMember, SectionVersion, link_families
-from exhibit.law.language import content_words
-from exhibit.law.sentences import sentences
+from exhibit.law.language import list_content_words
+from exhibit.law.sentences import split_sentences
 from exhibit.law.values import find_values
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.protocols import Answer, AnswerContext, Hit, Keys
@@ -161,13 +161,13 @@ def _piece(text: str, like: str) -> Span:
     """Return the span of adjacent sentences, at most one passage long, that share the most words with `like`."""
     if len(text) <= _PIECE:
         return Span(0, len(text))
-    wanted = frozenset(content_words(like))
-    spans = [Span(*span) for span in sentences(text)] or [Span(0, len(text))]
+    wanted = frozenset(list_content_words(like))
+    spans = [Span(*span) for span in split_sentences(text)] or [Span(0, len(text))]
     pieces = []
     for at, first in enumerate(spans):
         fitting = [span.end for span in spans[at:] if span.end - first.start <= _PIECE]
         pieces.append(Span(first.start, fitting[-1] if fitting else first.start + _PIECE))
-    return max(pieces, key=lambda piece: len(wanted.intersection(content_words(text[slice(*piece)]))))
+    return max(pieces, key=lambda piece: len(wanted.intersection(list_content_words(text[slice(*piece)]))))
 
 
 # ---------------------------------------------------------------- families

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from exhibit.evidence import Document, Span
 from exhibit.law.citations import SOURCES
-from exhibit.law.names import plain
+from exhibit.law.names import normalise_name
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
 from exhibit.law.values import Value, find_values
@@ -114,9 +114,13 @@ def _is_version(one: Entry, other: Entry, index: Index) -> bool:
     Versions have the same title and parties. If the titles differ or parties are unknown, their openings must
     be nearly equal.
     """
-    if plain(one.profile.title) == plain(other.profile.title) and one.profile.parties and other.profile.parties:
-        return set(map(plain, one.profile.parties)) == set(map(plain, other.profile.parties))
-    words = [frozenset(plain(index.text_of(entry.number)[:_OPENING]).split()) for entry in (one, other)]
+    if (
+        normalise_name(one.profile.title) == normalise_name(other.profile.title)
+        and one.profile.parties
+        and other.profile.parties
+    ):
+        return set(map(normalise_name, one.profile.parties)) == set(map(normalise_name, other.profile.parties))
+    words = [frozenset(normalise_name(index.text_of(entry.number)[:_OPENING]).split()) for entry in (one, other)]
     return len(words[0] & words[1]) >= _ALIKE * len(words[0] | words[1])
 
 

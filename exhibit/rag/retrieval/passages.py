@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.evidence import Span
-from exhibit.law.language import PART, asked_terms, search_terms, word_parts
+from exhibit.law.language import PART, list_asked_terms, list_word_parts, search_terms
 from exhibit.models.protocols import Vectors
 from exhibit.models.rerankers import Reranker, estimate_confidence
 from exhibit.rag.config import Weights
@@ -124,7 +124,7 @@ def rank_passages(
         limit: the most characters of a passage.
         candidate_chunks: where any document may answer, the number of chunks that each kind of evidence proposes.
     """
-    words = asked_terms(asked)
+    words = list_asked_terms(asked)
     rows = library.rows(list(documents)) if documents else _pool(words, vector, library, candidate_chunks)
     if not len(rows):
         return RankedPassages((), {"passages": "no chunk to compare"})
@@ -342,7 +342,7 @@ def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) ->
 def _weigher(words: Sequence[str], rare: Scores) -> Callable[[str], float]:
     weight = dict(zip(words, rare.tolist(), strict=True))
     parted = any(word.startswith(PART) for word in words)
-    read = (lambda text: [*search_terms(text), *word_parts(text)]) if parted else search_terms
+    read = (lambda text: [*search_terms(text), *list_word_parts(text)]) if parted else search_terms
     return lambda text: sum(weight[word] for word in set(read(text)) & weight.keys())
 
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from exhibit.evidence import Span
-from exhibit.law.language import asked_terms, language_of
+from exhibit.law.language import language_of, list_asked_terms
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.rerankers import find_retrieval_weight
@@ -155,7 +155,7 @@ def _rank(
 
 def add_content(choice: Choice, query: Query, library: Library) -> Choice:
     """Return the choice with one more signal for each document: the BM25 score of its best chunk."""
-    scores, keys = library.words.search(asked_terms(query.asks), _WORDED)
+    scores, keys = library.words.search(list_asked_terms(query.asks), _WORDED)
     if not len(keys):
         return choice
     owners = library.table[np.searchsorted(library.table[:, KEY], keys), DOCUMENT]
@@ -285,7 +285,7 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 
 def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
     words = parts.index.lexicon.chunks
-    terms, within = asked_terms(question), parts.chunk_keys
+    terms, within = list_asked_terms(question), parts.chunk_keys
     scores, keys = words.search(terms, depth if within is None else len(words), method=parts.config.method)
     if within is not None:
         kept = np.isin(keys, within)

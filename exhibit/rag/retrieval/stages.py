@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.evidence import Span, fold
-from exhibit.law.language import content_words
+from exhibit.law.language import list_content_words
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker, find_retrieval_weight
@@ -347,11 +347,11 @@ def _nearest(question: str, text: str, words: Sequence[tuple[int, int]], *, widt
 
     Of equal windows the earliest is chosen.
     """
-    asked = frozenset(content_words(question))
+    asked = frozenset(list_content_words(question))
     best = (0, 0)
     for first in range(0, max(1, len(words) - width + 1), max(1, width // _STEPS)):
         end = words[min(first + width, len(words)) - 1][1]
-        shared = len(asked.intersection(content_words(text[words[first][0] : end])))
+        shared = len(asked.intersection(list_content_words(text[words[first][0] : end])))
         best = max(best, (shared, -first))
     return -best[1]
 

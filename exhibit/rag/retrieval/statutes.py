@@ -10,9 +10,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from exhibit.evidence import Span
-from exhibit.law.editions import Edition, LawName, Provision, Unit, label_key, law_name, provisions, units
+from exhibit.law.editions import (
+    Edition,
+    LawName,
+    Provision,
+    Unit,
+    find_provisions,
+    find_units,
+    label_key,
+    make_law_name,
+)
 from exhibit.law.figures import find_days
-from exhibit.law.language import LegalSystem, system_for, system_of
+from exhibit.law.language import LegalSystem, choose_system, system_of
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Answer, AnswerContext, Keys
 from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
@@ -87,7 +96,7 @@ def _laws(index: Index) -> list[_Law]:
             edition = Edition(entry.profile.title, entry.profile.date)
             grouped[edition.title].append((entry.number, edition))
         laws = [
-            _Law(law_name(title), sorted(editions, key=lambda pair: pair[1].days[0] or date.min))
+            _Law(make_law_name(title), sorted(editions, key=lambda pair: pair[1].days[0] or date.min))
             for title, editions in grouped.items()
         ]
         known = _LAWS[index] = index.table, laws
@@ -121,8 +130,9 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
 def _find_provision(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
     """Return the provision that a question is about: the first one, or the last one if that is in quotation marks."""
     names = [law.name for law in laws]
-    named = list(provisions(question, system, names)) or [
-        replace(each, label=_own_label(each.label, system)) for each in provisions(question, system_for("en"), names)
+    named = list(find_provisions(question, system, names)) or [
+        replace(each, label=_own_label(each.label, system))
+        for each in find_provisions(question, choose_system("en"), names)
     ]
     if not named:
         return None
@@ -172,7 +182,7 @@ def _place(index: Index, number: int, label: str, system: LegalSystem) -> Ranked
 
 @lru_cache(maxsize=32)
 def _units_of(text: str, system: LegalSystem) -> list[Unit]:
-    return units(text, system)
+    return find_units(text, system)
 
 
 def _units(index: Index, number: int, system: LegalSystem) -> list[Unit]:

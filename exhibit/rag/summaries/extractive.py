@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from exhibit.evidence import Document
 from exhibit.law.profile import AGREED, Profile, tidy
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import cut
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM
@@ -112,11 +112,11 @@ def _subject(document: Document, root: Section, title: str, *, agreed: bool) -> 
     opening = document.text[:_NEAR]
     recitals = next((part.span for part in root.walk() if part.kind == "recitals"), None)
     start, end = recitals if recitals and recitals.start < _NEAR else (0, _NEAR // 3)
-    for sentence in sentences(opening[start:end]) if agreed else ():
+    for sentence in split_sentences(opening[start:end]) if agreed else ():
         words = _plain(opening[start + sentence.start : start + sentence.end])
         if _sound(words, title) and _WISHES.search(words) and not _VAGUE.search(words):
             return words
-    for sentence in sentences(opening):
+    for sentence in split_sentences(opening):
         words = _plain(opening[sentence.start : sentence.end])
         if _sound(words, title) and _STATES.match(words):
             return words
@@ -146,6 +146,6 @@ def _topics(root: Section, title: str) -> list[str]:
 
 def _line(document: Document, section: Section) -> str:
     body = " ".join(section_body(document, section).split())
-    first = next(iter(sentences(body)), None)
+    first = next(iter(split_sentences(body)), None)
     sentence = body[first.start : first.end] if first else ""
     return f"{section.heading}: {sentence}" if section.heading and sentence else section.heading or sentence

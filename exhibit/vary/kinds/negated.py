@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 from exhibit.converters.benchmark import Tally
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.vary.corpus import Edit, TextCorpus, TextRow, apply_edits, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
 
@@ -123,7 +123,7 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
         words = text[start:end]
         if words.isupper() or ";" in words[:-1] or not words.rstrip().endswith((".", ";")) or not words[:1].isupper():
             return None
-        if len(sentences(words)) != 1:
+        if len(split_sentences(words)) != 1:
             return None
         found = _negate_exclusive(words, row)
         if not found and not _REFERS_BACK.search(words):
