@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from bench._table import print_table
-from exhibit.converters.printing.press import Printer, html_from_text
+from exhibit.converters.printing.press import Printer, make_html
 from exhibit.evidence import Document, locate, read_document
 from exhibit.evidence.fold import edit_distance, fold
 from exhibit.evidence.readers.pdf import render
@@ -108,7 +108,7 @@ def measure(how: Ocr, name: str, *, pages: int, folder: Path) -> Result:
         for number, text in enumerate(texts(name)):
             if left <= 0:
                 break
-            printer.print_html(html_from_text(text), folder / f"{number}.pdf")
+            printer.print_html(make_html(text), folder / f"{number}.pdf")
             printed = read_document(folder / f"{number}.pdf")
             scan = make_scan(printed, folder / f"{number}-scan.pdf", pages=left)
             started = time.perf_counter()

@@ -59,10 +59,10 @@ class Conversion:
         return load(self.out)
 
     def __repr__(self) -> str:
-        return cli.table(self.info, str(self.out), self.seconds)
+        return cli.format_table(self.info, str(self.out), self.seconds)
 
     def _repr_html_(self) -> str:
-        rows = [(f"{self.info.title} → {self.out}", ""), *cli.summary_rows(self.info, self.seconds)]
+        rows = [(f"{self.info.title} → {self.out}", ""), *cli.make_summary_rows(self.info, self.seconds)]
         card = Path(self.out) / CARD
         return format_html_table(rows) + (format_html_link(card, "the card") if card.is_file() else "")
 

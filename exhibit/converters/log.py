@@ -60,7 +60,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     data = path.read_bytes()
     records = read_records(path, data, tally)
     shelf = Shelf(path, options.documents, True, Policy())
-    logged = list(_logged(records, shelf, options, tally))
+    logged = list(_read_logged(records, shelf, options, tally))
     if records and not logged and not tally.left_out:
         columns = ", ".join(dict.fromkeys(name for record in records for name in record.cells))
         raise SourceError(f"{path}: no row has a question (its fields: {columns}); rename the field to `question`")
@@ -68,7 +68,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     documents = shelf.find(names, tally) if shelf.folder else {}
     others = shelf.find_others(documents, take=True, limited=False, tally=tally) if shelf.folder else {}
     rows = []
-    for group in _joined(logged):
+    for group in _group_by_question(logged):
         first = next((one for one in group if one.feedback == "down"), group[0])
         files = list(dict.fromkeys(name for one in group for name in one.sources if name in documents))
         labels: dict[str, Label] = {"draft": "unsure", "asked": len(group), "feedback": first.feedback}
@@ -92,24 +92,26 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     return Benchmark(list(kept.values()), rows, sha256, info=info, draft=DraftInfo())
 
 
-def _logged(records: Sequence[Record], shelf: Shelf, options: Namespace, tally: Tally) -> Iterator[_Logged]:
+def _read_logged(records: Sequence[Record], shelf: Shelf, options: Namespace, tally: Tally) -> Iterator[_Logged]:
     for record in records:
-        cells = {name.removeprefix("attributes."): cell for name, cell in flatten_object(_opened(record.cells)).items()}
-        question = _said(record.cells, cells, "logged-question", "question")
-        answer = _said(record.cells, cells, "logged-answer", "answer")
+        cells = {
+            name.removeprefix("attributes."): cell for name, cell in flatten_object(_parse_cells(record.cells)).items()
+        }
+        question = _find_said(record.cells, cells, "logged-question", "question")
+        answer = _find_said(record.cells, cells, "logged-answer", "answer")
         if not question or not answer:
             tally.fault("row of the log without a question or a reply", record.place, item=record.item)
             continue
-        feedback = _feedback(record.cells, cells)
+        feedback = _read_feedback(record.cells, cells)
         if options.complaints and feedback != "down":
             tally.leave_out("no complaint (--complaints)", record.place, item=record.item)
             continue
         if options.mask:
-            question, answer = _masked(question), _masked(answer)
-        yield _Logged(question, answer, tuple(_sources(cells, record.cells, shelf)), feedback, record)
+            question, answer = _mask(question), _mask(answer)
+        yield _Logged(question, answer, tuple(_find_sources(cells, record.cells, shelf)), feedback, record)
 
 
-def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row with its JSON strings parsed: exports write inputs and outputs as strings."""
     opened = {}
     for name, cell in cells.items():
@@ -118,7 +120,7 @@ def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
     return opened
 
 
-def _said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, role: str) -> str:
+def _find_said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, role: str) -> str:
     name = choose_name(cells, field)
     if name is not None:
         return read_cell_text(cells[name], role)
@@ -126,7 +128,7 @@ def _said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, role: st
     return read_cell_text(row[whole], role) if whole is not None else ""
 
 
-def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> Iterator[str]:
+def _find_sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> Iterator[str]:
     """Yield the files of the folder that the log names as the sources of a reply."""
     for mapping in (cells, row):
         name = choose_name(mapping, "logged-sources")
@@ -137,7 +139,7 @@ def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> 
                 yield found[0]
 
 
-def _feedback(row: Mapping[str, Any], cells: Mapping[str, Any]) -> str:
+def _read_feedback(row: Mapping[str, Any], cells: Mapping[str, Any]) -> str:
     """Return a row's feedback as `down`, `up` or empty; the log may state it as a word, a number or named scores."""
     for mapping in (cells, row):
         name = choose_name(mapping, "feedback")
@@ -146,12 +148,12 @@ def _feedback(row: Mapping[str, Any], cells: Mapping[str, Any]) -> str:
         for value in list_cell_values(mapping[name]):
             inner = flatten_object(value) if isinstance(value, dict) else {"value": value}
             for held in inner.values():
-                if read_cell_words(held) and (verdict := _verdict(held)):
+                if read_cell_words(held) and (verdict := _read_verdict(held)):
                     return verdict
     return ""
 
 
-def _verdict(value: Any) -> str:
+def _read_verdict(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return "up" if value > 0 else "down"
     key = "-1" if read_cell_words(value) == "-1" else name_key(read_cell_words(value))
@@ -159,13 +161,13 @@ def _verdict(value: Any) -> str:
     return sign or ("down" if key in _DOWN else "up" if key in _UP else "")
 
 
-def _masked(text: str) -> str:
+def _mask(text: str) -> str:
     for mark, pattern in _MASKS.items():
         text = pattern.sub(mark, text)
     return text
 
 
-def _joined(logged: Sequence[_Logged]) -> list[list[_Logged]]:
+def _group_by_question(logged: Sequence[_Logged]) -> list[list[_Logged]]:
     """Group the rows by question.
 
     Two wordings are one question if they have the same numbers and nearly the same content words.
@@ -176,7 +178,9 @@ def _joined(logged: Sequence[_Logged]) -> list[list[_Logged]]:
         key = frozenset(map(stem, list_content_words(one.question))), tuple(sorted(list_numbers(one.question)))
         group = exact.get(key)
         if group is None:
-            near = (rows for terms, figures, rows in groups if figures == key[1] and _share(terms, key[0]) >= _ALIKE)
+            near = (
+                rows for terms, figures, rows in groups if figures == key[1] and _compute_share(terms, key[0]) >= _ALIKE
+            )
             group = next(near, None)
         if group is None:
             group = []
@@ -185,7 +189,7 @@ def _joined(logged: Sequence[_Logged]) -> list[list[_Logged]]:
     return [rows for _, _, rows in groups]
 
 
-def _share(one: frozenset[str], other: frozenset[str]) -> float:
+def _compute_share(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one and other else 0.0
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from exhibit.converters.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, format_points
 from exhibit.converters.fetching.fetch import Policy
 from exhibit.converters.printing.press import check_printers
 from exhibit.converters.raw.documents import Shelf
-from exhibit.converters.raw.titles import join_names, unique_titles
+from exhibit.converters.raw.titles import choose_unique_titles, join_names
 from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import Draft, digest, word_question
@@ -62,7 +62,7 @@ INFO = DatasetInfo(
         "documents (definitions, headings, dates, amounts, parties, references), where the passage is known by "
         "construction."
     ),
-    limits=points(
+    limits=format_points(
         "Drafted gold is not expert gold: a passage may be wrong, or one among several that answer.",
         "An impossible row says that our models are sure that nothing in the document answers.",
         "What was not sure is in drafts.jsonl, for a person to judge; it is not scored.",
@@ -299,7 +299,7 @@ def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
         dated = f"{parties} of {profile.date}" if profile.date else parties
         called = [plain, parties, dated, f"{plain} ({Path(one.filename).stem})"]
         candidates[one.filename] = [name for name in called if not _GENERIC.fullmatch(name)]
-    return unique_titles(candidates)
+    return choose_unique_titles(candidates)
 
 
 def _make_quotes(one: Drafted, draft: Draft) -> tuple[Quote, ...]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from exhibit.converters.steps.cli import table
+from exhibit.converters.steps.cli import format_table
 from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import Parser, add_json, guarded, print_results
@@ -66,7 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         made = make_variant(options.bundle, kinds, out, control, options)
     seconds = time.monotonic() - started
     record = {"out": _record(made.variant, out), "control": _record(made.control, control), "seconds": seconds}
-    lines = table(made.variant, out, seconds) + (f"\ncontrol, to be evaluated as well: {control}" if control else "")
+    lines = format_table(made.variant, out, seconds) + (
+        f"\ncontrol, to be evaluated as well: {control}" if control else ""
+    )
     print_results(record, lines, as_json=options.json)
     return 0
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.benchmark import Benchmark, Block, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters.benchmark import Benchmark, Block, DatasetInfo, Quote, RawDocument, RawRow, Tally, format_points
 from exhibit.converters.steps.build import build
 from exhibit.converters.steps.materialise import SharedDocuments
 from exhibit.engine import open_engine, read_limits, track
@@ -189,7 +189,7 @@ def _make_info(about: _About, kind: str) -> DatasetInfo:
         tags=("legal", "varied"),
         groups=parent.groups if parent else None,
         questions="The parent's own; `labels.control` names the row of the parent that a question comes from.",
-        limits=points(
+        limits=format_points(
             "The documents are no longer their publisher's: they were printed anew from their text"
             + ("." if kind == CONTROL else ", and their words were changed by rule."),
             "The effect is the difference between the variant and its control: evaluate both.",

@@ -17,8 +17,8 @@ from pyarrow import parquet
 
 from exhibit.converters import Tally, cpr, table
 from exhibit.converters.civil_procedure.layout import lines_of
-from exhibit.converters.civil_procedure.names import citations
-from exhibit.converters.civil_procedure.sources import candidates
+from exhibit.converters.civil_procedure.names import find_citations
+from exhibit.converters.civil_procedure.sources import make_candidates
 from exhibit.converters.raw.records import read_records
 from exhibit.engine import Limits, apply_limits, run_in_worker
 from exhibit.evidence import Document, Span
@@ -74,14 +74,14 @@ def test_an_export_that_takes_too_much_is_left_out_and_the_others_are_read(tmp_p
         limit = "document passes a limit of time, memory or nesting"
         assert list(tally.left_out) == [limit] and "heavy.json" in tally.left_out[limit][0]
         with pytest.raises(SourceError, match=r"heavy.json: .*expected an export of search results"):
-            list(candidates([tmp_path / "heavy.json"]))
+            list(make_candidates([tmp_path / "heavy.json"]))
 
 
 def test_page_numbers_that_are_none_and_citations_without_end_are_passed_over():
     text = "²\nThe rent is due.\n" + "9" * 5000
     lines, _, printed, _ = lines_of(Document("a.pdf", text, (Page(1, Span(0, len(text)), 100.0, 100.0),)))
     assert printed == {} and [line.text for line in lines if line.text.startswith("The")] == ["The rent is due."]
-    (only,) = citations(f"So it is. [Part 7#page={'9' * 400}] And that. [{'Part 1, ' * 5000}]")
+    (only,) = find_citations(f"So it is. [Part 7#page={'9' * 400}] And that. [{'Part 1, ' * 5000}]")
     assert only.document == "Part 7" and only.pages is None
 
 

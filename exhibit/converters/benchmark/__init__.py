@@ -100,12 +100,12 @@ def read_info(module: str) -> DatasetInfo:
         name=path.stem,
         licence=Licence(**fields.pop("licence")),
         downloads=tuple(Download(**one) for one in fields.pop("downloads", ())),
-        limits=points(*limits) if isinstance(limits, tuple) else limits,
+        limits=format_points(*limits) if isinstance(limits, tuple) else limits,
         **fields,
     )
 
 
-def points(*texts: str) -> str:
+def format_points(*texts: str) -> str:
     """Return texts as a Markdown list."""
     return "\n".join(f"- {text}" for text in texts)
 
@@ -141,7 +141,7 @@ class RawDocument:
     """The source's metadata of the document for `bundle.json`, such as the days of a law's version."""
 
 
-def source_text(raw: RawDocument) -> str:
+def read_source_text(raw: RawDocument) -> str:
     """Return the text of a raw document: its `text`, else the content of its `text_path`, else an empty string."""
     return decode(raw.text_path) if raw.text is None and raw.text_path is not None else raw.text or ""
 

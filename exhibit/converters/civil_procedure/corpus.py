@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, layout_of, splits
+from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, layout_of, list_splits
 from exhibit.converters.civil_procedure.names import (
     RuleCitation,
+    find_strange_courts,
     guide_courts,
     names_court,
     read_citation,
     read_name,
-    strange_courts,
 )
 from exhibit.converters.civil_procedure.sources import CPR, GUIDE, PD, RulesFile, reference_of
 from exhibit.law.names import normalise_name
@@ -183,7 +183,7 @@ class Corpus:
 
         The result is unresolved, with a reason, if no document fits, if several fit, or if the evidence is weak.
         """
-        strange = strange_courts(citation.document, self.courts, guides_only=True)
+        strange = find_strange_courts(citation.document, self.courts, guides_only=True)
         if strange and not any(self.documents(citation.document)):
             return Resolution(None, "unresolved", f"names no document of the corpus: {strange[0]} is not in it")
         candidates = list(self._find_candidates(citation, row))
@@ -241,7 +241,7 @@ class Corpus:
         inside = [
             *(
                 one
-                for left, right in splits(citation.document)
+                for left, right in list_splits(citation.document)
                 for one in self._find_inside(left, right, citation, row)
             ),
             *self._find_rules(citation, row),
@@ -320,7 +320,7 @@ class Corpus:
     def _weigh_evidence(self, source: RulesFile, row: RowEvidence) -> float:
         """Return the weight of the row's evidence for or against a document."""
         total = self._weigh_court(source, row)
-        if source.kind and source.kind == _kind_said(row.source_type) and total >= 0:
+        if source.kind and source.kind == _read_kind(row.source_type) and total >= 0:
             total += _KIND
         number = normalise_name(reference_of(source.raw.title))
         if number and re.search(rf"\b{number}\b", normalise_name(row.prose)):
@@ -337,8 +337,8 @@ class Corpus:
             return _COURT
         if any(names_court(text, courts) for text in prose):
             return _SPOKEN
-        foreign = any(strange_courts(text, self.courts, guides_only=False) for text in fields)
-        foreign = foreign or any(strange_courts(text, self.courts, guides_only=True) for text in prose)
+        foreign = any(find_strange_courts(text, self.courts, guides_only=False) for text in fields)
+        foreign = foreign or any(find_strange_courts(text, self.courts, guides_only=True) for text in prose)
         return _FOREIGN if foreign else 0.0
 
     def weigh_page(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
@@ -383,7 +383,7 @@ def _pages_of(layout: Layout, first: int, last: int) -> CitedSection | None:
 _MOST_PAGES = 4  # pages of a cited section: a longer section is cited for its start
 
 
-def _kind_said(source_type: str) -> str:
+def _read_kind(source_type: str) -> str:
     """Return the kind of document that a `source_type` states.
 
     Empty if it states both rules and practice directions, or neither.

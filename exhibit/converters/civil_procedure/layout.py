@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.civil_procedure.names import Name, likeness, read_name
+from exhibit.converters.civil_procedure.names import Name, compare_names, read_name
 from exhibit.converters.civil_procedure.sources import RulesFile
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
@@ -80,15 +80,17 @@ def lines_of(document: Document) -> LayoutLines:
     """Split a document into lines, and separate running heads, page numbers and the table of contents from them."""
     spans = [(page.span, page.number) for page in document.pages] or [(Span(0, len(document.text)), 0)]
     pages = [[line for line in _split(document.text, *span, number) if line.text] for span, number in spans]
-    contents, furniture, running = find_contents(document.text), document.furniture, _running(pages)
+    contents, furniture, running = find_contents(document.text), document.furniture, _find_running(pages)
     skipped = running | {span.start for span in furniture if not read_name(document.text[slice(*span)]).number}
-    printed = {line.page: int(line.text) for page in pages for line in reversed(_edges(page)) if _is_page_number(line)}
+    printed = {
+        line.page: int(line.text) for page in pages for line in reversed(_find_edges(page)) if _is_page_number(line)
+    }
     listed = [line for page in pages for line in page if contents.start <= line.start < contents.end]
     kept = [
         line for page in pages for line in page
         if line.start not in skipped and not contents.start <= line.start < contents.end
     ]  # fmt: skip
-    return LayoutLines(kept, _entries(listed), printed, running)
+    return LayoutLines(kept, _read_entries(listed), printed, running)
 
 
 def _is_page_number(line: SourceLine) -> bool:
@@ -96,7 +98,7 @@ def _is_page_number(line: SourceLine) -> bool:
     return line.text.isdecimal() and len(line.text) < _DIGITS
 
 
-def _edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
+def _find_edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
     return [*lines[:2], *lines[2:][-2:]]
 
 
@@ -104,19 +106,19 @@ _LABEL = 14
 """Most letters before a title that the running head repeats: a page number and `Section 12`."""
 
 
-def _running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
+def _find_running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
     """Return the offsets of page numbers and running heads.
 
     On a page with a printed number, a line at the edge of the page that occurs twice counts as a running head,
     because a chapter may have only a few pages.
     """
     # the first page of a chapter has its title below the running head
-    tops = [[*_edges(lines), *lines[2:3]] for lines in pages]
+    tops = [[*_find_edges(lines), *lines[2:3]] for lines in pages]
     counted = Counter(words for lines in tops for words in {keep_letters(line.text) for line in lines})
     repeated: set[int] = set()
     for before, lines in zip([[], *pages], pages, strict=False):
         above = keep_letters("".join(line.text for line in before[:6]))
-        edges = _edges(lines)
+        edges = _find_edges(lines)
         numbered = any(line.text.isdigit() for line in edges)
         for at, line in enumerate(edges):
             below = keep_letters("".join(other.text for other in lines[at + 1 : at + 6]))
@@ -134,7 +136,7 @@ def _split(text: str, start: int, end: int, page: int) -> Iterator[SourceLine]:
         yield SourceLine(at, at + len(words), words, page)
 
 
-def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
+def _read_entries(lines: Sequence[SourceLine]) -> dict[str, str]:
     """Return the entries of the table of contents, keyed by their letters and digits alone.
 
     An entry may take two lines, and its page number may be missing.
@@ -162,7 +164,9 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
     starts = [line.start for line in lines]
     sections = (section for section in read_structure(document, outline).walk() if section.heading)
     headings = (
-        _heading(document.text, one, lines, starts, apart=outline.rules) for one in sections if one.kind != "clause"
+        _make_heading(document.text, one, lines, starts, apart=outline.rules)
+        for one in sections
+        if one.kind != "clause"
     )
     # a rule may be one sentence, or one word such as "Omitted", which looks like its title
     return [
@@ -174,7 +178,7 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
     ]
 
 
-def _heading(
+def _make_heading(
     text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int], *, apart: bool
 ) -> RuleHeading:
     """Return a section's heading; with `apart`, a space may separate the letter from the number, as in `3.5 A`."""
@@ -218,7 +222,7 @@ class Layout:
         for heading in self.headings:
             other = heading.name
             same = name.number == other.number if name.number else not name.stems.isdisjoint(other.stems)
-            like = likeness(name, other) if same or keep_letters(name.text) == keep_letters(other.text) else 0.0
+            like = compare_names(name, other) if same or keep_letters(name.text) == keep_letters(other.text) else 0.0
             if like:
                 yield heading, like
 
@@ -251,7 +255,7 @@ class Layout:
             yield heading, like, False
             if (like == 1 or whole.cut) and whole.number and whole.title:
                 return  # the commas belong to the heading itself
-        for left, right in splits(text):
+        for left, right in list_splits(text):
             for heading, like in self._find_below(left, right):
                 any_heading = True
                 yield heading, like, True
@@ -265,7 +269,7 @@ class Layout:
             not any_heading
             and whole.number
             and whole.title
-            and any(likeness(whole, name) > _LISTED_LIKE for name in self.listed)
+            and any(compare_names(whole, name) > _LISTED_LIKE for name in self.listed)
         ):
             yield None, 1.0, False
 
@@ -346,11 +350,11 @@ def read_layout(source: RulesFile) -> Layout:
     if source.blocks:
         text = source.raw.text or ""
         marked = {keep_letters(block.text): 0.0 for block in source.blocks if block.style == "h2"}
-        lines, shown = list(_lines_in(source)), Document(source.raw.filename, text)
+        lines, shown = list(_read_lines(source)), Document(source.raw.filename, text)
         return Layout(text, lines, find_headings(shown, lines, Outline(marked, rules=True)))
     document = source.document()
     kept, entries, printed, running = lines_of(document)
-    known = dict.fromkeys(entries, 0.0) | (bookmarked_levels(source.raw.path) if source.raw.path else {})
+    known = dict.fromkeys(entries, 0.0) | (read_bookmark_levels(source.raw.path) if source.raw.path else {})
     known = {title: rank for title, rank in known.items() if title not in {"", "contents"}}
     offsets = sorted(page - number for page, number in printed.items())
     listed = tuple(read_name(entry, loose=False) for entry in entries.values())
@@ -358,7 +362,7 @@ def read_layout(source: RulesFile) -> Layout:
     return Layout(document.text, kept, find_headings(document, kept, Outline(known, running)), listed, offset)
 
 
-def _lines_in(source: RulesFile) -> Iterator[SourceLine]:
+def _read_lines(source: RulesFile) -> Iterator[SourceLine]:
     at = 0
     for block in source.blocks:
         if block.style != "h1":
@@ -366,7 +370,7 @@ def _lines_in(source: RulesFile) -> Iterator[SourceLine]:
         at += len(block.text) + len("\n\n")
 
 
-def bookmarked_levels(path: Path) -> dict[str, float]:
+def read_bookmark_levels(path: Path) -> dict[str, float]:
     """Return the rank of each title in a PDF's bookmarks.
 
     Titles at the depth of the numbered chapters, or above it, have the rank of a chapter.
@@ -388,7 +392,7 @@ def read_outline(path: Path) -> list[tuple[str, int]]:
         return []
 
 
-def splits(text: str) -> list[tuple[str, str]]:
+def list_splits(text: str) -> list[tuple[str, str]]:
     """Return every split of a text into a name and the name below it: `Part 3, Costs` gives `Part 3` and `Costs`."""
     return [
         (text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)

@@ -253,7 +253,7 @@ class Downloader:
             except FetchError as error:
                 error.url = error.url or url
                 raise
-            if not (target := _target(reply)):
+            if not (target := _find_target(reply)):
                 return reply
             url = urljoin(url, target)
         raise FetchError("failed", "redirects without end", f"more than {_MOST_HOPS}", url=url)
@@ -311,17 +311,17 @@ class Downloader:
         except FetchError:
             raise
         except HttpError as error:
-            raise _failure(error, url, limit, self._policy.timeout) from error
+            raise _make_failure(error, url, limit, self._policy.timeout) from error
 
 
-def _target(reply: PageReply) -> str:
+def _find_target(reply: PageReply) -> str:
     """Return the target of a redirect; empty if the reply is not a redirect."""
     return reply.headers.get("location", "") if reply.status in REDIRECTS else ""
 
 
 def _read(url: str, response: Response, sift: bool) -> PageReply:
     reply = PageReply(url, response.status, response.headers)
-    if _target(reply):
+    if _find_target(reply):
         return reply
     if response.status >= 400:
         wait = parse_retry_after(response.headers.get("retry-after", ""))
@@ -341,7 +341,7 @@ def _read(url: str, response: Response, sift: bool) -> PageReply:
     return replace(reply, kind=kind, data=bytes(data))
 
 
-def _failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchError:
+def _make_failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchError:
     """Convert an HTTP error to a FetchError with one of the fixed reasons by which failures are counted."""
     if isinstance(error, TooLargeError):
         return FetchError("unusable", "too large (--max-bytes)", f"more than {limit} bytes", url=url)
@@ -360,7 +360,7 @@ def _kind_of(reply: PageReply, head: bytes) -> Kind:
     if not head.strip():
         raise FetchError("unusable", "empty", url=reply.url, status=reply.status)
     if b"\0" not in head or "charset=utf-16" in reply.headers.get("content-type", "").lower():
-        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(_after_comments(head)):
+        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(_skip_comments(head)):
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
@@ -371,7 +371,7 @@ def _kind_of(reply: PageReply, head: bytes) -> Kind:
     raise FetchError("unusable", "neither a page nor a PDF", shown, url=reply.url, status=reply.status)
 
 
-def _after_comments(head: bytes) -> bytes:
+def _skip_comments(head: bytes) -> bytes:
     """Return the start of a body without leading white space and HTML comments."""
     head = head.lstrip()
     while head.startswith(b"<!--"):

@@ -57,7 +57,9 @@ class Shelf:
     def find_named(self, cell: str) -> tuple[str, int | None] | None:
         """Return the file that a cell names, and the page if it states one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
         for name, page in (split_page(cell), (cell, None)):
-            if name and (file := self.names.find(name.strip(" []")) or self._keys.get(make_file_key(_last(name)))):
+            if name and (
+                file := self.names.find(name.strip(" []")) or self._keys.get(make_file_key(_cut_folder(name)))
+            ):
                 return file, page
         return None
 
@@ -71,7 +73,7 @@ class Shelf:
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
         """Return the document of each name that has one; the reasons for the other names are added to `lost`."""
-        tally.take(_item(file) for file in self.files)
+        tally.take(_make_item(file) for file in self.files)
         for path, why in list_left_out(self.folder) if self.folder else ():
             tally.leave_out(why, path.relative_to(self.folder or path).as_posix())
         urls = [name for name in names if is_url(name)]
@@ -108,14 +110,14 @@ class Shelf:
         taken = {document.filename for document in documents.values()}
         others = {}
         for file in self.files:
-            if _item(file) in asked:
+            if _make_item(file) in asked:
                 continue
             if not is_readable(file.path) and not _looks_like_pdf(file.path):
                 self._refuse(file, tally)
             elif not take or limited:
-                tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_item(file))
+                tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_make_item(file))
             elif (document := self._make_document(file)).filename in taken:
-                tally.leave_out(NAMESAKE, file.name, item=_item(file))
+                tally.leave_out(NAMESAKE, file.name, item=_make_item(file))
             else:
                 taken.add(document.filename)
                 others[file.name] = document
@@ -123,7 +125,7 @@ class Shelf:
 
     def _refuse(self, file: NamedFile, tally: Tally) -> None:
         line = f"{file.name}: {file.path.suffix or 'a file without ending'}"
-        tally.leave_out(NO_READER, line, item=_item(file))
+        tally.leave_out(NO_READER, line, item=_make_item(file))
 
     def _make_document(self, file: NamedFile) -> RawDocument:
         path = file.path
@@ -131,7 +133,7 @@ class Shelf:
         filename = (
             path.name if path.suffix.lower() == ".pdf" or not (self.as_pdf or pdf) else fit_name(path.name, ".pdf")
         )
-        document = RawDocument(filename, path.stem, path, items=(_item(file),))
+        document = RawDocument(filename, path.stem, path, items=(_make_item(file),))
         return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
 
     # ------------------------------------------------------------ files
@@ -157,16 +159,18 @@ class Shelf:
         """Assign names that no file has exactly to files with similar names; two spellings of a name give one file."""
         files = {file.path: file for file in self.files}
         used = {make_file_key(file.path.name): file for file in taken}
-        pairs_by_name = {name: used[make_file_key(_last(name))] for name in names if make_file_key(_last(name)) in used}
+        pairs_by_name = {
+            name: used[make_file_key(_cut_folder(name))] for name in names if make_file_key(_cut_folder(name)) in used
+        }
         rest = [name for name in names if name not in pairs_by_name]
         free = [path for path, file in files.items() if file not in used.values()]
-        pairs = pair_files([_last(name) for name in rest], free)
+        pairs = pair_files([_cut_folder(name) for name in rest], free)
         pairs_by_name |= {rest[row]: files[path] for row, path in pairs.files.items()}
         paired = {make_file_key(path.name): files[path] for path in pairs.files.values()}
         for name, similar in pairs.similar:
             tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
         for row in pairs.doubled:
-            pairs_by_name[rest[row]] = paired[make_file_key(_last(rest[row]))]
+            pairs_by_name[rest[row]] = paired[make_file_key(_cut_folder(rest[row]))]
         for row in pairs.missing:
             self.lost[rest[row]] = "document is not in the folder", ""
         return pairs_by_name
@@ -178,7 +182,7 @@ class Shelf:
         root = self.table.parent.resolve()
         files: dict[str, NamedFile] = {}
         for name in names:
-            path = _resolved(root, name)
+            path = _resolve_path(root, name)
             if path is None:
                 self.lost[name] = "no name that a file can have", shorten_name(name)
             elif not path.is_relative_to(root):
@@ -187,7 +191,7 @@ class Shelf:
                 files[name] = NamedFile(path, path.relative_to(root).as_posix())
             else:
                 self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", ""
-        tally.take(_item(file) for file in files.values())
+        tally.take(_make_item(file) for file in files.values())
         return files
 
 
@@ -201,15 +205,15 @@ def files_of(folder: Path) -> list[NamedFile]:
     return files
 
 
-def _item(file: NamedFile) -> Item:
+def _make_item(file: NamedFile) -> Item:
     return Item("files", file.name)
 
 
-def _last(name: str) -> str:
+def _cut_folder(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).name
 
 
-def _resolved(root: Path, name: str) -> Path | None:
+def _resolve_path(root: Path, name: str) -> Path | None:
     """Return the absolute path of a file name; None if it is invalid, such as a name with a zero byte."""
     try:
         path = (root / name).resolve()
@@ -247,7 +251,7 @@ _OPENINGS = (200, 1000)
 """Characters at the start of a law that contain its name: its title, or all text above its first paragraph."""
 
 
-def _stem_words(stem: str) -> list[str]:
+def _split_stem(stem: str) -> list[str]:
     return re.findall(r"[^\W_]+", stem.casefold())
 
 
@@ -290,7 +294,7 @@ class Texts:
         if found:
             return found[0]
         wanted = source.casefold().split()
-        by_stem = [file.name for file in self.shelf.files if _follow(wanted, _stem_words(file.path.stem))]
+        by_stem = [file.name for file in self.shelf.files if _follow(wanted, _split_stem(file.path.stem))]
         if len(by_stem) == 1:
             return by_stem[0]
         opening = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)", 0 if source.isupper() else re.IGNORECASE)

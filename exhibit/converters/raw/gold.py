@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exhibit.converters.benchmark import Label, Tally
-from exhibit.converters.raw.cells import list_cell_values, number, read_cell_words, split_values
+from exhibit.converters.raw.cells import list_cell_values, read_cell_words, read_number, split_values
 from exhibit.converters.raw.columns import Columns, split_path
 from exhibit.converters.raw.documents import Texts
 from exhibit.evidence.fields import choose_name, flatten_object
@@ -132,7 +132,7 @@ class GoldReader:
     def _read_numbers(self, cells: Mapping[str, Any], role: str) -> list[int]:
         column, inner = self._split_path(role)
         held = list_cell_values(cells.get(column)) if column and not inner else []
-        return [found for one in held if (found := number(one)) is not None]
+        return [found for one in held if (found := read_number(one)) is not None]
 
     def _find_field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
         """Return a field of an object: the one that the user named for its column, else one with a common name."""
@@ -165,13 +165,13 @@ class GoldReader:
             if not passage.document and len(named) not in (0, 1, len(items)):
                 raise ValueError(f"{len(items)} passages and {len(named)} documents: which stands where?")
             document, page = named[at if len(named) > 1 else 0] if named and not passage.document else ("", None)
-            numbers = {role: _nth(found, at, len(items)) for role, found in beside.items()}
+            numbers = {role: _choose_nth(found, at, len(items)) for role, found in beside.items()}
             ends = (numbers["start"], numbers["end"])
             yield passage._replace(
                 document=passage.document or document,
-                page=_first(passage.page, page, numbers["page"]),
-                offsets=passage.offsets or _offsets(*ends, passage.text),
-                grade=_first(passage.grade, numbers["grade"]),
+                page=_choose_first(passage.page, page, numbers["page"]),
+                offsets=passage.offsets or _make_offsets(*ends, passage.text),
+                grade=_choose_first(passage.grade, numbers["grade"]),
             )
 
     def _read_object(self, value: Mapping[str, Any], column: str) -> CitedPassage | None:
@@ -192,9 +192,9 @@ class GoldReader:
             read_cell_words(held["document"]),
             text,
             provision,
-            number(pages[0]) if pages else None,
-            _offsets(number(held["start"]), number(held["end"]), text),
-            number(held["grade"]),
+            read_number(pages[0]) if pages else None,
+            _make_offsets(read_number(held["start"]), read_number(held["end"]), text),
+            read_number(held["grade"]),
         )
         return passage if any((text, provision, passage.document, passage.page is not None)) else None
 
@@ -273,16 +273,16 @@ def _is_part(passage: CitedPassage) -> bool:
 _IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
 
 
-def _nth(found: Sequence[int], at: int, count: int) -> int | None:
+def _choose_nth(found: Sequence[int], at: int, count: int) -> int | None:
     """Return the number for the passage at position `at`; None unless there are as many numbers as passages."""
     return found[at] if len(found) == count else None
 
 
-def _first(*numbers: int | None) -> int | None:
+def _choose_first(*numbers: int | None) -> int | None:
     return next((one for one in numbers if one is not None), None)
 
 
-def _offsets(start: int | None, end: int | None, text: str | None) -> tuple[int, int] | None:
+def _make_offsets(start: int | None, end: int | None, text: str | None) -> tuple[int, int] | None:
     if start is None:
         return None
     end = start + len(text) if end is None and text else end

@@ -309,12 +309,12 @@ class QuestionMaker:
         before, after = old.split(), new.split()
         matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
         edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal"]
-        removed = _quoted([before[a:b] for _, a, b, _, _ in edits])
-        added = _quoted([after[a:b] for _, _, _, a, b in edits])
+        removed = _quote_pieces([before[a:b] for _, a, b, _, _ in edits])
+        added = _quote_pieces([after[a:b] for _, _, _, a, b in edits])
         return str(texts["yes"]).format(added=added or "–", removed=removed or "–")
 
 
-def _quoted(pieces: Sequence[Sequence[str]]) -> str:
+def _quote_pieces(pieces: Sequence[Sequence[str]]) -> str:
     """Return fragments of a text in quotation marks, separated by commas; together they have at most 60 words."""
     room = _MOST_WORDS
     shown = []

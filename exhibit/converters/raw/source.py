@@ -115,7 +115,7 @@ def read_json(path: Path, data: bytes, info: DatasetInfo, *, lists: str) -> dict
     return content
 
 
-def by_name(paths: Iterable[Path]) -> dict[str, Path]:
+def key_by_name(paths: Iterable[Path]) -> dict[str, Path]:
     """Return files by their names; raise if two have the same name."""
     files: dict[str, Path] = {}
     for path in paths:

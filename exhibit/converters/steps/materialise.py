@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.benchmark import Benchmark, Quote, RawDocument, RawRow, source_text
+from exhibit.converters.benchmark import Benchmark, Quote, RawDocument, RawRow, read_source_text
 from exhibit.converters.printing.press import PdfPrinter, Printed
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
@@ -97,7 +97,7 @@ _TELLING = 5
 NOWHERE = QuotePlace([], [], [], "absent", None)
 
 
-def tasks(
+def make_tasks(
     documents: Iterable[RawDocument],
     quotes: dict[str, list[Quote]],
     corpus: Path,
@@ -120,7 +120,7 @@ def tasks(
             except DocumentError as error:
                 fault = error
         elif raw.path is None:
-            target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
+            target.write_text(read_source_text(raw) or raw.html or "", encoding="utf-8", newline="")
         wanted = tuple(quotes.get(raw.filename, ()))
         path = raw.path or target
         # a file with another suffix would be read differently
@@ -140,11 +140,11 @@ def materialise(task: Task) -> Done:
         scanned = read_scan(document, task.target, task.ocr)
         document = scanned.document if scanned else document
     if not document.has_text:
-        raise DocumentError(_wordless(task))
+        raise DocumentError(_explain_wordless(task))
     path = task.target if scanned else task.path
     if path != task.target:
         shutil.copyfile(path, task.target)
-    finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
+    finder = _Finder(document.text if raw.text_path == task.path else read_source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     hidden = find_hidden_spans(document)
     places = _with_hidden(places, document, hidden)
@@ -168,10 +168,10 @@ def materialise(task: Task) -> Done:
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
     printed = task.printed or Printed(raw.printer)
     notes = (*printed.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
-    return Done(entry, places, notes, starts, _contract_facts(raw.filename, document), printed.printer)
+    return Done(entry, places, notes, starts, _find_contract_facts(raw.filename, document), printed.printer)
 
 
-def _contract_facts(name: str, document: Document) -> ContractFacts | None:
+def _find_contract_facts(name: str, document: Document) -> ContractFacts | None:
     profile = read_profile(document)
     if profile.kind not in AGREED:
         return None
@@ -189,7 +189,7 @@ def _with_hidden(
 ) -> dict[Quote, QuotePlace]:
     """Return the locations; one that includes words invisible on the page also states the reasons."""
 
-    def reasons(place: QuotePlace) -> str:
+    def explain_place(place: QuotePlace) -> str:
         letters: Counter[str] = Counter()
         for start, end in place.spans:
             for span, why in hidden:
@@ -197,10 +197,10 @@ def _with_hidden(
                 letters[why] += sum(character.isalnum() for character in words)
         return "; ".join(sorted(why for why, count in letters.items() if count >= _LETTERS))
 
-    return {quote: replace(place, hidden=reasons(place)) for quote, place in places.items()} if hidden else places
+    return {quote: replace(place, hidden=explain_place(place)) for quote, place in places.items()} if hidden else places
 
 
-def _wordless(task: Task) -> str:
+def _explain_wordless(task: Task) -> str:
     """Return the error message for a document without text, which is either empty or a scan."""
     file = task.document.original or task.path
     if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
@@ -277,7 +277,7 @@ class _Finder:
         return replace(where, how="section", score=quote.score) if quote.section and where.spans else where
 
     def _place(self, quote: Quote) -> QuotePlace:
-        marked = marked_place(quote.text or "", quote.marked, self.document)
+        marked = find_marked_place(quote.text or "", quote.marked, self.document)
         if marked:
             return marked
         if quote.spans and self.source is not None:
@@ -317,7 +317,7 @@ class _Finder:
         return carried
 
 
-def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Document) -> QuotePlace | None:
+def find_marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Document) -> QuotePlace | None:
     """Return the location that a reviewer marked, if the document still has the same words there."""
     words = " ".join(document.text[start:end] for start, end in spans if end <= len(document.text))
     if not spans or fold(words, loose=True) != fold(quote, loose=True):
