@@ -35,15 +35,15 @@ def read_names(path: Path) -> frozenset[str]:
         rows = list(csv.DictReader(stream, delimiter="\t"))
     if not rows or "document" not in rows[0]:
         raise SourceError(f"{path}: no column 'document'; expected tab-separated benchmark, where, document")
-    return frozenset(document_key(row["document"]) for row in rows)
+    return frozenset(make_document_key(row["document"]) for row in rows)
 
 
-def document_key(name: str) -> str:
+def make_document_key(name: str) -> str:
     """Return a document's name in a form that is the same in every list: without folder, ending and punctuation."""
     return make_file_key(PurePosixPath(unquote(name)).name)
 
 
-def shingles(text: str) -> Shingles:
+def make_shingles(text: str) -> Shingles:
     """Return the hashes of all sequences of eight consecutive words in a text, each hash once."""
     words = np.array([zlib.crc32(word.encode()) for word in list_word_runs(text.casefold())], np.uint64)
     count = max(len(words) - SHINGLE + 1, 0)
@@ -64,18 +64,18 @@ class Excluded:
 
     def lists(self, name: str) -> bool:
         """Return whether a document is listed."""
-        return document_key(name) in self.names
+        return make_document_key(name) in self.names
 
     def learn(self, text: str) -> None:
         """Add the shingles of a listed document's text."""
-        self._seen.append(shingles(text))
+        self._seen.append(make_shingles(text))
         self._all = np.zeros(0, np.uint64)
 
     def measure_shared(self, text: str) -> float:
         """Return the share of a text's shingles that excluded documents contain."""
         if self._seen and not len(self._all):
             self._all = np.unique(np.concatenate(self._seen))
-        own = shingles(text)
+        own = make_shingles(text)
         if not len(own) or not len(self._all):
             return 0.0
         places = np.minimum(np.searchsorted(self._all, own), len(self._all) - 1)

@@ -53,10 +53,12 @@ class Examples:
         lengths = {row: end - start for row, start, end in pack.gold.tolist()}
         for number, (document, kind, query, impossible) in enumerate(pack.rows.tolist()):
             if document in kept and kind not in out and (impossible or gold[number]):
-                row = replace(_row(pack, document, kind, query, gold[number], lengths.get(number, 0)), number=number)
+                row = replace(
+                    _make_row(pack, document, kind, query, gold[number], lengths.get(number, 0)), number=number
+                )
                 (self.impossible if impossible else self.answerable).append(row)
-        self.wordings = {kind: _wordings(pack, kind, ("own", "train")) for kind in range(len(pack.kinds))}
-        self.own = {kind: _wordings(pack, kind, ("own",)) for kind in range(len(pack.kinds))}
+        self.wordings = {kind: _list_wordings(pack, kind, ("own", "train")) for kind in range(len(pack.kinds))}
+        self.own = {kind: _list_wordings(pack, kind, ("own",)) for kind in range(len(pack.kinds))}
         self.kinds_of: dict[int, set[int]] = defaultdict(set)
         """The kinds that a passage has gold for: it is no wrong answer to any question of these kinds."""
         for row, passage, _ in pack.positives.tolist():
@@ -89,7 +91,7 @@ class Examples:
         return int(random.choice(wordings[row.kind]))
 
 
-def _row(pack: Pack, document: int, kind: int, query: int, gold: list[tuple[int, int]], longest: int) -> Row:
+def _make_row(pack: Pack, document: int, kind: int, query: int, gold: list[tuple[int, int]], longest: int) -> Row:
     span = pack.passages_of(document)
     inside = {passage for passage, _ in gold}
     near = {passage + step for passage in inside for step in range(-_NEAR, _NEAR + 1)}
@@ -104,6 +106,6 @@ def _row(pack: Pack, document: int, kind: int, query: int, gold: list[tuple[int,
     return Row(document, kind, query, answers, weights / weights.sum() if len(weights) else weights, others)
 
 
-def _wordings(pack: Pack, kind: int, roles: tuple[str, ...]) -> Ints:
+def _list_wordings(pack: Pack, kind: int, roles: tuple[str, ...]) -> Ints:
     wanted = [number for number, role in enumerate(ROLES) if role in roles]
     return np.flatnonzero((pack.queries[:, 1] == kind) & np.isin(pack.queries[:, 2], wanted))
