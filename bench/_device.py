@@ -35,7 +35,7 @@ class Watch:
 
 
 @contextmanager
-def watched() -> Iterator[Watch]:
+def watch_device() -> Iterator[Watch]:
     """Sample the device's utilisation ten times a second while the block runs.
 
     Without a device there are no samples.
@@ -66,7 +66,7 @@ def watched() -> Iterator[Watch]:
         reader.join(_PATIENCE)
 
 
-def kernel_seconds(work: Callable[[], object]) -> float | None:
+def time_kernels(work: Callable[[], object]) -> float | None:
     """Run a function on the device; return the total seconds of its kernels, or None if the profile has none.
 
     Kernels run one after another on one stream, so the sum is the working time of the device; copies are not counted.

@@ -21,7 +21,7 @@ from exhibit.schemas.errors import ToolkitError
 LARGEST = 8  # packages in the list
 
 
-def closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
+def find_closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
     """Return the distributions that some requirements need, directly or indirectly, by name.
 
     Raise if one is missing.
@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     extras = parser.parse_args(argv).extras
     asked = read_requirements()
     wanted = [one for name in ("", *extras) for one in asked[name]]
-    sizes = {name: size_of(distribution) for name, distribution in closure(wanted).items()}
+    sizes = {name: size_of(distribution) for name, distribution in find_closure(wanted).items()}
     name = f"exhibit-rag[{','.join(extras)}]" if extras else "exhibit-rag"
     print(f"{sum(sizes.values()) / 1e6:.0f} MB in {len(sizes)} packages: what {name} requires")
     for package in sorted(sizes, key=lambda one: -sizes[one])[:LARGEST]:

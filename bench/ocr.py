@@ -54,7 +54,7 @@ class Result(NamedTuple):
     seconds: float
 
 
-def texts(name: str) -> Iterator[str]:
+def read_texts(name: str) -> Iterator[str]:
     """Yield the sample texts of a group, such as `en` or `cs`, in the order of their paths."""
     _, folder, pattern = _TEXTS[name]
     for path in sorted((_SAMPLES / folder).glob(pattern)):
@@ -105,7 +105,7 @@ def measure(how: Ocr, name: str, *, pages: int, folder: Path) -> Result:
     totals = np.zeros(4, dtype=int)
     left, seconds = pages, 0.0
     with Printer() as printer:
-        for number, text in enumerate(texts(name)):
+        for number, text in enumerate(read_texts(name)):
             if left <= 0:
                 break
             printer.print_html(make_html(text), folder / f"{number}.pdf")

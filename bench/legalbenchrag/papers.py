@@ -62,7 +62,7 @@ class Paper(_Model):
 
 
 @cache
-def published() -> tuple[Paper, ...]:
+def read_papers() -> tuple[Paper, ...]:
     """Return every paper, in the order of the files' names."""
     return tuple(read_paper(path) for path in sorted(FOLDER.glob("*.toml")))
 
@@ -77,11 +77,11 @@ def read_paper(path: Path) -> Paper:
         ) from error
 
 
-def best(metric: str, dataset: str, papers: Sequence[Paper] | None = None) -> list[float] | None:
+def find_best(metric: str, dataset: str, papers: Sequence[Paper] | None = None) -> list[float] | None:
     """Return the highest value at each k that a paper reports on the same questions; None if no paper does."""
     curves = [
         curve
-        for paper in (published() if papers is None else papers)
+        for paper in (read_papers() if papers is None else papers)
         if paper.same_set
         for method in paper.method
         if (curve := method.find_curve(metric, dataset)) is not None

@@ -162,7 +162,7 @@ class _Index(Index):
             super().save()
 
 
-def config_for(store: str, *, words: bool = True) -> Config:
+def make_config(store: str, *, words: bool = True) -> Config:
     """Return the settings that are measured: three layers and the lexicon, the most that an index can have."""
     return Config.preset("sac-multilayer", embedder=EMBEDDER, store=store, lexicon=words)
 
@@ -183,7 +183,7 @@ def ingest_once(
     """
     clock = Clock()
     paths = find_files(documents) if isinstance(documents, Path) else list(documents)
-    config = config_for("faiss" if store == "none" else store, words=words)
+    config = make_config("faiss" if store == "none" else store, words=words)
     module, argument = load_plugin("exhibit.models.embedders", config.embedder)
     inner: Embedder = module.open(argument)
     embedder = _Embedder(CachedEmbedder(inner, VectorCache(folder / "cache" / "vectors", inner)), clock)
@@ -206,12 +206,12 @@ def ingest_once(
         "chunks": report.chunks,
         "characters": sum(index.document(number).characters for number in index.numbers),  # one at a time
         "set_aside": len(report.set_aside),
-        "stages": _stages(clock),
-        "disk": sizes(folder / "index"),
+        "stages": _list_stages(clock),
+        "disk": measure_sizes(folder / "index"),
     }
 
 
-def _stages(clock: Clock) -> dict[str, float]:
+def _list_stages(clock: Clock) -> dict[str, float]:
     seconds = dict(clock.seconds)
     if "prepare" in seconds:
         apart = (*_WORKER.values(), "summarise")  # an index without words lacks that stage
@@ -219,7 +219,7 @@ def _stages(clock: Clock) -> dict[str, float]:
     return {stage: seconds[stage] for stage in STAGES if stage in seconds}
 
 
-def sizes(folder: Path) -> dict[str, int]:
+def measure_sizes(folder: Path) -> dict[str, int]:
     """Return the bytes of an index, by kind of file."""
     bytes_of = {"documents and words": 0, "vectors": 0}
     for path in folder.rglob("*"):
@@ -229,7 +229,7 @@ def sizes(folder: Path) -> dict[str, int]:
     return bytes_of
 
 
-def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
+def measure_queries(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
     """Return query times in milliseconds for each preset, without the time of the embedding.
 
     They are the time of the first query, and the median of the others.
@@ -244,12 +244,12 @@ def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
         )
         embedder = _Embedder(module.open(argument), clock)
         pipeline = Pipeline(config, cache=folder / "cache", embedder=embedder).open(folder / "index")
-        times = [_one_query(pipeline, question, clock) for _ in range(rounds) for question in QUESTIONS]
+        times = [_time_query(pipeline, question, clock) for _ in range(rounds) for question in QUESTIONS]
         times_of[preset] = {"first": 1000 * times[0], "median": 1000 * float(np.median(times[1:]))}
     return times_of
 
 
-def _one_query(pipeline: Pipeline, question: str, clock: Clock) -> float:
+def _time_query(pipeline: Pipeline, question: str, clock: Clock) -> float:
     before, started = clock.seconds.get("embed", 0.0), time.process_time()
     pipeline.search([question])
     return time.process_time() - started - (clock.seconds.get("embed", 0.0) - before)

@@ -10,7 +10,7 @@ import pytest
 
 from bench.legalbenchrag.runs import Condition, make_bundle, parse_recipe, read_measured, run
 from bench.sensitivity.__main__ import BEGIN, END, PAGE, fill, main
-from bench.sensitivity.panels import WAYS, draw, page_block
+from bench.sensitivity.panels import WAYS, draw, write_page_block
 from bench.sensitivity.trials import (
     METRICS,
     SETTINGS,
@@ -193,8 +193,8 @@ def test_a_picture_has_a_panel_a_setting_with_its_default_marked():
 
 
 def test_the_page_says_what_is_within_chance_and_what_is_not():
-    loud = page_block(made(default=lambda _: 0.5, other=lambda _: 0.4), questions=8)
-    calm = page_block(made(default=lambda _: 0.5, other=lambda _: 0.5), questions=8)
+    loud = write_page_block(made(default=lambda _: 0.5, other=lambda _: 0.4), questions=8)
+    calm = write_page_block(made(default=lambda _: 0.5, other=lambda _: 0.5), questions=8)
     assert re.search(
         r"^\| `trim_first` \| on \| .* \| – \| off: P@1 −10.0 \[.*DRM@8 −10.0 \[−10.0, −10.0\] without names \|$",
         loud,

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.stores import mixture
+from bench.stores import make_mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def cloud() -> np.ndarray:
-    return mixture(3000, 32, 1)
+    return make_mixture(3000, 32, 1)
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def test_without_the_extra_it_is_named():
 
 @pytest.mark.extra
 def test_it_finds_what_faiss_finds(tmp_path, store):
-    vectors, queries = mixture(5000, 32, 1), mixture(200, 32, 2)
+    vectors, queries = make_mixture(5000, 32, 1), make_mixture(200, 32, 2)
     vectors[1000:1010] = vectors[0]  # boilerplate: the same words in several contracts
     faiss = open_faiss(tmp_path, None, name="chunk", dimensions=32)
     keys = np.arange(5000) * 2
@@ -223,7 +223,7 @@ def test_index_types_find_nearly_all(tmp_path, cloud, kind):
     store = opened(tmp_path, f"lite?index={kind}")
     store.add(range(3000), cloud)
     store.save()
-    queries = mixture(50, 32, 2)
+    queries = make_mixture(50, 32, 2)
     exact = np.argsort(-(queries @ cloud.T), axis=1)[:, :10]
     found = store.search(queries, 10)[1]
     store.close()
@@ -399,7 +399,7 @@ def test_rows_of_a_stopped_addition_are_not_seen(tmp_path, corpus, server):
     own = {"store": f"milvus:{server}"}
     chunks = open_index(tmp_path / "index", own=own).store("chunk")
     rows = len(chunks)
-    chunks.add([70_000, 70_001], mixture(2, 64, 1))  # as if killed before the manifest was written
+    chunks.add([70_000, 70_001], make_mixture(2, 64, 1))  # as if killed before the manifest was written
     assert len(open_index(tmp_path / "index", own=own).store("chunk")) == rows
     chunks.remove([0])
     with pytest.raises(
@@ -428,7 +428,7 @@ def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server, where
         return upsert(name, data)
 
     monkeypatch.setattr(store._client, "upsert", noted)
-    vectors = mixture(6000, 32, 1)
+    vectors = make_mixture(6000, 32, 1)
     store.add(range(6000), vectors)
     store.save()
     assert len(store) == 6000 and store.keys().tolist() == list(range(6000))
@@ -469,7 +469,7 @@ def test_a_build_that_is_killed_goes_on_in_its_own_collections(tmp_path, corpus,
 @pytest.mark.extra
 @pytest.mark.slow
 def test_a_hundred_thousand_chunks(tmp_path):
-    vectors, queries = mixture(100_000, 384, 1), mixture(200, 384, 2)
+    vectors, queries = make_mixture(100_000, 384, 1), make_mixture(200, 384, 2)
     store = opened(tmp_path, dimensions=384)
     faiss = open_faiss(tmp_path, None, name="chunk", dimensions=384)
     for at in range(0, len(vectors), 2000):

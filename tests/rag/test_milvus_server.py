@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from bench.stores import mixture
+from bench.stores import make_mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
@@ -59,7 +59,7 @@ def ran(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("kind", ["FLAT", "IVF_FLAT&nlist=32&nprobe=32", "HNSW&M=32&efConstruction=400&ef=2000"])
 def test_each_kind_finds_what_faiss_finds(tmp_path, server, kind):
-    vectors, queries = mixture(5000, 32, 1), mixture(100, 32, 2)
+    vectors, queries = make_mixture(5000, 32, 1), make_mixture(100, 32, 2)
     vectors[1000:1010] = vectors[0]  # boilerplate: the same words in several contracts
     keys = np.arange(5000) * 2
     store, faiss = opened(tmp_path, f"{server}?index={kind}"), open_faiss(tmp_path, None, name="chunk", dimensions=32)
@@ -202,7 +202,7 @@ def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server):
 
 def check_whole(store) -> None:
     """Run the writer to its end, and check that every row exists once."""
-    vectors = mixture(6000, 32, 1)
+    vectors = make_mixture(6000, 32, 1)
     store.add(range(6000), vectors)
     store.save()
     assert len(store) == 6000 and store.keys().tolist() == list(range(6000))
