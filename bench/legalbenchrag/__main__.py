@@ -46,7 +46,7 @@ from bench.legalbenchrag.runs import (
 )
 from exhibit.engine import add_engine_arguments, check_engine, parse_positive
 from exhibit.evaluation.metrics import KS
-from exhibit.rag.config import preset_names
+from exhibit.rag.config import list_presets
 from exhibit.runtime.command import guarded
 
 PAGE = ROOT / "bench" / "results" / "legalbenchrag.md"
@@ -174,7 +174,7 @@ def _print_falls(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> None
 
 
 def _list_default_presets() -> str:
-    return ",".join(name for name in ORDER if name in preset_names())
+    return ",".join(name for name in ORDER if name in list_presets())
 
 
 def _make_parser() -> argparse.ArgumentParser:

@@ -19,7 +19,7 @@ from exhibit.converters import legalbenchrag
 from exhibit.converters.steps.cli import main as convert
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.settings import Settings, parse_settings
-from exhibit.rag.config import Config, Search, setting_help
+from exhibit.rag.config import Config, Search, describe_settings
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info, read_lines
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -89,7 +89,7 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
     told: dict[str, str] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
-        if not sign or name not in setting_help():
+        if not sign or name not in describe_settings():
             raise ToolkitError(f"{text}: {pair!r} is not a setting such as depth=64; see evaluate_rag.py --help")
         told[name] = value
     config = Config.preset(preset, **told)

@@ -25,7 +25,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, Index, open_index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.lexicon.postings import TermCounts, digest
-from exhibit.rag.protocols import section_keys
+from exhibit.rag.protocols import make_section_keys
 
 _SPREAD = 0.35
 """The distance of a copy's vector from its original: about that of chunks of one contract, as in `bench.stores`."""
@@ -128,7 +128,7 @@ def _add(index: Index, original: Original, turn: int, vectors: Vectors) -> None:
         entry = replace(entry, filename=filename, profile=replace(entry.profile, title=title, parties=parties))
     keys = index.add(entry, rename(original.text, original.names, turn), original.chunks)
     words = _count_words(original, entry, turn)
-    index.lexicon.add(number, words, chunks=keys, sections=section_keys(number, len(entry.sections)))
+    index.lexicon.add(number, words, chunks=keys, sections=make_section_keys(number, len(entry.sections)))
     index.store("chunk").add(keys, vectors)
 
 

@@ -16,7 +16,7 @@ from bench.scale.process import Clock
 from exhibit.engine import Engine, Outcome, open_engine
 from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.protocols import Embedder, Role, Vectors
-from exhibit.rag.config import Config, preset_names
+from exhibit.rag.config import Config, list_presets
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.lexicon import Lexicon
 from exhibit.rag.pipeline import Pipeline, find_files
@@ -236,7 +236,7 @@ def measure_queries(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
     """
     times_of: dict[str, Any] = {}
     made_with = open_index(folder / "index").config
-    for preset in (name for name in PRESETS if name in preset_names()):
+    for preset in (name for name in PRESETS if name in list_presets()):
         clock = Clock()
         module, argument = load_plugin("exhibit.models.embedders", made_with.embedder)
         config = Config.preset(

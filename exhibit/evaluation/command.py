@@ -28,7 +28,7 @@ from exhibit.evaluation.settings import Settings, parse_settings, read_config_fi
 from exhibit.evaluation.targets import list_targets
 from exhibit.evaluation.text_tables import ALL, choose_metrics, table_of
 from exhibit.hub.pull import fetch, is_repository, parse_address
-from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
+from exhibit.rag.config import DEFAULT, PLUGINS, list_presets
 from exhibit.runtime import command
 from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import list_plugins
@@ -155,7 +155,7 @@ def _make_parser() -> command.Parser:
     )
     words = {
         "targets": ", ".join(name.replace("_", "-") for name in list_targets() if name != "function"),  # from Python
-        "presets": ", ".join(preset_names()),
+        "presets": ", ".join(list_presets()),
         "preset": DEFAULT,
         "embedders": _list_names(PLUGINS["embedder"]),
         "llms": _list_names(PLUGINS["llm"]),

@@ -15,7 +15,7 @@ from exhibit.evaluation.other_tools import OTHER_NAMES
 from exhibit.evaluation.registers import CASE_LAW, LEGISLATION
 from exhibit.evaluation.servers.server import hide
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
-from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
+from exhibit.rag.config import DEFAULT, Config, choose_given_settings, describe_settings
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.parsing import LazyLines, format_faults, parse_json, parse_pair, parse_toml
@@ -227,8 +227,8 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
             values |= {"ingest": OTHER_NAMES["ingest"][name]} if value in (True, "true") else {}
         elif name.startswith(TARGET) and name != "target_settings":
             target[name.removeprefix(TARGET)] = value
-        elif name in setting_help() and name not in Settings.model_fields:
-            pipeline |= given_settings({name: value})
+        elif name in describe_settings() and name not in Settings.model_fields:
+            pipeline |= choose_given_settings({name: value})
         else:
             values[name] = value
     try:

@@ -288,9 +288,9 @@ def parse_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def checksums(folder: Path) -> dict[str, str]:
+def compute_checksums(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of every file of an index, except for manifests and a store's own database."""
-    return {path.relative_to(folder).as_posix(): digest(path) for path in _files(folder)}
+    return {path.relative_to(folder).as_posix(): digest(path) for path in _list_files(folder)}
 
 
 def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> None:
@@ -298,13 +298,13 @@ def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> N
 
     With `is_whole` false, as for an unfinished index, files without a checksum are ignored.
     """
-    names = {path.relative_to(folder).as_posix() for path in _files(folder)}
+    names = {path.relative_to(folder).as_posix() for path in _list_files(folder)}
     for name in sorted({*sealed, *names} if is_whole else sealed):
         if name not in names or digest(folder / name) != sealed.get(name):
             raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--ingest fresh)")
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _list_files(folder: Path) -> Iterator[Path]:
     """Yield the files of an index that get a checksum; raise an error on a link, which could lead to any file."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):

@@ -26,14 +26,14 @@ from exhibit.rag.database import (
     Database,
     Entry,
     check_files,
-    checksums,
+    compute_checksums,
     digest,
     entry_of,
     let_go,
     read_manifest,
 )
 from exhibit.rag.lexicon import Lexicon
-from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore, section_keys
+from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore, make_section_keys
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
@@ -96,7 +96,7 @@ class Index:
         if self._known_table is None:
             rows = self._database.read("SELECT number, first, chunks FROM documents ORDER BY first")
             with self._database.report_damage():
-                self._known_table = _table(rows)
+                self._known_table = _make_table(rows)
         return self._known_table
 
     # ---------------------------------------------------------------- the content
@@ -226,7 +226,7 @@ class Index:
         """Remove a document, its chunks and their vectors without rebuilding the index."""
         entry = self.entry(filename)
         keys = self.chunk_keys([entry.number])
-        sections = section_keys(entry.number, len(entry.sections))
+        sections = make_section_keys(entry.number, len(entry.sections))
         self.store("chunk").remove(keys)
         if self.config.layers == "all":
             self.store("document").remove([entry.number])
@@ -307,7 +307,7 @@ class Index:
             return np.array(self.numbers, dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
         rows = self._database.read("SELECT number, sections FROM documents ORDER BY number")
-        return np.concatenate([none, *(section_keys(number, sections) for number, sections in rows)])
+        return np.concatenate([none, *(make_section_keys(number, sections) for number, sections in rows)])
 
     def _settle(self, layer: Layer) -> None:
         """Remove the vectors that belong to no document, and hide those that another process is adding.
@@ -342,7 +342,7 @@ class Index:
             "dimensions": self.dimensions,
             "counts": {"documents": self._measure_extent("document")[0], "chunks": self._measure_extent("chunk")[0]}
             | {f"{layer} vectors": count for layer, count in vectors.items()},
-            "sha256": checksums(self.folder),
+            "sha256": compute_checksums(self.folder),
         }
 
 
@@ -385,7 +385,7 @@ def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, ow
     return index
 
 
-def _table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
+def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
     """Return the table of all chunks, built from the number, first key and packed spans of each document."""
     spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPANS).reshape(-1, 4)
     counts = np.array([len(chunks) // 16 for _, _, chunks in rows], np.int64)

@@ -68,7 +68,7 @@ class Address(NamedTuple):
         return self.options.get(name, _USUAL[name])
 
 
-def origin(uri: str) -> tuple[str, str, int | None]:
+def parse_origin(uri: str) -> tuple[str, str, int | None]:
     """Return the scheme, host and port of a URI: a token is valid for these, whichever database the URI names."""
     try:
         parts = urlsplit(uri)
@@ -77,7 +77,7 @@ def origin(uri: str) -> tuple[str, str, int | None]:
         return "", uri, None  # an invalid port: such an address equals only itself
 
 
-def named_servers(words: Sequence[str]) -> Iterator[str]:
+def find_named_servers(words: Sequence[str]) -> Iterator[str]:
     """Yield the servers that a command line names with `--store milvus:URI`."""
     for word, following in zip_longest(words, words[1:], fillvalue=""):
         flag, _, value = word.partition("=")
@@ -92,7 +92,7 @@ _WEIGHT = 4096
 """The greatest cost of one condition, as a number of single keys; more keys need several conditions."""
 
 
-def conditions(field: str, wanted: Keys) -> Iterator[str]:
+def make_conditions(field: str, wanted: Keys) -> Iterator[str]:
     """Yield conditions that together select exactly these keys (sorted, distinct); each key is in one condition."""
     if not len(wanted):
         return

@@ -23,7 +23,7 @@ from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
-from exhibit.rag.retrieval.amendments import in_force, question_to_answer, with_changes
+from exhibit.rag.retrieval.amendments import choose_in_force, strip_asked_day, with_changes
 from exhibit.rag.retrieval.disagreement import with_disagreement
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
@@ -192,7 +192,7 @@ class Pipeline:
         parts = self._parts(self.config if depth is None else self.config.model_copy(update={"depth": depth}))
         if documents is not None:
             parts = replace(parts, only=tuple(self._open_built.entry(name).number for name in documents))
-        return [in_force(one, self._open_built) for one in retrieve(questions, parts)]
+        return [choose_in_force(one, self._open_built) for one in retrieve(questions, parts)]
 
     def _parts(self, config: Config) -> Parts:
         llm = self.llm if config.hyde_weight else None
@@ -208,7 +208,7 @@ class Pipeline:
         """Return an answer to each question from its retrieved passages."""
         contexts = [self.context(retrieved) for retrieved in searched]
         answers = open_answerer(self.config, llm=self.llm).answer_all(
-            [(question_to_answer(retrieved), context) for retrieved, context in zip(searched, contexts, strict=True)]
+            [(strip_asked_day(retrieved), context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
         return [
             Answered(retrieved, context, self._annotate(answer, retrieved, context))

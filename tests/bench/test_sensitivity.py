@@ -25,7 +25,7 @@ from bench.sensitivity.trials import (
 from exhibit.evaluation.cases import Case, GoldPassage
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.config import setting_help
+from exhibit.rag.config import describe_settings
 from exhibit.rag.retrieval import extents
 from exhibit.schemas.errors import ToolkitError
 
@@ -62,7 +62,7 @@ def mean(values):
 def test_every_setting_of_the_route_is_varied():
     varied = {setting.name for setting in SETTINGS if setting.module is None}
     layers = {"weight_summary", "weight_gist"}  # of an index with all layers, which the route has not
-    weights = {name for name in setting_help() if name.startswith("weight_")} - layers
+    weights = {name for name in describe_settings() if name.startswith("weight_")} - layers
     assert weights | {"most_documents", "trim_first", "candidate_chunks"} == varied
 
 

@@ -15,7 +15,7 @@ from exhibit.law.profile import Profile
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import Entry, Index, open_index
-from exhibit.rag.protocols import Answer, AnswerContext, QueryVector, section_key
+from exhibit.rag.protocols import Answer, AnswerContext, QueryVector, make_section_key
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.atomic import lock_folder
@@ -88,7 +88,7 @@ def test_rows_that_no_document_has_are_removed_while_the_index_is_held(folder):
     before = counts(index)
     with index.change():
         index.store("chunk").add([999], np.ones((1, 16), np.float32))
-        index.store("section").add([section_key(7, 0)], np.ones((1, 16), np.float32))
+        index.store("section").add([make_section_key(7, 0)], np.ones((1, 16), np.float32))
     assert counts(index) == before == counts(open_index(folder))
 
 
@@ -140,9 +140,9 @@ def test_keys_go_on_where_they_end_and_stores_are_told_the_greatest(bare, tmp_pa
     assert bare.add(entry(4, "c.txt", 1), "u" * 40, chunks()).tolist() == [] and bare.find_next_number() == 5
     assert len(bare) == len(bare.table) == len(bare) == 3
     assert bare.keys("document").tolist() == [0, 1, 4] and bare.keys("chunk").tolist() == [0, 1, 2]
-    assert bare.keys("section").tolist() == [0, 1, section_key(4, 0)]
+    assert bare.keys("section").tolist() == [0, 1, make_section_key(4, 0)]
     bare.save()
-    assert [store.last for store in stores.values()] == [4, section_key(4, 0), 2]
+    assert [store.last for store in stores.values()] == [4, make_section_key(4, 0), 2]
     again = Index(tmp_path / "bare", bare.config, embedder="x", dimensions=4)
     assert len(again) == 3 and again.add(entry(5, "d.txt"), "", chunks((0, 1, 0, 0))).tolist() == [3]
     with pytest.raises(BundleError, match=r"'d.txt' is in this index already; remove it first"):

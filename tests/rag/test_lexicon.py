@@ -16,7 +16,7 @@ from exhibit.rag.database import Database
 from exhibit.rag.lexicon import Lexicon, read_words
 from exhibit.rag.lexicon import documents as documents_module
 from exhibit.rag.lexicon import postings as module
-from exhibit.rag.lexicon.bm25 import Words, count_terms, rarity
+from exhibit.rag.lexicon.bm25 import Words, compute_rarity, count_terms
 from exhibit.rag.lexicon.documents import DocumentNames, read_names
 from exhibit.rag.lexicon.postings import Postings, TermCounts, digest
 from exhibit.rag.questions import Query
@@ -137,7 +137,7 @@ def test_frequencies_of_the_keys_that_are_asked_for_in_their_order():
     assert words.compute_rarity(["oak", "elm", "zzz"]).tolist() == pytest.approx(
         [math.log(1 + 2.5 / 2.5), math.log(1 + 1.5 / 3.5), math.log(1 + 4.5 / 0.5)]
     )
-    assert rarity(np.array([4]), 4).tolist() == pytest.approx([math.log(1 + 0.5 / 4.5)])
+    assert compute_rarity(np.array([4]), 4).tolist() == pytest.approx([math.log(1 + 0.5 / 4.5)])
 
 
 def test_bm25_in_figures():

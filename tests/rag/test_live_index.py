@@ -18,7 +18,7 @@ from exhibit.rag.database import RECORD, Waiting
 from exhibit.rag.index import open_index
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.live_index import open_for_questions
-from exhibit.rag.retrieval.passages import Library, score_rows, standard
+from exhibit.rag.retrieval.passages import Library, score_rows, standardise
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.atomic import find_unfinished_folder
@@ -140,7 +140,7 @@ def test_words_stand_in_for_a_vector_that_is_not_there_yet():
         library = Library(table, FaissStore.of_rows(np.arange(2), rows), words, lambda number: "", is_whole=is_whole)
         found = score_rows(["law"], vector, np.arange(4), zero, library, Weights())
         np.testing.assert_allclose(found["dense"], [1.0, 0.6, far, far], rtol=1e-6)
-        worded = standard(found["lexical"], zero)
+        worded = standardise(found["lexical"], zero)
         by_words = np.isclose(found["own"], (1 + Weights().lexical) * worded, rtol=1e-5)
         assert by_words.tolist() == [False, False, not is_whole, not is_whole]
     none = Library(table, FaissStore.of_rows(np.arange(0), rows[:0]), words, lambda number: "", is_whole=False)

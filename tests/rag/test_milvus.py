@@ -22,7 +22,7 @@ from bench.stores import make_mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
-from exhibit.rag.milvus_address import Address, conditions, named_servers, origin
+from exhibit.rag.milvus_address import Address, find_named_servers, make_conditions, parse_origin
 from exhibit.rag.protocols import VectorStore
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.runtime.plugins import load_plugin
@@ -107,27 +107,27 @@ def test_a_search_is_as_wide_as_its_result_is_long():
     ],
 )
 def test_a_command_line_names_servers_with_store_alone(words, named):
-    assert list(named_servers(words)) == named
+    assert list(find_named_servers(words)) == named
 
 
 def test_a_server_is_known_by_scheme_host_and_port():
-    assert origin("https://Milvus.example:19530/legal") == origin("https://milvus.example:19530")
+    assert parse_origin("https://Milvus.example:19530/legal") == parse_origin("https://milvus.example:19530")
     others = ["http://milvus.example:19530", "https://milvus.example", "https://milvus.example.evil.example:19530"]
-    assert origin("https://milvus.example:19530") not in {
-        origin(each) for each in [*others, "https://milvus.example:x"]
+    assert parse_origin("https://milvus.example:19530") not in {
+        parse_origin(each) for each in [*others, "https://milvus.example:x"]
     }
 
 
 def test_the_chunks_of_documents_are_ranges():
     wanted = np.array([*range(10, 400), 500, 502, *range(1000, 1200)])
-    assert list(conditions("key", wanted)) == [
+    assert list(make_conditions("key", wanted)) == [
         "((key >= 10 and key <= 399) or (key >= 1000 and key <= 1199)) or key in [500, 502]"
     ]
-    assert list(conditions("key", wanted[:0])) == []
+    assert list(make_conditions("key", wanted[:0])) == []
 
 
 def test_the_condition_for_many_documents_is_not_deep():
-    [condition] = conditions("key", np.concatenate([np.arange(at, at + 10) for at in range(0, 20_000, 40)]))
+    [condition] = make_conditions("key", np.concatenate([np.arange(at, at + 10) for at in range(0, 20_000, 40)]))
     depths = np.cumsum([{"(": 1, ")": -1}.get(mark, 0) for mark in condition])
     assert condition.count(" or ") == 499 and depths.max() <= 10, "a server takes a chain of 45, and none of 50"
 
@@ -136,7 +136,7 @@ def test_the_condition_for_many_documents_is_not_deep():
 def test_conditions_hold_for_each_key_once(step):
     wanted = np.concatenate([np.arange(0, 20_000, step), np.arange(30_000, 30_100)])
     held = []
-    for condition in conditions("key", wanted):
+    for condition in make_conditions("key", wanted):
         holds = eval(f"lambda key: {condition.replace('[', '{').replace(']', '}')}")  # the same words in Python
         held.append([key for key in range(31_000) if holds(key)])
     assert sorted(key for keys in held for key in keys) == wanted.tolist()

@@ -16,9 +16,9 @@ from exhibit.law.sentences import tile_clauses
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config, Weights
 from exhibit.rag.lexicon.bm25 import Words
-from exhibit.rag.protocols import section_key
+from exhibit.rag.protocols import make_section_key
 from exhibit.rag.retrieval.extents import LEAST, Extents
-from exhibit.rag.retrieval.passages import Library, SecondLook, rank_passages, score_rows, standard, with_context
+from exhibit.rag.retrieval.passages import Library, SecondLook, rank_passages, score_rows, standardise, with_context
 from exhibit.rag.splitters import rcts
 from exhibit.rag.stores.faiss import FaissStore
 
@@ -48,7 +48,7 @@ def library(*texts: str, size: int = 200, overlap: int = 0) -> Library:
     for number, text in enumerate(texts):
         for start, end in rcts.split(text, size=size, overlap=overlap):
             rows.append((len(rows), number, start, end, 1, 0))
-        paths.add([section_key(number, 0)], [""])
+        paths.add([make_section_key(number, 0)], [""])
     table = np.array(rows, np.int64).reshape(-1, 6)
     chunks = [texts[n][s:e] for _, n, s, e, _, _ in rows]
     store.add(table[:, 0], EMBEDDER.embed(chunks, role="passage"))
@@ -231,7 +231,7 @@ def test_headings_lift_their_sections():
     store, words, headings = FaissStore(NOWHERE, EMBEDDER.dimensions), Words(), Words()
     store.add([0, 1], EMBEDDER.embed(["same", "same"], role="passage"))
     words.add([0, 1], [text[:cut], text[cut:]])
-    headings.add([section_key(0, 0), section_key(0, 1)], ["Term", "Governing law"])
+    headings.add([make_section_key(0, 0), make_section_key(0, 1)], ["Term", "Governing law"])
     shelf = Library(table, store, words, lambda _: text, headings)
     assert ask("governing law", shelf, {0: 0.0}).passages[0].row == 1
     assert ask("term", shelf, {0: 0.0}).passages[0].row == 0
@@ -249,7 +249,7 @@ def test_neighbours_count_within_a_document_only_and_a_section_rises_with_its_be
 
 def test_standard_scores_are_by_group_and_flat_groups_are_nothing():
     values = np.array([1.0, 3.0, 5.0, 5.0], np.float32)
-    assert standard(values, np.array([0, 2])).tolist() == [-1.0, 1.0, 0.0, 0.0]
+    assert standardise(values, np.array([0, 2])).tolist() == [-1.0, 1.0, 0.0, 0.0]
 
 
 def hall_of_mirrors(count: int = 40) -> Library:

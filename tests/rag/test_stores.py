@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bench.stores import make_mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.index_kinds import IndexType, add, empty, keys_of, name_of
+from exhibit.rag.index_kinds import IndexType, add, keys_of, make_empty, name_of
 from exhibit.rag.stores import faiss as module
 from exhibit.rag.stores import rank_keys
 from exhibit.rag.stores.faiss import FaissStore, open
@@ -308,7 +308,7 @@ def test_an_index_of_another_type_retrieves_the_same(tmp_path, samples):
 @pytest.mark.parametrize("rows", [0, 1, 1500])
 def test_what_is_streamed_is_the_file_that_faiss_writes(store, tmp_path, rows):
     vectors, keys = unit(1500, seed=3), np.arange(1500, dtype=np.int64)[::-1] * 3
-    index = empty(8)
+    index = make_empty(8)
     for part in (slice(0, min(rows, 700)), slice(min(rows, 700), rows)):
         store.add(keys[part], vectors[part])
         add(index, keys[part].copy(), vectors[part])
@@ -354,8 +354,8 @@ def test_what_was_never_saved_goes_and_what_a_stopped_run_left_does_not_count(st
 @pytest.mark.parametrize(("kind", "k", "factor"), [("pq", 64, 32.0), ("pq", 512, 8.0), ("pq,refine=100", 5, 20.0)])
 def test_an_inexact_index_is_searched_as_wide_as_it_is_told(cloud, kind, k, factor):
     index = module.kinds.build(IndexType.parse(kind), np.arange(1000), cloud[:1000])
-    assert module.kinds.parameters(index, IndexType.parse(kind), k, None).k_factor == factor
-    assert module.kinds.parameters(empty(8), IndexType(), 5, None) is None
+    assert module.kinds.make_parameters(index, IndexType.parse(kind), k, None).k_factor == factor
+    assert module.kinds.make_parameters(make_empty(8), IndexType(), 5, None) is None
 
 
 @pytest.mark.parametrize("kind", ["flat", "pq"])

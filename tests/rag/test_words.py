@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exhibit.law.language import list_asked_terms, list_word_parts, search_terms
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon import postings
-from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, count_terms, rarity
+from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, compute_rarity, count_terms
 from exhibit.schemas.errors import BundleError
 
 CLAUSES = [
@@ -74,7 +74,9 @@ def test_rare_words_weigh_more_and_repeats_saturate():
     law, notice = search_terms("law")[0], search_terms("notice")[0]
     rare = words.compute_rarity([law, notice, search_terms("party")[0]])
     assert rare[2] < rare[1]
-    assert rarity(np.array([0, 5, 10]), 10).tolist() == sorted(rarity(np.array([0, 5, 10]), 10).tolist(), reverse=True)
+    assert compute_rarity(np.array([0, 5, 10]), 10).tolist() == sorted(
+        compute_rarity(np.array([0, 5, 10]), 10).tolist(), reverse=True
+    )
     assert words.count_frequencies(search_terms("laws"), np.array([0, 1]))[:, 0].tolist() == [2.0, 0.0]
     once = made(["law mill", "mill law law"]).scores([law], np.array([0, 1]))
     assert once[0] < once[1] < 2 * once[0]

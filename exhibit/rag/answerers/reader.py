@@ -12,7 +12,7 @@ from exhibit.law.sentences import split_sentences
 from exhibit.law.yes_or_no import asks_yes_or_no, denies
 from exhibit.models.llms import LLM
 from exhibit.models.reader import EMBEDDER, Also, AnswerSpan, QuestionKind, Reader, Reading, shared_kinds, shared_reader
-from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, quotable
+from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, format_quotable
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext, Source
 from exhibit.rag.questions import understand
@@ -234,7 +234,7 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool)
         _Words(
             reading.score - behind * rank - _elsewhere(window, meant),
             tuple(window.parts(*quote)),
-            quotable(window.text[slice(*quote)].strip()),
+            format_quotable(window.text[slice(*quote)].strip()),
             _value(window.text, span, reading.short),
             reading.yes,
         )

@@ -35,7 +35,7 @@ _TOGETHER = 256
 """The number of documents whose keys and lengths form one row of the database."""
 
 
-def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
+def compute_rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
     """Return BM25's idf of terms, which is never negative.
 
     `spread` is the number of chunks that contain each term, `total` the number of all chunks.
@@ -43,7 +43,7 @@ def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
     return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
 
 
-def shares(terms: Sequence[str]) -> Counts:
+def weigh_terms(terms: Sequence[str]) -> Counts:
     """Return the weight of each term: 1 for a whole word, a third for a part of a compound word."""
     return np.array([_PART_OF_WORD if term.startswith(PART) else 1.0 for term in terms], np.float32)
 
@@ -183,7 +183,7 @@ class Words:
     def compute_rarity(self, asked: Sequence[str]) -> Counts:
         """Return BM25's idf of each term over the whole collection: rare words weigh more."""
         spread = np.array([len(self._postings.find(term)[0]) for term in asked], np.int64)
-        return rarity(spread, len(self._keys)) * shares(asked)
+        return compute_rarity(spread, len(self._keys)) * weigh_terms(asked)
 
     def count_frequencies(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return the frequency of each term in each text of `keys` (in order): a row per text, a column per term."""
@@ -236,7 +236,7 @@ class Words:
             squares = np.full(len(self._keys), 1e-9)  # avoids a division by zero for a text without words
             for terms, owners, counts in self._postings.blocks():
                 _, place, spread = np.unique(terms, return_inverse=True, return_counts=True)
-                weighted = counts * rarity(spread, len(self._keys))[place]
+                weighted = counts * compute_rarity(spread, len(self._keys))[place]
                 np.add.at(squares, self._find_places(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
             self._known_norms = np.sqrt(squares).astype(np.float32)
         return self._known_norms

@@ -116,7 +116,7 @@ def read_names(filename: str, profile: Profile, text: str) -> NameWords:
     """Return the words that can name a document: from its title, parties, file name, opening and proper nouns."""
     run, in_file = split_filename(filename)
     opening = list(name_words(text[:_OPENING]))
-    title = profile.title if _stands_in(profile.title, text[:_STATED]) else ""
+    title = profile.title if _has_title(profile.title, text[:_STATED]) else ""
     names = (title, *profile.parties)
     counts = {
         "stated": Counter(term for name in names for term in name_terms(name)),
@@ -391,6 +391,6 @@ def _normalise(scores: Weights) -> Weights:
     return weights
 
 
-def _stands_in(title: str, opening: str) -> bool:
+def _has_title(title: str, opening: str) -> bool:
     wanted = name_terms(title)
     return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(name_terms(opening))} "

@@ -13,7 +13,7 @@ import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag import index_kinds as kinds
-from exhibit.rag.index_kinds import RawVectors, rows_path
+from exhibit.rag.index_kinds import RawVectors, name_rows_file
 from exhibit.rag.protocols import Keys
 from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
 from exhibit.schemas.errors import BundleError
@@ -40,7 +40,7 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
     path = folder / f"{name}.faiss"
     if path.is_file():  # the other process has finished
         return FaissStore(path, dimensions, kinds.IndexType.parse(argument))
-    return FaissStore.of_rows(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
+    return FaissStore.of_rows(keys, np.memmap(name_rows_file(path), "<f4", "r", shape=(len(keys), dimensions)))
 
 
 class FaissStore:
@@ -62,7 +62,7 @@ class FaissStore:
         if path.is_file():
             self._opened = self._open()
         else:
-            self._rows = RawVectors(rows_path(path), dimensions)
+            self._rows = RawVectors(name_rows_file(path), dimensions)
 
     @classmethod
     def of_rows(cls, keys: Keys, vectors: Vectors) -> "FaissStore":
@@ -199,7 +199,7 @@ class FaissStore:
         depth = min(k, len(self))
         if not depth or not len(queries):
             return make_empty_hits(len(queries), k)
-        parameters = kinds.parameters(self._index, self._kind, depth, selector)
+        parameters = kinds.make_parameters(self._index, self._kind, depth, selector)
         scores, keys = self._index.search(queries, depth, params=parameters)
         return rank_keys(scores, keys, k)
 
@@ -223,11 +223,11 @@ class FaissStore:
         present, rows = self._rows_of(wanted)
         if not len(present):
             return make_empty_hits(len(queries), k)
-        cosines = _products(queries, kinds.vectors_of(self._index, rows))
+        cosines = _multiply(queries, kinds.vectors_of(self._index, rows))
         return rank_keys(cosines, np.broadcast_to(present, cosines.shape), k)
 
 
-def _products(queries: Vectors, vectors: Vectors) -> Vectors:
+def _multiply(queries: Vectors, vectors: Vectors) -> Vectors:
     # for a few queries, starting several threads takes longer than the work
     few = len(queries) <= _FEW_QUERIES
     cosines: Vectors = np.einsum("ij,kj->ik", queries, vectors) if few else queries @ vectors.T

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.evaluation.metrics import describe_metric
-from exhibit.rag.config import preset_names
+from exhibit.rag.config import list_presets
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.review import AddedQuestion
@@ -126,7 +126,7 @@ def format_bundle(
         total=len(lines),
         located_share=share,
         located_of=of,
-        presets=preset_names(),
+        presets=list_presets(),
         reviews=reviews,
         added=added,
         find=find,
