@@ -129,7 +129,8 @@ def _format_cell(text: object) -> str:
 def _describe_settings() -> Iterator[str]:
     yield from ("| setting | of | values | default | meaning |", "|---|---|---|---|---|")
     for one in list_settings().values():
-        yield f"| `{one.name}` | {one.group} | {_format_cell(one.values)} | {_format_cell(one.default)} | {_format_cell(one.meaning)} |"
+        cells = " | ".join(map(_format_cell, (one.values, one.default, one.meaning)))
+        yield f"| `{one.name}` | {one.group} | {cells} |"
 
 
 def _describe_metrics() -> Iterator[str]:
@@ -140,7 +141,8 @@ def _describe_metrics() -> Iterator[str]:
             described = describe_metric(name)
             first = find_headline(file) if find_headline(file).partition("@")[0] == name else ""
             meaning = _format_cell(f"{described.title}: {described.meaning}")
-            yield f"| `{name}` | {meaning} | {described.group} | {described.better} | {_format_cell(parameters)} | {first} |"
+            columns = (described.group, described.better, _format_cell(parameters), first)
+            yield f"| `{name}` | {meaning} | {' | '.join(columns)} |"
 
 
 def _describe_fields() -> Iterator[str]:

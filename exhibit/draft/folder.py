@@ -133,7 +133,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
     if not rows:
         raise SourceError(
-            f"{source}: no question was drafted: {_explain_none(drafted)}; write a playbook for these documents (docs/draft.md)"
+            f"{source}: no question was drafted: {_explain_none(drafted)}; "
+            "write a playbook for these documents (docs/draft.md)"
         )
     for one in drafted:
         if not one.playbook:

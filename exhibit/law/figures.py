@@ -47,7 +47,10 @@ zero one two three four five six seven eight nine ten eleven twelve thirteen fou
 nineteen
 """.split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_SMALL = rf"(?:(?:{make_word_pattern(_TENS)})(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?|{make_word_pattern(_UNIT_WORDS)})"
+_SMALL = (
+    rf"(?:(?:{make_word_pattern(_TENS)})(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?"
+    rf"|{make_word_pattern(_UNIT_WORDS)})"
+)
 _SPELT = re.compile(
     rf"\b{_SMALL}(?:\s+hundred(?:\s+(?:and\s+)?{_SMALL})?)?(?:\s+(?:thousand|million|billion|trillion))?\b"
 )

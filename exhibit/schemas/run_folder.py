@@ -38,7 +38,8 @@ def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
 
 
 def _format_fault(where: str, error: ValidationError) -> str:
-    return f"{where}: not in the format that evaluate_rag.py writes: {format_faults(error, most=1)}; run the evaluation again"
+    fault = format_faults(error, most=1)
+    return f"{where}: not in the format that evaluate_rag.py writes: {fault}; run the evaluation again"
 
 
 def _read_question(line: bytes, where: str) -> files.RunQuestion:

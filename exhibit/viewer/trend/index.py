@@ -185,15 +185,15 @@ def draw(
     def place(number: float) -> float:
         return compute_y((number - low) / (high - low))
 
-    def compute_x(at: int) -> float:
+    def place_run(at: int) -> float:
         return compute_x(at / (len(means) - 1) if len(means) > 1 else 0.5)
 
     points = [
-        Point(compute_x(at), place(mean.mean or 0.0), label, numbers[series.runs[at].name], at in worse)
+        Point(place_run(at), place(mean.mean or 0.0), label, numbers[series.runs[at].name], at in worse)
         for at, mean in known
         if (label := _describe_point(series, metric, at, mean))
     ]
-    intervals = [(compute_x(at), place(one.ci95[1]), place(one.ci95[0])) for at, one in known if one.ci95]
+    intervals = [(place_run(at), place(one.ci95[1]), place(one.ci95[0])) for at, one in known if one.ci95]
     low_note = ", lower is better" if describe_metric(metric).better == "less" else ""
     step = max(1, math.ceil(len(means) / _TICKS))
     data = [run.data_version(series.dataset) for run in series.runs]
@@ -206,10 +206,10 @@ def draw(
                 summary.format_metric_title(metric), points, [format_outline(_widen(intervals))] if intervals else []
             )
         ],
-        ticks=[Point(compute_x(at), BOTTOM, str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
+        ticks=[Point(place_run(at), BOTTOM, str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
         sides=[Point(LEFT, place(end), summary.format_value(metric, end)) for end in (low, (low + high) / 2, high)],
         zones=_make_zones(bands, low, high, place) if bands else [],
-        breaks=[Point(compute_x(at), TOP, "the data changed here") for at in moved],
+        breaks=[Point(place_run(at), TOP, "the data changed here") for at in moved],
     )
 
 
