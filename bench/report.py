@@ -191,12 +191,12 @@ _OPEN = """key => new Promise(done => {
 _DRAW = """
 import sys, time
 from pathlib import Path
-from bench._table import peak_memory
+from bench._table import measure_peak_memory
 from exhibit.viewer import write_report
 started = time.perf_counter(), time.process_time()
 write_report(Path(sys.argv[1]), datasets={"contracts": Path("gone")}, pages=0)
 print(time.perf_counter() - started[0], time.process_time() - started[1])
-print(peak_memory())
+print(measure_peak_memory())
 """
 
 

@@ -163,26 +163,26 @@ def _check_browser() -> tuple[State, str]:
 def _check_fonts() -> tuple[State, str]:
     if not import_module("exhibit.converters.printing.browser").HERE:
         return "absent", "fonts for Chinese, Japanese and Korean come with exhibit-rag[print]"
-    return "ok", f"{len(import_module('exhibit.converters.printing.text_pdf').font_hashes())}, with the project"
+    return "ok", f"{len(import_module('exhibit.converters.printing.text_pdf').read_font_hashes())}, with the project"
 
 
 def _check_ocr() -> tuple[State, str]:
     missing = {}
-    for name in import_module("exhibit.evidence.scan").engine_names():
+    for name in import_module("exhibit.evidence.scan").list_ocr_engines():
         missing[name] = load_plugin("exhibit.evidence.ocr", name)[0].missing("en")
     ready = [name for name, lacks in missing.items() if not lacks]
     return ("ok", f"English by {', '.join(ready)}") if ready else ("absent", "; or ".join(missing.values()))
 
 
 def _check_office() -> tuple[State, str]:
-    program = import_module("exhibit.evidence.readers.libreoffice").command()
+    program = import_module("exhibit.evidence.readers.libreoffice").find_command()
     return ("ok", program) if program else ("absent", "without it .doc, .rtf and other old files are skipped")
 
 
 def _check_weights() -> tuple[State, str]:
     weights = import_module("exhibit.models.network")
     minilm = import_module("exhibit.models.embedders.minilm")
-    graphs = [path for variant in minilm.VARIANTS if (path := minilm.graph_path(variant)).is_file()]
+    graphs = [path for variant in minilm.VARIANTS if (path := minilm.find_graph_path(variant)).is_file()]
     if graphs and weights.find_here(weights.TOKENIZER):
         return "ok", f"ready: {graphs[0]}"
     if weights.find_here(weights.MODEL) and weights.find_here(weights.TOKENIZER):

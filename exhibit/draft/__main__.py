@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 @guarded()
-def main_playbook(argv: Sequence[str] | None = None) -> int:
+def playbook_main(argv: Sequence[str] | None = None) -> int:
     """List the playbooks, or check one and show its questions."""
     parser = Parser(prog="exhibit playbook", description="List playbooks, or check yours.")
     parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these")

@@ -62,7 +62,7 @@ def open_engine(
 def run_in_worker(function: Callable[[In], Out], item: In, *, limits: Limits | None = None) -> Out:
     """Return the function's result for one item, computed in a worker; raise LimitError when it exceeds its limits.
 
-    The default limits are those of the running command (`limits_in_force`). The first call in a process starts a
+    The default limits are those of the running command (`apply_limits`). The first call in a process starts a
     worker; later calls reuse it. Inside a worker no second worker is started: the limits of its current item apply.
     """
     if is_worker():

@@ -137,7 +137,7 @@ def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[
     """Limit the processor time and memory for reading a file of `size` bytes in a worker; elsewhere do nothing.
 
     The limit counts processor time, which does not depend on other work on the machine. At the limit the system kills
-    the process, even inside a library that never returns; its exit code shows the reason (`spent_by`).
+    the process, even inside a library that never returns; its exit code shows the reason (`is_processor_exit`).
     """
     if not _serving:
         yield

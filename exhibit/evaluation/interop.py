@@ -32,7 +32,7 @@ def _read_answered(folder: str | Path) -> Iterator[dict[str, Any]]:
         }
 
 
-def make_ragas_dataset(folder: str | Path) -> Any:
+def ragas_dataset(folder: str | Path) -> Any:
     """Return a run as ragas' `EvaluationDataset`."""
     from ragas import EvaluationDataset  # an optional dependency, needed only here
 
@@ -49,7 +49,7 @@ def make_ragas_dataset(folder: str | Path) -> Any:
     return EvaluationDataset.from_list(samples)
 
 
-def make_deepeval_dataset(folder: str | Path) -> Any:
+def deepeval_dataset(folder: str | Path) -> Any:
     """Return a run as DeepEval's `EvaluationDataset` of test cases."""
     from deepeval.dataset import EvaluationDataset  # an optional dependency, needed only here
     from deepeval.test_case import LLMTestCase
@@ -68,7 +68,7 @@ def make_deepeval_dataset(folder: str | Path) -> Any:
     return dataset
 
 
-def make_squad_inputs(folder: str | Path) -> dict[str, list[dict[str, Any]]]:
+def squad_inputs(folder: str | Path) -> dict[str, list[dict[str, Any]]]:
     """Return predictions without citations, and references, for SQuAD 2.0's metric; a refusal is an empty text."""
     predictions, references = [], []
     for row in RunFolder(folder).rows:

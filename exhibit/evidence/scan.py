@@ -93,7 +93,7 @@ def _import_engine(name: str) -> ModuleType:
 
 
 def add_ocr_arguments(parser: ArgumentParser) -> None:
-    """Add the OCR flags, which `ocr_from` reads."""
+    """Add the OCR flags, which `read_ocr_flags` reads."""
     group = parser.add_argument_group("scans")
     group.add_argument(
         "--ocr",

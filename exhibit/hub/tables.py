@@ -134,7 +134,7 @@ def _label_type(kinds: set[type]) -> Any:
 
 
 def make_gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
-    """Yield the lines of gold as records that match `gold_schema`."""
+    """Yield the lines of gold as records that match `make_gold_schema`."""
     labels = make_gold_schema(gold, {}).types[:1]
     texts = {field.name for kind in labels for field in kind if pa.types.is_string(field.type)}
     for line in gold:

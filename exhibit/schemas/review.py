@@ -68,7 +68,7 @@ class ReviewedCase(_Model):
     comment: str = ""
     better: Better = Better()
     was: Sha256 | None = None
-    """`gold_digest` of the judged gold: if a draft now proposes other passages, the judgment is void."""
+    """`digest_gold` of the judged gold: if a draft now proposes other passages, the judgment is void."""
 
 
 class AddedQuestion(_Model):
@@ -138,7 +138,7 @@ class Correction(_Model):
 
     id: Natural
     was: Sha256
-    """`gold_digest` of the contexts to replace."""
+    """`digest_gold` of the contexts to replace."""
     contexts: list[MarkedPassage]
     is_impossible: bool = False
     answer: NonBlank | None = None

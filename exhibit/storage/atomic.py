@@ -277,7 +277,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def list_left_out(folder: Path) -> list[tuple[Path, str]]:
-    """Return the entries below a folder that `files_below` leaves out, each with the reason."""
+    """Return the entries below a folder that `list_files` leaves out, each with the reason."""
     home = _find_home(folder)
     return [(path, why) for path in sorted(folder.rglob("*")) if (why := _find_fault(path, home)) is not None]
 

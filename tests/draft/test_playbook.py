@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from exhibit.draft.__main__ import main_playbook
+from exhibit.draft.__main__ import playbook_main
 from exhibit.draft.playbook import SHIPPED, choose_playbook, find_playbooks, read_playbook
 from exhibit.law.profile import Profile
 from exhibit.models.reader import KINDS
@@ -61,9 +61,9 @@ def test_a_users_own_is_a_file(tmp_path, capsys):
     path.write_text(OWN, encoding="utf-8")
     assert read_playbook(path).applies_to(Profile(title="Bareboat Charter", kind="contract"))
     assert not read_playbook(path).applies_to(Profile(title="Loan", kind="contract"))
-    assert main_playbook([str(path)]) == 0
+    assert playbook_main([str(path)]) == 0
     assert "fuel: Who pays for fuel?" in capsys.readouterr().out
-    assert main_playbook(["lease", "--json"]) == 0
+    assert playbook_main(["lease", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["name"] == "lease"
 
 

@@ -14,7 +14,7 @@ from exhibit.evaluation.answer_words import make_squad_prediction, split_squad_w
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.interop import make_deepeval_dataset, make_ragas_dataset, make_squad_inputs
+from exhibit.evaluation.interop import deepeval_dataset, ragas_dataset, squad_inputs
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
@@ -117,14 +117,14 @@ def test_parity_with_squad_takes_the_truth_where_there_are_no_quotes_and_leaves_
 
 
 def test_squad_s_metric_is_given_what_was_answered_and_what_is_expected(runs):
-    inputs = make_squad_inputs(runs / "poor")
+    inputs = squad_inputs(runs / "poor")
     assert [row["id"] for row in inputs["predictions"]] == [row["id"] for row in inputs["references"]]
     assert len(inputs["predictions"]) == 8 and "leases/3" not in {row["id"] for row in inputs["predictions"]}
     told = {"id": "leases/1", "prediction_text": "The five year's term, I think.", "no_answer_probability": 0.0}
     assert inputs["predictions"][1] == told
     answers = {"text": ["The term of this Agreement is five years"], "answer_start": [0]}
     assert inputs["references"][1] == {"id": "leases/1", "answers": answers}
-    good = make_squad_inputs(runs / "good")["predictions"][1]
+    good = squad_inputs(runs / "good")["predictions"][1]
     assert good["prediction_text"].strip() == "The term of this Agreement is five years", "without its citation"
 
 
@@ -133,7 +133,7 @@ def test_squad_v2_gives_our_figures(runs):
     from transformers.data.metrics.squad_metrics import compute_exact, compute_f1  # what HF's `squad_v2` computes
 
     for name in ("good", "poor"):
-        told = make_squad_inputs(runs / name)
+        told = squad_inputs(runs / name)
         rows = {f"{row.dataset}/{row.id}": row for row in RunFolder(runs / name).rows}
         assert len(told["predictions"]) == sum(not row.reply.error for row in rows.values())
         for prediction, reference in zip(told["predictions"], told["references"], strict=True):
@@ -159,7 +159,7 @@ def test_the_table_is_what_squad_v2_computes():
 
 @pytest.mark.interop
 def test_ragas_takes_a_run(runs):
-    dataset = make_ragas_dataset(runs / "poor")
+    dataset = ragas_dataset(runs / "poor")
     assert len(dataset) == 8, "the failed one is left out"
     sample = dataset[1]
     assert sample.user_input == "What is the term of the agreement of Alder Ltd?"
@@ -169,7 +169,7 @@ def test_ragas_takes_a_run(runs):
 
 @pytest.mark.interop
 def test_deepeval_takes_a_run(runs):
-    cases = make_deepeval_dataset(runs / "good").test_cases
+    cases = deepeval_dataset(runs / "good").test_cases
     assert len(cases) == 9 and cases[0].name == "leases/0"
     assert cases[0].expected_output == cases[0].context[0] == cases[0].retrieval_context[0]
     assert cases[0].actual_output == f"{cases[0].expected_output} [1]"
@@ -177,10 +177,10 @@ def test_deepeval_takes_a_run(runs):
 
 def test_what_is_no_run_is_named(tmp_path, runs):
     with pytest.raises(BundleError, match="no such run"):
-        make_squad_inputs(tmp_path / "nothing")
+        squad_inputs(tmp_path / "nothing")
     (runs / "good" / "leases" / "eval_results.jsonl").unlink()
     with pytest.raises(BundleError, match="continue it with --resume --run-name good"):
-        make_squad_inputs(runs / "good")
+        squad_inputs(runs / "good")
 
 
 # ---------------------------------------------------------------- a real LangServe

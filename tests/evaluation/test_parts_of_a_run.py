@@ -16,7 +16,7 @@ from exhibit.evaluation.catalogue import list_settings, parse_set, translate_fla
 from exhibit.evaluation.catalogue import main as settings_command
 from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.interop import make_ragas_dataset
+from exhibit.evaluation.interop import ragas_dataset
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.ranking import find_gold_ranks
@@ -590,7 +590,7 @@ def test_a_run_is_given_to_ragas_and_read_where_rows_have_fewer_times(run, monke
     fake = ModuleType("ragas")
     fake.EvaluationDataset = SimpleNamespace(from_list=list)
     monkeypatch.setitem(sys.modules, "ragas", fake)
-    samples = make_ragas_dataset(run.folder)
+    samples = ragas_dataset(run.folder)
     assert len(samples) == 3 and samples[0]["response"] == "Nörway." and samples[0]["retrieved_contexts"] == ["x"]
     assert set(samples[0]) == {"user_input", "response", "retrieved_contexts", "reference", "reference_contexts"}
     path = run.folder / "leases" / "eval_results.jsonl"
@@ -604,7 +604,7 @@ def test_a_run_is_given_to_ragas_and_read_where_rows_have_fewer_times(run, monke
         held[shorter]["repeats"] = held[shorter]["repeats"][:1]
         path.write_text("".join(json.dumps(row) + "\n" for row in held), encoding="utf-8")
         assert len(read_tables(run.folder)[0].repeats) == 1, "only the times that all questions have"
-    assert make_ragas_dataset(run.folder)[0]["response"] == ""
+    assert ragas_dataset(run.folder)[0]["response"] == ""
 
 
 # ---------------------------------------------------------------- the account of references

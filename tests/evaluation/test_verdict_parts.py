@@ -294,5 +294,5 @@ def test_a_run_is_given_to_deepeval_case_by_case(monkeypatch):
         for n in range(2)
     ]
     monkeypatch.setattr(interop, "_read_answered", lambda _folder: told)
-    made = interop.make_deepeval_dataset("x").cases
+    made = interop.deepeval_dataset("x").cases
     assert [(one.input, one.actual_output, one.name) for one in made] == [("q0", "a", "0"), ("q1", "a", "1")]

@@ -143,8 +143,8 @@ def test_a_full_disk_while_unpacking_is_one_error(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal
-from exhibit.storage.atomic import scratch_folder
-with scratch_folder() as folder:
+from exhibit.storage.atomic import make_scratch_folder
+with make_scratch_folder() as folder:
     (folder / "half").write_text("x")
     os.kill(os.getpid(), signal.SIGKILL)
 """

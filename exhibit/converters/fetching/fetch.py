@@ -3,7 +3,7 @@
 A converter whose source contains links uses it like this:
 
     add_fetch_arguments(parser)                                   # in add_arguments
-    fetched = fetch_all(urls, folder=fetch_folder(), policy=policy_from(options))
+    fetched = fetch_all(urls, folder=fetch_folder(), policy=read_policy(options))
     report(fetched, tally)                                        # counts failed URLs by reason
     documents = [RawDocument(f.filename, title, f.path, source=f.url, printer=f.printer) for f in … if f.path]
 
@@ -173,7 +173,7 @@ _THREADS = 32  # threads for these downloads, and for the requests of pages in t
 
 
 def add_fetch_arguments(parser: ArgumentParser) -> None:
-    """Add the flags for fetching pages; `policy_from` reads them."""
+    """Add the flags for fetching pages; `read_policy` reads them."""
     add_arguments(parser, read_beside(__file__))
 
 

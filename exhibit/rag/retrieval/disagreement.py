@@ -147,7 +147,8 @@ def _compare_sections(source: Source, stated: set[tuple[str, str]], index: Index
                 is_meant = stated & {value.same for value in (*alike, other)}
                 if is_meant and alike and all(value.same != other.same for value in alike):
                     yield (
-                        f"The document disagrees with itself: {_join_lines(alike[0].text)} in Section {match['number']}, "
+                        f"The document disagrees with itself: {_join_lines(alike[0].text)} "
+                        f"in Section {match['number']}, "
                         f"{_join_lines(other.text)} in “{_join_lines(match[0])}”."
                     )
 

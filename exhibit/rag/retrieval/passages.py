@@ -46,11 +46,11 @@ class Library:
     text: Callable[[int], str]
     """The text of a document, by number."""
     headings: Words | None = None
-    """The words of the headings above each section, under `section_key`."""
+    """The words of the headings above each section, under `make_section_key`."""
     summaries: VectorStore | None = None
     """The vectors of documents' summaries, under their numbers."""
     gists: VectorStore | None = None
-    """The vectors of sections' summaries, under `section_key`."""
+    """The vectors of sections' summaries, under `make_section_key`."""
     is_whole: bool = True
     """Whether every chunk has a vector; some chunks of an index that is being built have none yet."""
     tiles: dict[int, list[Span]] = field(default_factory=dict)
