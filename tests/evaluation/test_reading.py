@@ -21,7 +21,7 @@ def reader(reply: dict[str, object] | None = None, stream: dict[str, object] | N
 
 def response(body: str, kind: str = "application/json") -> SimpleNamespace:
     data = body.encode()
-    return SimpleNamespace(kind=kind, read=lambda: data, lines=lambda: body.split("\n"), parts=lambda: [data])
+    return SimpleNamespace(kind=kind, read=lambda: data, lines=lambda: body.split("\n"), read_parts=lambda: [data])
 
 
 def streamed(*events: object, one: ReplyReader | None = None, **parts) -> Read:

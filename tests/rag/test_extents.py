@@ -145,7 +145,7 @@ class Store:
 
 def test_documents_are_judged_by_their_best_and_their_mean_passage():
     index = SimpleNamespace(
-        document_numbers=lambda keys: [int(key) // 10 for key in keys],
+        find_document_numbers=lambda keys: [int(key) // 10 for key in keys],
         document=lambda number: SimpleNamespace(filename=f"{number}.txt"),
         store=lambda layer: Store(),
         chunk_keys=lambda numbers: [10 * n + at for n in sorted(numbers) for at in (0, 1)],

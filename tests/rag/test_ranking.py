@@ -159,7 +159,7 @@ def test_equal_documents_are_taken_by_number_and_no_more_of_them_than_asked():
             return np.array([[0.5, 0.4]]), np.array([[11, 0]])
 
     index = SimpleNamespace(
-        document_numbers=lambda keys: [int(key) // 10 for key in keys],
+        find_document_numbers=lambda keys: [int(key) // 10 for key in keys],
         document=lambda number: SimpleNamespace(filename=f"{number}.txt"),
         store=lambda layer: Store(),
         chunk_keys=lambda numbers: [10 * n for n in numbers],

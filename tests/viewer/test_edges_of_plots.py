@@ -158,7 +158,7 @@ def test_confidence_is_drawn_for_as_many_datasets_as_there_are_colours():
 def series_of(*means: Estimate | None, data: str = "") -> SimpleNamespace:
     versions = data or "x" * len(means)
     runs = [SimpleNamespace(name=f"r{n}", data_version=lambda _, n=n: versions[n]) for n in range(len(means))]
-    return SimpleNamespace(runs=runs, dataset="d", title="d", means=lambda _: list(means))
+    return SimpleNamespace(runs=runs, dataset="d", title="d", list_means=lambda _: list(means))
 
 
 def test_a_metric_over_runs_is_drawn_as_ever(golden):

@@ -48,7 +48,7 @@ def run_of(*rows: RunQuestion, **documents: Document) -> Any:
     questions = {one.key: one for one in rows}
     return SimpleNamespace(
         name="r", folder="results/r", questions=questions, document=lambda _, name: named.get(name),
-        bundle_name=lambda dataset: f"{dataset} bundle",
+        find_bundle_name=lambda dataset: f"{dataset} bundle",
     )  # fmt: skip
 
 

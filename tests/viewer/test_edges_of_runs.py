@@ -170,7 +170,9 @@ def test_what_fell_is_told_with_where_and_what_was_changed():
 
 def test_figures_are_the_newest_the_one_before_and_the_best():
     def told(*means: float | None, metric: str = "answer_f1", bands: Bands | None = None) -> list[dict[str, Any]]:
-        series = SimpleNamespace(dataset="d", means=lambda _: [None if m is None else Estimate(m, 9) for m in means])
+        series = SimpleNamespace(
+            dataset="d", list_means=lambda _: [None if m is None else Estimate(m, 9) for m in means]
+        )
         return list_figures(series, [metric], Scale({metric: bands} if bands else {}, {}))  # type: ignore[arg-type]
 
     [one] = told(0.5, 0.9, None, 0.7)

@@ -202,7 +202,7 @@ class FakeRun(SimpleNamespace):
 
 def series_of(*means: Estimate | None, data: str = ""):
     runs = [FakeRun(name=f"r{n}", data=(data or "x" * len(means))[n], own={}) for n in range(len(means))]
-    return SimpleNamespace(runs=runs, dataset="d", title="d", means=lambda _: list(means), tables=[])
+    return SimpleNamespace(runs=runs, dataset="d", title="d", list_means=lambda _: list(means), tables=[])
 
 
 def ends(plot):

@@ -73,7 +73,7 @@ class DatasetInfo:
     questions: str = ""
     """How the questions were written, for the card."""
     limits: str = ""
-    """The limitations that a user must know, for the card: Markdown, see `points`."""
+    """The limitations that a user must know, for the card: Markdown, see `format_points`."""
     annotations: tuple[str, ...] = ()
     """Who annotated the gold, in the Hub's terms, for the card: `expert-generated`, `crowdsourced` …"""
     derived: str = ""
