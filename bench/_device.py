@@ -22,7 +22,7 @@ class Watch:
     def __init__(self) -> None:
         self.samples: list[tuple[float, float]] = []
 
-    def between(self, start: float, end: float) -> float | None:
+    def compute_utilisation(self, start: float, end: float) -> float | None:
         """Return the mean utilisation between two times of `time.perf_counter`, as a share from 0 to 1.
 
         None if there is no sample between them. In an interval of more than a second, the first half second is
@@ -35,7 +35,7 @@ class Watch:
 
 
 @contextmanager
-def watched() -> Iterator[Watch]:
+def watch_device() -> Iterator[Watch]:
     """Sample the device's utilisation ten times a second while the block runs.
 
     Without a device there are no samples.
@@ -66,7 +66,7 @@ def watched() -> Iterator[Watch]:
         reader.join(_PATIENCE)
 
 
-def kernel_seconds(work: Callable[[], object]) -> float | None:
+def time_kernels(work: Callable[[], object]) -> float | None:
     """Run a function on the device; return the total seconds of its kernels, or None if the profile has none.
 
     Kernels run one after another on one stream, so the sum is the working time of the device; copies are not counted.

@@ -20,7 +20,7 @@ def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def data_folder() -> Path | None:
+def find_data_folder() -> Path | None:
     """Return the folder with the real benchmark data, or None if there is none.
 
     It is the folder that EXHIBIT_DATA names, else ../shared/data.
@@ -31,9 +31,9 @@ def data_folder() -> Path | None:
     return None
 
 
-def cuad_folder(given: Path | None) -> Path:
+def find_cuad_folder(given: Path | None) -> Path:
     """Return the CUAD folder: the given one, else the real release, else the sample (with a note on stderr)."""
-    data = data_folder()
+    data = find_data_folder()
     if given is not None:
         return given
     if data is not None and (data / "cuad" / "CUAD_v1").is_dir():
@@ -42,12 +42,12 @@ def cuad_folder(given: Path | None) -> Path:
     return ROOT / "samples" / "cuad" / "CUAD_v1"
 
 
-def corpus_folder(given: Path | None) -> Path:
+def find_corpus_folder(given: Path | None) -> Path:
     """Return a folder of text files to measure on.
 
     It is the given folder, else LegalBench-RAG's corpus, else the corpus of the sample (with a note on stderr).
     """
-    data = data_folder()
+    data = find_data_folder()
     if given is not None:
         return given
     if data is not None and (data / "legalbenchrag" / "corpus").is_dir():
@@ -61,7 +61,7 @@ def read_texts(folder: Path) -> list[str]:
     return [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.txt"))]
 
 
-def peak_memory() -> float:
+def measure_peak_memory() -> float:
     """Return the peak memory of this process in MB.
 
     On Linux it is read from /proc, since `ru_maxrss` includes the memory of the parent process there.

@@ -23,7 +23,7 @@ from exhibit.evaluation.metrics import Options, Values, measure
 from exhibit.law.refusals import read_refusal
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import load_plugin
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 FOLDER = ROOT / "tests" / "evaluation"
 LEAST = {"answered_rightly": 1.0, "answer_contained": 1.0, "answer_f1": 0.5, "answer_correctness": 4.0}
@@ -60,7 +60,7 @@ class Recognised(NamedTuple):
     unsure: int
 
 
-def _rows(name: str, *, held_out: bool) -> Iterator[dict[str, Any]]:
+def _read_rows(name: str, *, held_out: bool) -> Iterator[dict[str, Any]]:
     for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if row["held_out"] is held_out:
@@ -71,7 +71,7 @@ def read_pairs(*, held_out: bool) -> Pairs:
     """Return the held-out pairs, or the pairs that the rules were developed with."""
     cases: list[Case] = []
     right: list[bool] = []
-    for row in _rows("answer_pairs.jsonl", held_out=held_out):
+    for row in _read_rows("answer_pairs.jsonl", held_out=held_out):
         for kind in ("right", "wrong"):
             for answer in row[kind]:
                 cases.append(Case(len(cases), row["question"], row["expected"], reply=Reply(answer)))
@@ -79,14 +79,14 @@ def read_pairs(*, held_out: bool) -> Pairs:
     return Pairs(cases, right)
 
 
-def accuracies(part: str, pairs: Pairs, options: Options) -> list[Accuracy]:
+def measure_accuracies(part: str, pairs: Pairs, options: Options) -> list[Accuracy]:
     """Return the accuracy of each metric, and of the judge if there is one."""
     names = [name for name in LEAST if name != "answer_correctness" or options.judge is not None]
     values = measure(pairs.cases, options, names=names)
-    return [_accuracy(part, name, pairs.right, values[name]) for name in names]
+    return [_measure_accuracy(part, name, pairs.right, values[name]) for name in names]
 
 
-def _accuracy(part: str, name: str, right: Sequence[bool], values: Values) -> Accuracy:
+def _measure_accuracy(part: str, name: str, right: Sequence[bool], values: Values) -> Accuracy:
     said = [None if value is None else value >= LEAST[name] for value in values]
     known = [(one, truth) for one, truth in zip(said, right, strict=True) if one is not None]
     agreed = sum(one == truth for one, truth in known) / len(known) if known else 0.0
@@ -94,9 +94,9 @@ def _accuracy(part: str, name: str, right: Sequence[bool], values: Values) -> Ac
     return Accuracy(part, name, len(right), len(known) / len(right), agreed, fooled)
 
 
-def recognised(part: str, *, held_out: bool) -> Recognised:
+def measure_recognised(part: str, *, held_out: bool) -> Recognised:
     """Return the accuracy of the rule that recognises refusals, on the development or the held-out replies."""
-    rows = list(_rows("refusals.jsonl", held_out=held_out))
+    rows = list(_read_rows("refusals.jsonl", held_out=held_out))
     read = [read_refusal(row["text"]) for row in rows]
     agreed = sum(one.refused == row["refusal"] for one, row in zip(read, rows, strict=True))
     return Recognised(part, len(rows), agreed / len(rows), sum(not one.sure for one in read))
@@ -112,11 +112,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     judge = None
     if options.judge:
         module, model = load_plugin("exhibit.models.llms", options.judge)
-        judge = module.open(model, {"cache": cache_folder() / "llm"})
+        judge = module.open(model, {"cache": find_cache_folder() / "llm"})
     settings = Options(judge=judge)
     parts = {"written on": False, "held out": True}
-    rows = [one for part, held in parts.items() for one in accuracies(part, read_pairs(held_out=held), settings)]
-    refusals = [recognised(part, held_out=held) for part, held in parts.items()]
+    rows = [
+        one for part, held in parts.items() for one in measure_accuracies(part, read_pairs(held_out=held), settings)
+    ]
+    refusals = [measure_recognised(part, held_out=held) for part, held in parts.items()]
     if options.json:
         record = {"pairs": [one._asdict() for one in rows], "refusals": [one._asdict() for one in refusals]}
         print_results(record, "", as_json=True)

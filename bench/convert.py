@@ -25,8 +25,8 @@ from pathlib import Path
 
 from pypdf import PdfReader
 
-from bench._table import ROOT, data_folder, print_table
-from bench.locate import by_expression, load, timed
+from bench._table import ROOT, find_data_folder, print_table
+from bench.locate import load, matches_expression, time_work
 from exhibit.runtime.command import guarded
 
 SOURCES = {
@@ -77,7 +77,7 @@ def _watch(process: subprocess.Popen[str]) -> Callable[[], int]:
 
     def sample() -> None:
         while process.poll() is None:
-            highest[0] = max(highest[0], tree_memory(process.pid))
+            highest[0] = max(highest[0], measure_tree_memory(process.pid))
             time.sleep(0.2)
 
     thread = threading.Thread(target=sample, daemon=True)
@@ -85,7 +85,7 @@ def _watch(process: subprocess.Popen[str]) -> Callable[[], int]:
     return lambda: highest[0]
 
 
-def tree_memory(root: int) -> int:
+def measure_tree_memory(root: int) -> int:
     """Return the bytes that a process and its descendants hold; shared pages count once (Linux: PSS)."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*"):
@@ -108,14 +108,14 @@ def tree_memory(root: int) -> int:
 
 def source_of(name: str) -> tuple[Path, str]:
     """Return the path of a benchmark's source, and the word `real` or `sample`."""
-    data = data_folder()
+    data = find_data_folder()
     if data is not None and name in SOURCES and (data / SOURCES[name]).exists():
         return data / SOURCES[name], "real"
     return ROOT / "samples" / name, "sample"
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[Path]:
+def serve_site(folder: Path) -> Iterator[Path]:
     """Serve the sample web site on localhost; yield the path of a file that lists the URLs of its pages."""
     handler = partial(_Quiet, directory=str(folder / "site"))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -133,11 +133,11 @@ class _Quiet(SimpleHTTPRequestHandler):
         """Suppress the log lines of the server."""
 
 
-def row(name: str, jobs: int) -> list[object]:
+def measure_row(name: str, jobs: int) -> list[object]:
     """Convert one benchmark and return its row of the table; if the conversion fails, a row with the error."""
     source, which = source_of(name)
     if name == "web":
-        with served(source) as urls:
+        with serve_site(source) as urls:
             run = convert(name, urls, jobs, "--allow-private", "--delay", "0")
     else:
         run = convert(name, source, jobs)
@@ -153,21 +153,21 @@ def row(name: str, jobs: int) -> list[object]:
     ]  # fmt: skip
 
 
-def straightforward(root: Path, limit: int) -> tuple[int, int, float]:
+def search_simply(root: Path, limit: int) -> tuple[int, int, float]:
     """Search CUAD's quotes with a simple pipeline: pypdf, and one regular expression per quote.
 
     Return the number of matched quotes, the number of all quotes, and the seconds.
     """
     contracts = load(root, limit)
 
-    def work() -> int:
+    def search_quotes() -> int:
         located = 0
         for contract in contracts:
             text = "\n".join(page.extract_text() for page in PdfReader(contract.pdf).pages)
-            located += sum(by_expression(quote, text) for quote in contract.quotes)
+            located += sum(matches_expression(quote, text) for quote in contract.quotes)
         return located
 
-    located, seconds = timed(work)
+    located, seconds = time_work(search_quotes)
     return located, sum(len(contract.quotes) for contract in contracts), seconds
 
 
@@ -182,9 +182,9 @@ def compare_cuad(jobs: int, limit: int) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         flags = ["--source", str(root), "--out", f"{folder}/cuad", "--max-documents", str(limit), "--jobs", str(jobs)]
         command = [sys.executable, "-m", "converters.cuad", *flags, "--keep-ambiguous"]
-        _, seconds = timed(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True))
+        _, seconds = time_work(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True))
         counts = json.loads((Path(folder) / "cuad" / "bundle.json").read_text(encoding="utf-8"))["counts"]
-    matched, quotes, slow = straightforward(root, limit)
+    matched, quotes, slow = search_simply(root, limit)
     located = counts["contexts"] - counts["located"]["absent"]
     print_table(
         f"CUAD, the first {counts['documents']} contracts",
@@ -214,7 +214,7 @@ def main(argv: list[str] | None = None) -> int:
     if "cuad" in names:
         compare_cuad(options.jobs, options.contracts)
     head = ["converter", "source", "documents", "questions", "located", "seconds", "docs/s", "peak MB"]
-    print_table(f"Conversions, --jobs {options.jobs}", head, [row(name, options.jobs) for name in names])
+    print_table(f"Conversions, --jobs {options.jobs}", head, [measure_row(name, options.jobs) for name in names])
     return 0
 
 

@@ -25,7 +25,7 @@ from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.law.refusals import is_refusal
 from exhibit.rag.config import Config
 from exhibit.runtime.command import guarded
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 REPORTED = {
     "precedent_matching": 0.960,
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     [dataset], _ = load_datasets([options.bundle], Selection())
     config = Config.preset(options.preset, **dict(pair.split("=", 1) for pair in options.set))
-    target = open_target("builtin", TargetOptions(config=config, cache=cache_folder()))
+    target = open_target("builtin", TargetOptions(config=config, cache=find_cache_folder()))
     target.ingest(dataset)
     asked = target.ask(dataset, dataset.cases)
     cases = [replace(case, reply=reply) for case, (_, reply) in zip(dataset.cases, asked, strict=True)]

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench._table import print_table
-from bench.reading import logistic, use_weights
+from bench.reading import fit_logistic, use_weights
 from exhibit.draft.asked import READ, Asker, SpanReader, Thresholds
 from exhibit.draft.drafts import Draft
 from exhibit.draft.folder import PreparationWork, open_asker
@@ -106,7 +106,7 @@ class Noted:
         self._spots[tuple(scores)] = spot
         return self._reader.confidence(scores, spot=spot)
 
-    def taken(self, questions: Sequence[str]) -> list[By]:
+    def take_scores(self, questions: Sequence[str]) -> list[By]:
         """Return the recorded scores of a document's questions, and clear the record."""
         scores = [self._scores.pop(question, ()) for question in questions]
         taken = [By(some, self._spots.get(some) if some else None) for some in scores]
@@ -157,10 +157,10 @@ def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: As
     gold: dict[tuple[str, str], list[Span]] = defaultdict(list)
     label = LABELS[playbook.name]
     for line in bundle.gold:
-        name = asked_for(str(line.labels.get(label, "")))
+        name = normalise_topic(str(line.labels.get(label, "")))
         for spans in (line.spans, *line.alternatives):
             gold[line.filename or "", name] += [Span(*span) for span in spans]
-    names = chosen_files(root, options)
+    names = choose_files(root, options)
     known = {name for _, name in gold}  # a clause without any gold in the release cannot be judged
     work = PreparationWork(Preparation(Config.preset("routed")))
     paths = [bundle.root / "corpus" / name for name in names]
@@ -175,16 +175,16 @@ def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: As
         drafts = asker.ask(playbook, prepared)
         spent.update(indexed=int(1000 * (indexed - began)), asked=int(1000 * (clock() - indexed)))
         began = clock()
-        for draft, by in zip(drafts, noted.taken([one.seeks for one in playbook.questions]), strict=True):
-            asks = asked_for(draft.name.partition("/")[2])
+        for draft, by in zip(drafts, noted.take_scores([one.seeks for one in playbook.questions]), strict=True):
+            asks = normalise_topic(draft.name.partition("/")[2])
             places = gold.get((name, asks), [])
             if asks in known:
-                yield Judged(draft, hits(draft.spans, places), bool(places), by)
+                yield Judged(draft, is_hit(draft.spans, places), bool(places), by)
     each = {what: total / 1000 / max(1, len(names)) for what, total in spent.items()}
     print(f"processor time a document: {each['indexed']:.1f} s read and embedded, {each['asked']:.1f} s asked")
 
 
-def chosen_files(root: Path, options: argparse.Namespace) -> list[str]:
+def choose_files(root: Path, options: argparse.Namespace) -> list[str]:
     """Return the names of the files to measure, as the options choose them.
 
     They are all files of the bundle, those that `--names` lists, or with `--tuning` those for tuning. `--skip`
@@ -210,20 +210,20 @@ def fit(judged: Sequence[Judged], path: Path) -> None:
     files = {one.draft.filename for one in known}
     counts = {"documents": len(files), "questions": len(known), "answerable": int(wanted.sum()), "what": WHAT}
     told = json.loads(path.read_text(encoding="utf-8"))
-    told["spotted"] = [dict(zip(("spot", "offset"), logistic(spots[:, None], wanted), strict=True)) | counts]
+    told["spotted"] = [dict(zip(("spot", "offset"), fit_logistic(spots[:, None], wanted), strict=True)) | counts]
     for count in range(1, READ + 1):
         scores = [SEVERAL * float(np.logaddexp.reduce(np.array(one.by.scores[:count]) / SEVERAL)) for one in known]
-        fitted = logistic(np.stack([scores, spots], axis=1), wanted)
+        fitted = fit_logistic(np.stack([scores, spots], axis=1), wanted)
         told["spotted"].append(dict(zip(("reader", "spot", "offset"), fitted, strict=True)))
     write_whole(path, json.dumps(told, indent=1) + "\n")
 
 
-def asked_for(label: str) -> str:
+def normalise_topic(label: str) -> str:
     """Return the topic of a gold label or of a playbook's question in one normal form, to compare the two."""
     return re.sub(r"[^a-z0-9 -]", "", HYPOTHESES.get(label, label).lower().replace("&", "and"))
 
 
-def hits(spans: Sequence[Span], gold: Sequence[Span]) -> bool:
+def is_hit(spans: Sequence[Span], gold: Sequence[Span]) -> bool:
     """Return whether a drafted span overlaps a gold span by at least half of the shorter of the two."""
     for span in spans:
         for place in gold:
@@ -233,7 +233,7 @@ def hits(spans: Sequence[Span], gold: Sequence[Span]) -> bool:
     return False
 
 
-def share(part: int, whole: int) -> str:
+def format_share(part: int, whole: int) -> str:
     """Return a ratio with three decimals for a table, or `–` if the whole is 0."""
     return f"{part / whole:.3f}" if whole else "–"
 
@@ -261,7 +261,7 @@ def print_absent(judged: Sequence[Judged]) -> None:
     for level in ABSENT:
         sure = [one for one in judged if one.likely <= level]
         right = sum(not one.answerable for one in sure)
-        rows.append([f"{level:.2f}", len(sure), share(right, len(sure)), share(right, absent)])
+        rows.append([f"{level:.2f}", len(sure), format_share(right, len(sure)), format_share(right, absent)])
     print_table("sure absences", ["absent up to", "drafts", "absent indeed", "of the absences"], rows)
 
 

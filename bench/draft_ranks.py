@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from bench._table import print_table
-from bench.draft import chosen_files
+from bench.draft import choose_files
 from exhibit.draft.__main__ import main as draft
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
@@ -27,7 +27,7 @@ from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.rag.config import Config
 from exhibit.runtime.command import guarded
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 SYSTEMS = "tfidf,bm25,fast:routing=false,fast,routed"
 METRICS = ("char_recall@8", "char_precision@8", "document_hit@1", "mrr@10", "answer_f1", "false_refusal_rate")
@@ -54,26 +54,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.set_defaults(tuning=False)
     options = parser.parse_args(argv)
     [experts], _ = load_datasets([options.bundle], Selection())
-    names = chosen_files(options.bundle, options)
-    experts = only(experts, names)
+    names = choose_files(options.bundle, options)
+    experts = choose_documents(experts, names)
     drafted = draft_questions(experts, options.work)
     print(f"{len(names)} documents, {len(experts.cases)} questions of experts, {len(drafted.cases)} drafted")
     systems = options.systems.split(",")
-    replies = {system: (replied(system, experts), replied(system, drafted)) for system in systems}
+    replies = {system: (ask_system(system, experts), ask_system(system, drafted)) for system in systems}
     for kind in ("playbook", None):
         values = {
-            system: (scored(own), scored([case for case in made if kind in {None, case.labels.get("drafted")}]))
+            system: (
+                score_cases(own),
+                score_cases([case for case in made if kind in {None, case.labels.get("drafted")}]),
+            )
             for system, (own, made) in replies.items()
         }
         for metric in METRICS:
-            rows = [[system, *difference(both[0][metric], both[1][metric])] for system, both in values.items()]
-            tau = kendall(*([mean(both[at][metric]) for both in values.values()] for at in (0, 1)))
+            rows = [[system, *describe_difference(both[0][metric], both[1][metric])] for system, both in values.items()]
+            tau = compute_kendall(*([compute_mean(both[at][metric]) for both in values.values()] for at in (0, 1)))
             title = f"{metric}, drafts from {kind or 'everything'}: Kendall's tau {tau:.2f}"
             print_table(title, ["system", "experts", "drafted", "difference (95%)"], rows)
     return 0
 
 
-def only(dataset: Dataset, names: Sequence[str]) -> Dataset:
+def choose_documents(dataset: Dataset, names: Sequence[str]) -> Dataset:
     """Return a dataset with some of its documents, and the questions about them."""
     cases = tuple(case for case in dataset.cases if case.document in names)
     return replace(dataset, cases=cases, files={name: dataset.files[name] for name in names})
@@ -92,20 +95,20 @@ def draft_questions(experts: Dataset, work: Path) -> Dataset:
     return dataset
 
 
-def replied(system: str, dataset: Dataset) -> list[Case]:
+def ask_system(system: str, dataset: Dataset) -> list[Case]:
     """Run a system (`PRESET` or `PRESET:NAME=VALUE`) on a dataset; return the cases with its replies."""
     preset, _, setting = system.partition(":")
     settings = dict([setting.split("=", 1)]) if setting else {}
     config = Config.preset(
         preset, answerer="extractive", **settings
     )  # the extractive answerer, since retrieval is compared, and not a reader
-    target = open_target("builtin", TargetOptions(config=config, cache=cache_folder()))
+    target = open_target("builtin", TargetOptions(config=config, cache=find_cache_folder()))
     target.ingest(dataset)
     asked = target.ask(dataset, dataset.cases)
     return [replace(case, reply=reply) for case, (_, reply) in zip(dataset.cases, asked, strict=True)]
 
 
-def scored(cases: Sequence[Case]) -> dict[str, ByDocument]:
+def score_cases(cases: Sequence[Case]) -> dict[str, ByDocument]:
     """Return, for each metric, its values grouped by document; cases without a value are left out."""
     values = measure(cases, names=METRICS)
     grouped: dict[str, dict[str, list[float]]] = {metric: {} for metric in METRICS}
@@ -116,18 +119,18 @@ def scored(cases: Sequence[Case]) -> dict[str, ByDocument]:
     return {metric: grouped[metric] for metric in METRICS}
 
 
-def kendall(first: Sequence[float], second: Sequence[float]) -> float:
+def compute_kendall(first: Sequence[float], second: Sequence[float]) -> float:
     """Return Kendall's tau-b of two rankings: 1 if every pair is in the same order, -1 if no pair is."""
     one, other = (np.sign(np.subtract.outer(values, values)) for values in (first, second))
     return float((one * other).sum() / max(1.0, np.sqrt((one**2).sum() * (other**2).sum())))
 
 
-def mean(values: ByDocument) -> float:
+def compute_mean(values: ByDocument) -> float:
     """Return the mean over all questions."""
     return float(np.mean([value for some in values.values() for value in some]))
 
 
-def difference(first: ByDocument, second: ByDocument) -> list[str]:
+def describe_difference(first: ByDocument, second: ByDocument) -> list[str]:
     """Return both means, and their difference with a 95% bootstrap interval over documents, as text."""
     documents = sorted(first.keys() | second.keys())
     drawn = np.random.default_rng(0).integers(len(documents), size=(DRAWS, len(documents)))
@@ -135,8 +138,8 @@ def difference(first: ByDocument, second: ByDocument) -> list[str]:
     totals = [one[drawn].sum(axis=1) for one in sums]
     gaps = totals[1][:, 0] / totals[1][:, 1] - totals[0][:, 0] / totals[0][:, 1]
     low, high = np.quantile(gaps, (0.025, 0.975))
-    gap = mean(second) - mean(first)
-    return [f"{mean(first):.3f}", f"{mean(second):.3f}", f"{gap:+.3f} ({low:+.3f} to {high:+.3f})"]
+    gap = compute_mean(second) - compute_mean(first)
+    return [f"{compute_mean(first):.3f}", f"{compute_mean(second):.3f}", f"{gap:+.3f} ({low:+.3f} to {high:+.3f})"]
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench._table import print_table
-from bench.mixed_folder import timed
+from bench.mixed_folder import time_command
 from exhibit.runtime.command import guarded
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 
 
 @guarded()
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--playbook", default="contract", metavar="NAME", help="the playbook for every document")
     options = parser.parse_args(argv)
-    with scratch_folder() as scratch:
+    with make_scratch_folder() as scratch:
         folder, asked = str(options.folder), ["--playbook", options.playbook]
         commands = {
             "index": ["index", folder, "--out", str(scratch / "index-out"), "--preset", "careful"],
@@ -33,8 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         text = "SUPPLY AGREEMENT\n\nThis Agreement is made between Alder Ltd and Birch Ltd under the laws of Ohio.\n"
         (scratch / "one" / "one.txt").write_text(text, encoding="utf-8")
         for name in commands:  # the graphs are built before: they are built once per machine, not once per folder
-            timed(["draft", str(scratch / "one"), "--out", str(scratch / f"{name}-one"), *asked], scratch / name)
-        took = {name: timed(command, scratch / name) for name, command in commands.items()}
+            time_command(["draft", str(scratch / "one"), "--out", str(scratch / f"{name}-one"), *asked], scratch / name)
+        took = {name: time_command(command, scratch / name) for name, command in commands.items()}
     rows = [[name, *(f"{seconds:.0f}" for seconds in took[name])] for name in commands]
     ratio = [f"{draft / index:.2f}" for index, draft in zip(took["index"], took["draft"], strict=True)]
     print_table("drafts beside an index", ["command", "seconds", "of processor"], [*rows, ["ratio", *ratio]])

@@ -25,9 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench._table import corpus_folder, peak_memory, print_table, read_texts
+from bench._table import find_corpus_folder, measure_peak_memory, print_table, read_texts
 from exhibit.models.embedders.minilm import Ids, MiniLM
-from exhibit.models.network import MODEL, find_file, processors
+from exhibit.models.network import MODEL, count_processors, find_file
 from exhibit.models.protocols import Vectors
 from exhibit.rag.splitters import rcts
 from exhibit.runtime.command import guarded
@@ -95,7 +95,7 @@ def sample(folder: Path, count: int) -> list[str]:
     return random.Random(7).sample(different, min(count, len(different)))
 
 
-def timed(work: Callable[[], object]) -> Spent:
+def time_work(work: Callable[[], object]) -> Spent:
     """Return the time that a function takes."""
     started = Spent(time.perf_counter(), time.process_time())
     work()
@@ -126,21 +126,21 @@ def equal_batches(tokens: Sequence[Ids], size: int) -> list[Ids]:
     return [np.concatenate(group[at : at + size]) for group in groups.values() for at in range(0, len(group), size)]
 
 
-def top_ten(vectors: Vectors) -> list[set[int]]:
+def find_top_ten(vectors: Vectors) -> list[set[int]]:
     """Return, for each text, the row numbers of its ten nearest other texts."""
     scores = vectors @ vectors.T
     np.fill_diagonal(scores, -1)
     return [set(map(int, row)) for row in np.argsort(-scores, axis=1)[:, :10]]
 
 
-def agreement(ours: Vectors, exact: Vectors) -> list[str]:
+def measure_agreement(ours: Vectors, exact: Vectors) -> list[str]:
     """Return how well two embedders agree on the same texts: three numbers as text.
 
     They are the mean and the lowest cosine of their vectors, and the share of each text's ten nearest
     neighbours that is the same.
     """
     cosines = (ours * exact).sum(axis=1)
-    kept = np.mean([len(a & b) / 10 for a, b in zip(top_ten(ours), top_ten(exact), strict=True)])
+    kept = np.mean([len(a & b) / 10 for a, b in zip(find_top_ten(ours), find_top_ten(exact), strict=True)])
     return [f"{cosines.mean():.4f}", f"{cosines.min():.4f}", f"{kept:.1%}"]
 
 
@@ -153,10 +153,10 @@ def measure(texts: list[str], rounds: int, threads: int, peer: Path | None) -> N
     exact: dict[str, Vectors] = {}
     with tempfile.TemporaryDirectory() as work:
         for _ in range(rounds):
-            spent[_OURS].append(timed(lambda: default.embed(texts, role="passage")))
-            spent["onnxruntime on the tokens"].append(timed(lambda: run_bare(default, tokens, threads)))
-            spent["the same in batches of 16"].append(timed(lambda: run_bare(default, batches, threads)))
-            spent["ours, fp32"].append(timed(lambda: full.embed(texts, role="passage")))
+            spent[_OURS].append(time_work(lambda: default.embed(texts, role="passage")))
+            spent["onnxruntime on the tokens"].append(time_work(lambda: run_bare(default, tokens, threads)))
+            spent["the same in batches of 16"].append(time_work(lambda: run_bare(default, batches, threads)))
+            spent["ours, fp32"].append(time_work(lambda: full.embed(texts, role="passage")))
             for name, (once, exact[name]) in (run_peers(peer, texts, threads, Path(work)) if peer else {}).items():
                 spent[name].append(once)
     best = {name: Spent(*map(min, zip(*times, strict=True))) for name, times in spent.items()}
@@ -171,11 +171,14 @@ def measure(texts: list[str], rounds: int, threads: int, peer: Path | None) -> N
     head = ["", "chunks/s", "processor ms a chunk", "ours as a share: time", "processor time"]
     print_table(title, head, rows)
     int8, fp32 = default.embed(texts, role="passage"), full.embed(texts, role="passage")
-    rows = [["int8 and fp32", *agreement(int8, fp32)]]
+    rows = [["int8 and fp32", *measure_agreement(int8, fp32)]]
     for name, vectors in exact.items():
-        rows += [[f"int8 and {name}", *agreement(int8, vectors)], [f"fp32 and {name}", *agreement(fp32, vectors)]]
+        rows += [
+            [f"int8 and {name}", *measure_agreement(int8, vectors)],
+            [f"fp32 and {name}", *measure_agreement(fp32, vectors)],
+        ]
     print_table("Agreement", ["", "cosine, mean", "worst", "top ten kept"], rows)
-    print(f"\nmost memory of this process, with the graph in int8 and in fp32: {peak_memory():.0f} MB")
+    print(f"\nmost memory of this process, with the graph in int8 and in fp32: {measure_peak_memory():.0f} MB")
 
 
 @guarded()
@@ -185,10 +188,12 @@ def main() -> int:
     parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
     parser.add_argument("--texts", type=int, default=400, help="the number of chunks (default: 400)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the fastest counts (default: 3)")
-    parser.add_argument("--threads", type=int, default=processors(), help="threads of each (default: all processors)")
+    parser.add_argument(
+        "--threads", type=int, default=count_processors(), help="threads of each (default: all processors)"
+    )
     parser.add_argument("--peer-python", type=Path, help="an interpreter with sentence-transformers and fastembed")
     options = parser.parse_args()
-    texts = sample(corpus_folder(options.source), options.texts)
+    texts = sample(find_corpus_folder(options.source), options.texts)
     measure(texts, options.rounds, options.threads, options.peer_python)
     if options.peer_python is None:
         print("\nwithout --peer-python nothing is compared with sentence-transformers and fastembed", file=sys.stderr)

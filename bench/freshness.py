@@ -36,7 +36,7 @@ def digest_of(root: Path, places: str) -> str:
     return digest.hexdigest()
 
 
-def stale_pages(root: Path) -> dict[Path, str]:
+def find_stale_pages(root: Path) -> dict[Path, str]:
     """Return the pages whose code changed after they were measured, each with the folders that its comment names."""
     pages = sorted([*(root / "docs").glob("*.md"), *(root / "bench" / "results").glob("*.md")])
     marks = [(page, mark) for page in pages for mark in _MARK.finditer(page.read_text(encoding="utf-8"))]
@@ -70,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.renew:
         renew_page(options.root, options.renew)
-    for page, places in stale_pages(options.root).items():
+    for page, places in find_stale_pages(options.root).items():
         sys.stdout.write(f"{page.relative_to(options.root).as_posix()}: {places} changed since it was measured\n")
         if options.mark:
             mark_page(page)

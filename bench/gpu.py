@@ -35,8 +35,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from bench._device import Watch, kernel_seconds, watched
-from bench._table import corpus_folder, print_table, read_texts
+from bench._device import Watch, time_kernels, watch_device
+from bench._table import find_corpus_folder, print_table, read_texts
 from exhibit.models.network import Feed, Tokens
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.splitters import rcts
@@ -87,7 +87,7 @@ class Timing(NamedTuple):
     kernels: float | None = None
     """The share of the time that the kernels take, computed from their time per chunk in a profile."""
 
-    def row(self) -> list[str]:
+    def make_row(self) -> list[str]:
         """Return the timing as a row of the table."""
         shares = ["" if share is None else f"{share:.0%}" for share in (self.busy, self.kernels)]
         return [self.name, f"{self.chunks:,}", f"{self.seconds:.1f}", f"{self.chunks / self.seconds:,.0f}", *shares]
@@ -128,8 +128,8 @@ class Clock:
             close = getattr(pieces, "close", None)
             if close is not None:
                 close()
-        self.timings.append(Timing(name, chunks, ended - started, self._watch.between(started, ended)))
-        print("  " + "  ".join(self.timings[-1].row()[1:]), flush=True)
+        self.timings.append(Timing(name, chunks, ended - started, self._watch.compute_utilisation(started, ended)))
+        print("  " + "  ".join(self.timings[-1].make_row()[1:]), flush=True)
         self._keep()
 
     def add_kernels(self, each: float, phases: Sequence[str]) -> None:
@@ -169,7 +169,7 @@ def time_whole(clock: Clock, embedder: Embedder, chunks: Sequence[str]) -> None:
 
     def work() -> Iterator[int]:
         for start in range(0, len(chunks), _PIECE):
-            yield len(checked(embedder.embed(chunks[start : start + _PIECE], role="passage")))
+            yield len(check_vectors(embedder.embed(chunks[start : start + _PIECE], role="passage")))
 
     clock.time(embedder.name, work)
 
@@ -184,23 +184,25 @@ def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
     clock.time("tokens, one process", lambda: (len(tokens.lengths) for _, tokens in alone.slabs(chunks)))
     clock.time("tokens, workers", lambda: (len(tokens.lengths) for _, tokens in embedder.feed.slabs(chunks)))
     again = [slabs[0]] * max(1, len(chunks) // len(slabs[0].lengths))
-    as_they_come = [padded(slabs[0])] * len(again)
+    as_they_come = [pad_tokens(slabs[0])] * len(again)
     phases: dict[str, Work] = {
-        "device alone, by length": lambda: overlapped(embedder, again),
-        "one process, one after another": lambda: waited(embedder, alone, chunks),
-        "workers, one after another": lambda: waited(embedder, embedder.feed, chunks),
-        "workers, copies behind the work (as it is)": lambda: (len(checked(v)) for _, v in embedder.slabs(chunks)),
+        "device alone, by length": lambda: run_overlapped(embedder, again),
+        "one process, one after another": lambda: run_waited(embedder, alone, chunks),
+        "workers, one after another": lambda: run_waited(embedder, embedder.feed, chunks),
+        "workers, copies behind the work (as it is)": lambda: (
+            len(check_vectors(v)) for _, v in embedder.slabs(chunks)
+        ),
     }
     for name, work in phases.items():
         clock.time(name, work)
-    clock.time("device alone, padded as they come", lambda: overlapped(embedder, as_they_come))
+    clock.time("device alone, padded as they come", lambda: run_overlapped(embedder, as_they_come))
     with clock.step("profile of one slab's kernels"):
-        took = kernel_seconds(lambda: embedder.start(slabs[0])())
+        took = time_kernels(lambda: embedder.start(slabs[0])())
     if took is not None:
         clock.add_kernels(took / len(slabs[0].lengths), list(phases))
 
 
-def overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
+def run_overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
     """Run tokenised slabs, each while the vectors of the slab before are copied; yield the size of each."""
     waiting: list[Callable[[], Vectors]] = []
     for tokens in slabs:
@@ -211,13 +213,13 @@ def overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
         yield len(last())
 
 
-def waited(embedder: Fed, feed: Feed, chunks: Sequence[str]) -> Iterator[int]:
+def run_waited(embedder: Fed, feed: Feed, chunks: Sequence[str]) -> Iterator[int]:
     """Tokenise, run and copy one slab after another, without overlap; yield the number of texts in each."""
     for _, tokens in feed.slabs(chunks):
         yield len(embedder.start(tokens)())
 
 
-def padded(tokens: Tokens) -> Tokens:
+def pad_tokens(tokens: Tokens) -> Tokens:
     """Return dummy tokens with the lengths that texts would have after padding, if they were not sorted by length.
 
     Each group of 1,024 texts gets the length of its longest text.
@@ -228,7 +230,7 @@ def padded(tokens: Tokens) -> Tokens:
     return Tokens(np.resize(tokens.ids, total), np.concatenate(lengths))
 
 
-def checked(vectors: Vectors) -> Vectors:
+def check_vectors(vectors: Vectors) -> Vectors:
     """Return the vectors; raise an error if one is not finite."""
     if not np.isfinite(vectors).all():
         raise ToolkitError("a vector is not finite")
@@ -279,10 +281,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read and split the documents, time the embedder, and print a table of its phases."""
     options = parse(arguments)
-    with watched() as watch:
+    with watch_device() as watch:
         clock = Clock(watch, seconds=options.seconds, stall=options.stall, into=options.json, about={})
         with clock.step("documents read and split"):
-            chunks = chunks_of(corpus_folder(options.source), options.repeat)
+            chunks = chunks_of(find_corpus_folder(options.source), options.repeat)
         with clock.step(f"{options.embedder} opened"):
             embedder = open_embedder(
                 options.embedder, weights=options.weights, device=options.device, slab=options.slab
@@ -291,13 +293,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clock = Clock(watch, seconds=options.seconds, stall=options.stall, into=options.json, about=about)
         print(json.dumps(about), flush=True)
         with clock.step(f"first {_WARM:,} chunks"):
-            checked(embedder.embed(chunks[:_WARM], role="passage"))
+            check_vectors(embedder.embed(chunks[:_WARM], role="passage"))
         if isinstance(embedder, Fed):
             time_parts(clock, embedder, chunks)
             embedder.feed.close()
         else:
             time_whole(clock, embedder, chunks)
-    rows = [timing.row() for timing in clock.timings]
+    rows = [timing.make_row() for timing in clock.timings]
     print_table("Embedding", ["phase", "chunks", "seconds", "chunks/s", "device busy", "kernels"], rows)
     return 0
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from exhibit.doctor import requirements
+from exhibit.doctor import read_requirements
 from exhibit.runtime.command import Parser, guarded
 from exhibit.schemas.errors import ToolkitError
 
 LARGEST = 8  # packages in the list
 
 
-def closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
+def find_closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
     """Return the distributions that some requirements need, directly or indirectly, by name.
 
     Raise if one is missing.
@@ -61,9 +61,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="python -m bench.install", description=__doc__)
     parser.add_argument("extras", nargs="*", metavar="EXTRA", help="print, notebook, ocr …")
     extras = parser.parse_args(argv).extras
-    asked = requirements()
+    asked = read_requirements()
     wanted = [one for name in ("", *extras) for one in asked[name]]
-    sizes = {name: size_of(distribution) for name, distribution in closure(wanted).items()}
+    sizes = {name: size_of(distribution) for name, distribution in find_closure(wanted).items()}
     name = f"exhibit-rag[{','.join(extras)}]" if extras else "exhibit-rag"
     print(f"{sum(sizes.values()) / 1e6:.0f} MB in {len(sizes)} packages: what {name} requires")
     for package in sorted(sizes, key=lambda one: -sizes[one])[:LARGEST]:

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from pypdf import PdfReader
 
-from bench._table import cuad_folder, print_table
+from bench._table import find_cuad_folder, print_table
 from exhibit.converters.cuad import QUESTIONS, quotes_of, read_table
 from exhibit.converters.raw.titles import pair_files
 from exhibit.evidence import Document, locate, read_document
@@ -57,18 +57,18 @@ def load(root: Path, limit: int) -> list[Contract]:
 Result = TypeVar("Result")
 
 
-def timed(work: Callable[[], Result]) -> tuple[Result, float]:
+def time_work(work: Callable[[], Result]) -> tuple[Result, float]:
     """Return the result of a function, and the seconds that it takes."""
     started = time.perf_counter()
     return work(), time.perf_counter() - started
 
 
-def by_expression(quote: str, text: str) -> bool:
+def matches_expression(quote: str, text: str) -> bool:
     """Return whether a quote matches in a text, with any white space between its words."""
     return re.search(r"\s+".join(map(re.escape, quote.split())), text) is not None
 
 
-def unique_verbatim(clause: list[str], text: str) -> bool:
+def is_unique_verbatim(clause: list[str], text: str) -> bool:
     """Return whether every quote of a clause occurs in a text exactly once, verbatim.
 
     The simple method drops every question for which this is false.
@@ -81,8 +81,8 @@ def compare_extraction(contracts: list[Contract]) -> list[Document]:
 
     Return the documents as this project reads them.
     """
-    ours, our_time = timed(lambda: [read_document(contract.pdf) for contract in contracts])
-    theirs, their_time = timed(
+    ours, our_time = time_work(lambda: [read_document(contract.pdf) for contract in contracts])
+    theirs, their_time = time_work(
         lambda: ["\n".join(page.extract_text() for page in PdfReader(contract.pdf).pages) for contract in contracts]
     )
     pairs = list(zip(contracts, ours, theirs, strict=True))
@@ -110,10 +110,10 @@ def compare_search(contracts: list[Contract], documents: list[Document]) -> None
     pairs = list(zip(contracts, documents, strict=True))
     total = sum(len(contract.quotes) for contract in contracts)
     fresh = [Document(d.filename, d.text, d.pages, d.path) for d in documents]  # copies without a cached folded text
-    ours, our_time = timed(
+    ours, our_time = time_work(
         lambda: sum(bool(locate(q, d)) for c, d in zip(contracts, fresh, strict=True) for q in c.quotes)
     )
-    theirs, their_time = timed(lambda: sum(by_expression(q, d.text) for c, d in pairs for q in c.quotes))
+    theirs, their_time = time_work(lambda: sum(matches_expression(q, d.text) for c, d in pairs for q in c.quotes))
     print_table(
         "Searching the extracted text",
         ["", "seconds", "ratio", "found", "not found"],
@@ -128,10 +128,10 @@ def compare_rule(contracts: list[Contract], documents: list[Document]) -> None:
     """Print how many questions are left if all their quotes must be unique and verbatim, and how many are located."""
     texts = [read_document(contract.text) for contract in contracts]
     questions = sum(len(contract.clauses) for contract in contracts)
-    kept, rule_time = timed(
-        lambda: sum(unique_verbatim(q, d.text) for c, d in zip(contracts, texts, strict=True) for q in c.clauses)
+    kept, rule_time = time_work(
+        lambda: sum(is_unique_verbatim(q, d.text) for c, d in zip(contracts, texts, strict=True) for q in c.clauses)
     )
-    ours, our_time = timed(
+    ours, our_time = time_work(
         lambda: sum(
             all(locate(quote, d) for quote in clause)
             for c, d in zip(contracts, documents, strict=True)
@@ -169,7 +169,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--contracts", type=int, default=40, metavar="N", help="the number of contracts (default: 40)")
     options = parser.parse_args(argv)
-    contracts = load(cuad_folder(options.source), options.contracts)
+    contracts = load(find_cuad_folder(options.source), options.contracts)
     documents = compare_extraction(contracts)
     compare_search(contracts, documents)
     compare_rule(contracts, documents)

@@ -24,7 +24,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from bench._table import print_table
 from exhibit.runtime.command import guarded
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES, LESSONS = ROOT / "samples", ROOT / "training" / "lessons"
@@ -86,14 +86,14 @@ def time_commands(folder: Path) -> None:
         ["review", str(bundle)],
         ["evaluate", str(bundle), "--output-dir", str(run.parent), "--run-name", run.name],
     ]
-    with scratch_folder() as cache:
-        rows = [(f"exhibit {command[0]}", *timed(command, cache)) for command in commands]
+    with make_scratch_folder() as cache:
+        rows = [(f"exhibit {command[0]}", *time_command(command, cache)) for command in commands]
     rows.append(("together", sum(row[1] for row in rows), sum(row[2] for row in rows)))
     shown = [[name, f"{wall:.0f}", f"{processor:.0f}"] for name, wall, processor in rows]
     print_table("from a bare folder to a report", ["command", "seconds", "of processor"], shown)
 
 
-def timed(command: Sequence[str], cache: Path) -> tuple[float, float]:
+def time_command(command: Sequence[str], cache: Path) -> tuple[float, float]:
     """Run a command with its own cache; return its seconds of wall-clock time and of processor time."""
     began, used = time.monotonic(), os.times()
     environment = {**os.environ, "EXHIBIT_CACHE": str(cache)}

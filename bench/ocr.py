@@ -21,11 +21,11 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from bench._table import print_table
-from exhibit.converters.printing.press import Printer, html_from_text
+from exhibit.converters.printing.press import Printer, make_html
 from exhibit.evidence import Document, locate, read_document
 from exhibit.evidence.fold import edit_distance, fold
 from exhibit.evidence.readers.pdf import render
-from exhibit.evidence.scan import Ocr, choose_ocr, engine_names, read_scan
+from exhibit.evidence.scan import Ocr, choose_ocr, list_ocr_engines, read_scan
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
 
@@ -54,7 +54,7 @@ class Result(NamedTuple):
     seconds: float
 
 
-def texts(name: str) -> Iterator[str]:
+def read_texts(name: str) -> Iterator[str]:
     """Yield the sample texts of a group, such as `en` or `cs`, in the order of their paths."""
     _, folder, pattern = _TEXTS[name]
     for path in sorted((_SAMPLES / folder).glob(pattern)):
@@ -105,10 +105,10 @@ def measure(how: Ocr, name: str, *, pages: int, folder: Path) -> Result:
     totals = np.zeros(4, dtype=int)
     left, seconds = pages, 0.0
     with Printer() as printer:
-        for number, text in enumerate(texts(name)):
+        for number, text in enumerate(read_texts(name)):
             if left <= 0:
                 break
-            printer.print_html(html_from_text(text), folder / f"{number}.pdf")
+            printer.print_html(make_html(text), folder / f"{number}.pdf")
             printed = read_document(folder / f"{number}.pdf")
             scan = make_scan(printed, folder / f"{number}-scan.pdf", pages=left)
             started = time.perf_counter()
@@ -126,7 +126,7 @@ def main() -> int:
     """Print a line for each engine and group of texts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=6, metavar="N", help="pages of each group (default: 6)")
-    parser.add_argument("--engine", nargs="+", default=engine_names(), choices=engine_names())
+    parser.add_argument("--engine", nargs="+", default=list_ocr_engines(), choices=list_ocr_engines())
     parser.add_argument("--texts", nargs="+", default=sorted(_TEXTS), choices=sorted(_TEXTS))
     options = parser.parse_args()
     rows = []

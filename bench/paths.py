@@ -63,19 +63,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def compare(law: Law) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...] | None]]:
     """Yield each paragraph's label, its path in the Markdown, and its path in the printed text (None: not found)."""
     tree = read_structure(Document("law.txt", law.text))
-    paths = dict(_paths(tree, ()))
+    paths = dict(_list_paths(tree, ()))
     for paragraph in law.paragraphs:
         given = paths.get(paragraph.start)
         yield paragraph.label, paragraph.path, given[:-1] if given else None
 
 
-def _paths(section: Section, above: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _list_paths(section: Section, above: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield, for each labelled part, the offset of its heading, and the labels from the top down to it."""
     path = (*above, section.label) if section.label else above
     if section.label:
         yield section.title.start, path
     for child in section.children:
-        yield from _paths(child, path)
+        yield from _list_paths(child, path)
 
 
 if __name__ == "__main__":

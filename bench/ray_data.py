@@ -72,11 +72,11 @@ def convert(way: str, out: Path) -> tuple[float, float, str]:
     """Convert the sample; return the processor seconds, the wall-clock seconds, and a digest of the bundle."""
     os.chdir(ROOT)
     prepare(way)
-    started, before = time.perf_counter(), processor_seconds(os.getpid())
+    started, before = time.perf_counter(), measure_processor_seconds(os.getpid())
     flags = ["--source", "samples/cuad", "--out", str(out), "--engine", "ray", "--jobs", "2"]
     if convert_main(cuad, flags):
         raise SystemExit(1)
-    took = processor_seconds(os.getpid()) - before, time.perf_counter() - started
+    took = measure_processor_seconds(os.getpid()) - before, time.perf_counter() - started
     files = sorted(path for path in out.rglob("*") if path.is_file())
     return *took, sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
@@ -107,7 +107,7 @@ def survive(way: str, patience: float) -> str:
     return f"{told[0]}, {time.perf_counter() - started:.0f} s" if told else f"not done after {patience:g} s"
 
 
-def processor_seconds(root: int) -> float:
+def measure_processor_seconds(root: int) -> float:
     """Return the processor seconds of a process and all its descendants, including those that have ended."""
     parents: dict[int, int] = {}
     used: dict[int, float] = {}

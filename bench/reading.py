@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench._table import print_table
-from exhibit.evaluation.answer_words import multiset_f1, without_citations
+from exhibit.evaluation.answer_words import compute_multiset_f1, without_citations
 from exhibit.models import network, reader
 from exhibit.models.rerankers import legal
 from exhibit.rag.config import Config
@@ -36,7 +36,7 @@ from exhibit.rag.pipeline import Pipeline
 from exhibit.runtime.command import guarded
 from exhibit.schemas.models import Gold
 from exhibit.storage.atomic import write_whole
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location
 from training._reading import read_material
 from training.exclusion import Excluded, read_names
@@ -94,15 +94,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config = Config.preset(options.preset, refuse_below=None, **dict(pair.split("=", 1) for pair in options.set))
     told: list[Seen] = []
     if not options.bundles:
-        _short(config)
+        _print_short(config)
     for root in options.bundles:
-        documents = _documents(root, options)
+        documents = _choose_documents(root, options)
         with tempfile.TemporaryDirectory() as folder:
-            pipeline = Pipeline(config, cache=cache_folder())
+            pipeline = Pipeline(config, cache=find_cache_folder())
             pipeline.index(list(documents.values()), Path(folder) / "index")
             for words in options.words:
                 began = time.process_time()
-                seen = list(_ask(_questions(root, set(documents), words), pipeline))
+                seen = list(_ask(_read_questions(root, set(documents), words), pipeline))
                 told += seen
                 each = 1000 * (time.process_time() - began) / max(len(seen), 1)
                 preset = " ".join([options.preset, *options.set])
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _short(config: Config) -> None:
+def _print_short(config: Config) -> None:
     """Print the figures on short documents: first on those that the confidence was fitted to, then on the others."""
     seen: dict[bool, list[Seen]] = {True: [], False: []}
     with SHORT.open(encoding="utf-8") as lines, tempfile.TemporaryDirectory() as folder:
@@ -120,7 +120,7 @@ def _short(config: Config) -> None:
             given = json.loads(line)
             path = Path(folder) / f"{given['name']}.txt"
             path.write_text(given["text"], encoding="utf-8")
-            pipeline = Pipeline(config, cache=cache_folder())
+            pipeline = Pipeline(config, cache=find_cache_folder())
             pipeline.index([path], Path(folder) / given["name"])
             asked = [Question(text, path.name, ("",) if has else ()) for text, has in given["questions"]]
             seen[number < FITTED] += _ask(asked, pipeline)
@@ -135,7 +135,7 @@ def use_weights(folder: Path) -> None:
     )
 
 
-def _documents(root: Path, options: argparse.Namespace) -> dict[str, Location]:
+def _choose_documents(root: Path, options: argparse.Namespace) -> dict[str, Location]:
     """Return the bundle's documents that are searched, as the options choose them.
 
     They are all documents, those that `--list` names, or with `--tuning` those for tuning; at most `--limit`.
@@ -150,7 +150,7 @@ def _documents(root: Path, options: argparse.Namespace) -> dict[str, Location]:
     return {name: files[name] for name in sorted(kept)[: options.limit]}
 
 
-def _questions(root: Path, documents: set[str], words: str) -> Iterator[Question]:
+def _read_questions(root: Path, documents: set[str], words: str) -> Iterator[Question]:
     """Yield the questions about some documents, in the benchmark's words or in those for testing.
 
     A question without wordings for testing is asked in the benchmark's words.
@@ -181,7 +181,7 @@ def _ask(questions: Iterable[Question], pipeline: Pipeline) -> Iterator[Seen]:
         answer = answered.answer
         said = " ".join(answer.quotes) or without_citations(answer.text)
         golds = [*question.gold, " ".join(question.gold)]
-        f1 = max(multiset_f1(said, gold) for gold in golds) if question.gold and not answer.refused else 0.0
+        f1 = max(compute_multiset_f1(said, gold) for gold in golds) if question.gold and not answer.refused else 0.0
         sure = (
             1.0 if answer.confidence is None else answer.confidence
         )  # answered by the extractive answerer, which does not refuse
@@ -212,10 +212,13 @@ def _fit(seen: Sequence[Seen], path: Path) -> None:
     together = seen[0].found is not None
     before = told["together" if together else "alone"]
     # the reader's own score, before calibration
-    odds = [[_odds(one.sure) - before["offset"], 0.0 if one.found is None else _odds(one.found)] for one in seen]
+    odds = [
+        [_compute_odds(one.sure) - before["offset"], 0.0 if one.found is None else _compute_odds(one.found)]
+        for one in seen
+    ]
     table = np.array([[(sure - before.get("reranker", 0) * found) / before["reader"], found] for sure, found in odds])
     answerable = np.array([float(bool(one.question.gold)) for one in seen])
-    fitted = logistic(table if together else table[:, :1], answerable)
+    fitted = fit_logistic(table if together else table[:, :1], answerable)
     names = ("reader", "reranker", "offset") if together else ("reader", "offset")
     told["together" if together else "alone"] = dict(zip(names, fitted, strict=True)) | {
         "documents": len({one.question.document for one in seen}),
@@ -226,11 +229,11 @@ def _fit(seen: Sequence[Seen], path: Path) -> None:
     print(json.dumps(told))
 
 
-def _odds(share: float) -> float:
+def _compute_odds(share: float) -> float:
     return float(np.log(share / (1 - share)))
 
 
-def logistic(table: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> list[float]:
+def fit_logistic(table: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64]) -> list[float]:
     """Fit a logistic regression by maximum likelihood; return its slopes and its offset."""
     table = np.concatenate([table, np.ones((len(table), 1))], axis=1)
     curve = np.zeros(table.shape[1])

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bench._table import ROOT, corpus_folder, cuad_folder, print_table, read_texts
+from bench._table import ROOT, find_corpus_folder, find_cuad_folder, print_table, read_texts
 from exhibit.converters.printing.browser import launch_options
-from exhibit.evaluation.records import read_tables, summary_json
+from exhibit.evaluation.records import make_summary_json, read_tables
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evidence import Span, read_document
 from exhibit.runtime.command import guarded
@@ -48,23 +48,23 @@ def make_run(folder: Path, texts: Sequence[str], *, cases: int, seed: int = 1) -
     path.parent.mkdir(parents=True)
     with path.open("w", encoding="utf-8") as file:
         for number in range(cases):
-            file.write(json.dumps(_row(number, texts, chance), ensure_ascii=False) + "\n")
+            file.write(json.dumps(_make_row(number, texts, chance), ensure_ascii=False) + "\n")
     config = {"preset": "made up", "top_k": 8, "datasets": {"contracts": {"path": "gone", "questions": cases}}}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    means = summary_json(summarise_run(read_tables(folder)))
+    means = make_summary_json(summarise_run(read_tables(folder)))
     for place in (folder, path.parent):
         (place / "summary.json").write_text(json.dumps(means), encoding="utf-8")
     return folder
 
 
-def documents(texts: Sequence[str]) -> list[str]:
+def cut_documents(texts: Sequence[str]) -> list[str]:
     """Return as many documents as CUAD has, cut from some texts one after another."""
     whole = "\n".join(texts)
     starts = [number * CHARACTERS % max(1, len(whole) - CHARACTERS) for number in range(DOCUMENTS)]
     return [whole[start : start + CHARACTERS] for start in starts]
 
 
-def _row(number: int, texts: Sequence[str], chance: random.Random) -> dict[str, Any]:
+def _make_row(number: int, texts: Sequence[str], chance: random.Random) -> dict[str, Any]:
     document = number // ASKED % len(texts)
     text, name = texts[document], f"contract_{document:03}.pdf"
     start = chance.randrange(0, len(text) - 900)
@@ -87,7 +87,7 @@ def _row(number: int, texts: Sequence[str], chance: random.Random) -> dict[str, 
             "answer": None if verdict == "failed" else f"{quoted[:280]} [1]",
             "refused": False,
             "citations": [1],
-            "passages": [] if verdict == "failed" else list(_passages(document, start, texts, chance)),
+            "passages": [] if verdict == "failed" else list(_make_passages(document, start, texts, chance)),
             "selected": 8,
             "seconds": round(chance.random(), 4),
             "error": error if verdict == "failed" else "",
@@ -102,7 +102,7 @@ def _row(number: int, texts: Sequence[str], chance: random.Random) -> dict[str, 
     }  # fmt: skip
 
 
-def _passages(document: int, start: int, texts: Sequence[str], chance: random.Random) -> Iterator[dict[str, Any]]:
+def _make_passages(document: int, start: int, texts: Sequence[str], chance: random.Random) -> Iterator[dict[str, Any]]:
     for rank in range(DEPTH):
         # seven of ten passages are from the right document, as with a good retriever
         other = document if rank == 0 or chance.random() < 0.7 else chance.randrange(len(texts))
@@ -129,7 +129,7 @@ class Took(NamedTuple):
 
 def first_paint(browser: Browser, report: Path) -> Took:
     """Return the time from opening a report to its first contentful paint, once its list of questions is there."""
-    page, work = _new_page(browser)
+    page, work = _open_page(browser)
     page.goto(report.resolve().as_uri(), wait_until="commit")
     page.wait_for_selector(".line .question", state="attached")
     told = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? performance.now()")
@@ -142,13 +142,13 @@ def open_times(browser: Browser, report: Path, keys: Sequence[str]) -> dict[str,
     """Return the times to show a case: opened by a link in a new page, and opened in a loaded page."""
     fresh, then = [], []
     for key in keys:
-        page, work = _new_page(browser)
+        page, work = _open_page(browser)
         page.add_init_script(_WATCH)
         page.goto(f"{report.resolve().as_uri()}#{key}", wait_until="commit")
         page.wait_for_selector(f"article[data-key='{key}']", state="attached")
         fresh.append(Took(float(page.evaluate("window.caseThere")), work()))
         page.close()
-    page, work = _new_page(browser)
+    page, work = _open_page(browser)
     page.goto(report.resolve().as_uri())
     page.wait_for_function("() => arrivedLines === META.total")
     for key in keys:
@@ -158,7 +158,7 @@ def open_times(browser: Browser, report: Path, keys: Sequence[str]) -> dict[str,
     return {"by a link": fresh, "in an open page": then}
 
 
-def _new_page(browser: Browser) -> tuple[Page, Callable[[], float]]:
+def _open_page(browser: Browser) -> tuple[Page, Callable[[], float]]:
     """Return a new browser page, and a function that returns the processor milliseconds of its thread."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     session = page.context.new_cdp_session(page)
@@ -191,12 +191,12 @@ _OPEN = """key => new Promise(done => {
 _DRAW = """
 import sys, time
 from pathlib import Path
-from bench._table import peak_memory
+from bench._table import measure_peak_memory
 from exhibit.viewer import write_report
 started = time.perf_counter(), time.process_time()
 write_report(Path(sys.argv[1]), datasets={"contracts": Path("gone")}, pages=0)
 print(time.perf_counter() - started[0], time.process_time() - started[1])
-print(peak_memory())
+print(measure_peak_memory())
 """
 
 
@@ -216,7 +216,7 @@ def draw_apart(folder: Path) -> tuple[Path, Drawing]:
     return folder / "report.html", Drawing(*map(float, done.stdout.split()))
 
 
-def page_cost(folder: Path, scratch: Path, *, documents: int = 10, pages: int = 10) -> tuple[int, float, float]:
+def measure_page_cost(folder: Path, scratch: Path, *, documents: int = 10, pages: int = 10) -> tuple[int, float, float]:
     """Render pages of a folder's PDFs; return their number, and the milliseconds and kilobytes per page."""
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".pdf")
     started, drawn = time.process_time(), 0
@@ -248,7 +248,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.keep or Path(scratch) / "run"
-        make_run(folder, documents(read_texts(corpus_folder(None))), cases=options.cases)
+        make_run(folder, cut_documents(read_texts(find_corpus_folder(None))), cases=options.cases)
         report, drawn = draw_apart(folder)
         size, files = size_of(folder / "report_files")
         page_size = report.stat().st_size
@@ -258,7 +258,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             paint = sorted(first_paint(browser, report) for _ in range(5))
             times = open_times(browser, report, keys)
             browser.close()
-        pages, page_work, page_bytes = page_cost(cuad_folder(None), Path(scratch) / "pages")
+        pages, page_work, page_bytes = measure_page_cost(find_cuad_folder(None), Path(scratch) / "pages")
     seconds, work, memory = drawn
     rows: list[tuple[str, str, str]] = [
         ("drawing it", f"{seconds:.0f} s", f"{work:.0f} s ({1000 * work / options.cases:.2f} ms a case)"),

@@ -77,7 +77,7 @@ def check_same_replies(before: Mapping[Key, dict[str, Any]], after: Mapping[Key,
         )
 
 
-def changes(
+def find_changes(
     before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[str, Any]], metrics: Sequence[str]
 ) -> Iterator[Change]:
     """Yield how each metric changed on each dataset; a metric without a value in either run is left out."""
@@ -89,18 +89,18 @@ def changes(
             if old or new:
                 both = [pair for pair in pairs if None not in pair]
                 yield Change(
-                    dataset, metric, _mean(old), _mean(new), (len(old), len(new)),
+                    dataset, metric, _compute_mean(old), _compute_mean(new), (len(old), len(new)),
                     sum(abs(one - two) > SAME for one, two in both),
                     sum(one is None and two is not None for one, two in pairs),
                     sum(one is not None and two is None for one, two in pairs),
                 )  # fmt: skip
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _compute_mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def moved(before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[str, Any]], metric: str) -> list[Key]:
+def find_moved(before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[str, Any]], metric: str) -> list[Key]:
     """Return the questions for which a metric's value changed, the largest differences first.
 
     A question with a value in only one of the two runs counts as a difference of 2.
@@ -128,33 +128,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     before, after = read_rows(options.before), read_rows(options.after)
     check_same_replies(before, after)
     names = options.metrics.split(",")
-    table = list(changes(before, after, names))
+    table = list(find_changes(before, after, names))
     verdicts = Counter((before[key]["verdict"], after[key]["verdict"]) for key in before)
     other = {pair: n for pair, n in verdicts.most_common() if pair[0] != pair[1]}
     if options.json:
         record = {
             "metrics": [one._asdict() for one in table],
             "verdicts": [{"before": one, "after": two, "questions": n} for (one, two), n in other.items()],
-            "moved": {name: [list(key) for key in moved(before, after, name)] for name in names},
+            "moved": {name: [list(key) for key in find_moved(before, after, name)] for name in names},
         }
         print_results(record, "", as_json=True)
         return 0
     head = ["dataset", "metric", "before", "after", "n before", "n after", "changed", "now known", "now unknown"]
-    cells = [[*one[:2], *map(_share, one[2:4]), *one.questions, *one[5:]] for one in table]
+    cells = [[*one[:2], *map(_format_share, one[2:4]), *one.questions, *one[5:]] for one in table]
     print_table("The same replies, scored by two versions", head, cells)
     print_table("Verdicts that changed", ["before", "after", "questions"], [[*pair, n] for pair, n in other.items()])
     for name in names:
-        for key in moved(before, after, name)[: options.questions]:
+        for key in find_moved(before, after, name)[: options.questions]:
             _print_question(name, before[key], after[key], key)
     return 0
 
 
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
 def _print_question(metric: str, before: dict[str, Any], after: dict[str, Any], key: Key) -> None:
-    old, new = (_share(row["scores"].get(metric)) for row in (before, after))
+    old, new = (_format_share(row["scores"].get(metric)) for row in (before, after))
     print(f"\n{metric} {old} -> {new}: {key[0]} {key[1]}: {after['question']}")
     print(f"  expected: {after['truth'][:300]!r}\n  reply: {str(after['reply'].get('answer'))[:300]!r}")
     print(f"  verdict: {before['verdict']} -> {after['verdict']}; {after.get('answer_reason') or ''}")

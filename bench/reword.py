@@ -73,7 +73,7 @@ def reword(question: str) -> str:
     """Return the question in another form; one of unknown form gets `Please tell me:` in front."""
     query = split(question)
     if query is None:
-        return f"Please tell me: {_low(question.strip())}"
+        return f"Please tell me: {_lower_first(question.strip())}"
     return write(frame_of(question), query)
 
 
@@ -98,7 +98,7 @@ def _free_words() -> dict[str, str]:
 def unname(question: str) -> str:
     """Return the question without its document's name; unchanged if none is recognised."""
     query = split(question)
-    return question if query is None else _high(query.ask)
+    return question if query is None else _raise_first(query.ask)
 
 
 def frame_of(question: str) -> Frame:
@@ -112,32 +112,32 @@ def write(frame: Frame, query: NamedQuestion) -> str:
     return frame.write(query if frame.quotes else NamedQuestion(_unquote(query.name), query.ask))
 
 
-def _inside(query: NamedQuestion) -> str:
+def _insert_name(query: NamedQuestion) -> str:
     """Return the question with the name inserted after words such as `the document` or `this agreement`.
 
     A question without such words gets the name in front: `My question is about NAME: …`.
     """
     match = _DOCUMENT.search(query.ask)
     if not match:
-        return f"My question is about {query.name}: {_low(query.ask)}"
+        return f"My question is about {query.name}: {_lower_first(query.ask)}"
     after = query.ask[match.end() :]
     comma = "" if not after or after[0] in ",.;:?!)" else ","
-    return _high(f"{query.ask[: match.end()]}, {query.name}{comma}{after}")
+    return _raise_first(f"{query.ask[: match.end()]}, {query.name}{comma}{after}")
 
 
 FRAMES: tuple[Frame, ...] = (
-    Frame("front", True, lambda q: f"Under {q.name}, {_low(q.ask)}"),
+    Frame("front", True, lambda q: f"Under {q.name}, {_lower_first(q.ask)}"),
     Frame("front", False, lambda q: f"In {q.name}: {q.ask}"),
-    Frame("front", True, lambda q: f"According to {q.name}, {_low(q.ask)}"),
-    Frame("front", False, lambda q: f"{_high(q.name)} – {_low(q.ask)}"),
-    Frame("middle", False, lambda q: f"What does {q.name} say: {_low(q.ask)}"),
-    Frame("middle", True, lambda q: f"I have {q.name} in front of me and would like to know: {_low(q.ask)}"),
-    Frame("middle", False, lambda q: f"Could you look into {q.name} for me? {_high(q.ask)}"),
-    Frame("middle", True, _inside),
+    Frame("front", True, lambda q: f"According to {q.name}, {_lower_first(q.ask)}"),
+    Frame("front", False, lambda q: f"{_raise_first(q.name)} – {_lower_first(q.ask)}"),
+    Frame("middle", False, lambda q: f"What does {q.name} say: {_lower_first(q.ask)}"),
+    Frame("middle", True, lambda q: f"I have {q.name} in front of me and would like to know: {_lower_first(q.ask)}"),
+    Frame("middle", False, lambda q: f"Could you look into {q.name} for me? {_raise_first(q.ask)}"),
+    Frame("middle", True, _insert_name),
     Frame("end", False, lambda q: f"{_close(q.ask)} This concerns {_stop(q.name)}"),
-    Frame("end", True, lambda q: f"{_high(q.ask)} ({q.name})"),
+    Frame("end", True, lambda q: f"{_raise_first(q.ask)} ({q.name})"),
     Frame("end", False, lambda q: f"{_close(q.ask)} Please answer from {_stop(q.name)}"),
-    Frame("end", True, lambda q: f"{_high(q.ask)} – I mean {_stop(q.name)}"),
+    Frame("end", True, lambda q: f"{_raise_first(q.ask)} – I mean {_stop(q.name)}"),
 )
 """All frames: four for each of the three positions."""
 
@@ -145,13 +145,13 @@ FRAMES: tuple[Frame, ...] = (
 # ---------------------------------------------------------------- words
 
 
-def _low(text: str) -> str:
+def _lower_first(text: str) -> str:
     """Return a text with its first letter in lower case, unless the first word may be a name."""
     first = re.match(r"[A-Za-z]+(?![\w'’-])", text)
     return text[0].lower() + text[1:] if first and first[0].lower() in _SAFE and not text[1:2].isupper() else text
 
 
-def _high(text: str) -> str:
+def _raise_first(text: str) -> str:
     # only a word that may lose its capital may get one, unlike "iPhone" or "deltathree.com"
     first = re.match(r"[a-z]+(?![\w'’.-])", text)
     return text[0].upper() + text[1:] if first and first[0] in _SAFE else text
@@ -160,7 +160,7 @@ def _high(text: str) -> str:
 def _close(ask: str) -> str:
     """Return a text that ends with a mark: `?` after a question, `.` after a phrase such as `Information about …`."""
     mark = "?" if ask.split()[0].lower() in _ASKING else "."
-    return _high(ask) if ask.endswith(_MARKS) else f"{_high(ask)}{mark}"
+    return _raise_first(ask) if ask.endswith(_MARKS) else f"{_raise_first(ask)}{mark}"
 
 
 def _stop(name: str) -> str:

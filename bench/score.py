@@ -50,7 +50,7 @@ class ScoredQuestion(BaseModel):
     gold: list[Snippet]
     retrieved: list[Snippet]
 
-    def precision_recall(self, k: int) -> tuple[float, float]:
+    def compute_precision_recall(self, k: int) -> tuple[float, float]:
         """Return the character precision and recall of the first k retrieved spans."""
         shared = retrieved = 0
         for snippet in self.retrieved[:k]:
@@ -67,15 +67,15 @@ Row = tuple[float, ...]
 """A query's precision at each k, then its recall at each k."""
 
 
-def timed(work: Callable[[], Result]) -> tuple[Result, float]:
+def time_work(work: Callable[[], Result]) -> tuple[Result, float]:
     """Return the result of a function, and the seconds that it takes."""
     started = time.perf_counter()
     return work(), time.perf_counter() - started
 
 
-def median(work: Callable[[], Result]) -> tuple[Result, float]:
+def time_median(work: Callable[[], Result]) -> tuple[Result, float]:
     """Run a function three times; return its result, and the median of its seconds."""
-    runs = sorted((timed(work) for _ in range(3)), key=lambda run: run[1])
+    runs = sorted((time_work(work) for _ in range(3)), key=lambda run: run[1])
     return runs[1]
 
 
@@ -94,7 +94,7 @@ def make_cases(files: list[Path], queries: int, depth: int) -> list[Case]:
     """Return cases with random gold in one file each; about half of the passages are from that file."""
     chance = random.Random(7)
 
-    def passage(file: Path) -> Passage:
+    def make_passage(file: Path) -> Passage:
         start = chance.randrange(0, CHARACTERS - CHUNK, CHUNK)
         return Passage("", str(file), Span(start, start + CHUNK))
 
@@ -105,12 +105,12 @@ def make_cases(files: list[Path], queries: int, depth: int) -> list[Case]:
         for _ in range(chance.randint(1, 5)):
             start = chance.randrange(CHARACTERS - 2000)
             golds.append(GoldPassage(str(file), None, ((Span(start, start + chance.randint(20, 2000)),),)))
-        ranking = tuple(passage(chance.choice([file, chance.choice(files)])) for _ in range(depth))
+        ranking = tuple(make_passage(chance.choice([file, chance.choice(files)])) for _ in range(depth))
         cases.append(Case(number, "", "", tuple(golds), reply=Reply(passages=ranking)))
     return cases
 
 
-def straightforward(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> list[Row]:
+def score_simply(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> list[Row]:
     """Return each question's precision and recall at every k, computed by the double loop.
 
     With `read`, each snippet's text is also read from its file.
@@ -129,14 +129,14 @@ def straightforward(cases: list[Case], ks: tuple[int, ...], *, read: bool) -> li
                 if passage.span is not None
             ],
         )
-        figures = [query.precision_recall(k) for k in ks]
+        figures = [query.compute_precision_recall(k) for k in ks]
         if read:
             query.model_dump()
         rows.append((*(precision for precision, _ in figures), *(recall for _, recall in figures)))
     return rows
 
 
-def ours(cases: list[Case], options: Options) -> list[Row]:
+def score_ours(cases: list[Case], options: Options) -> list[Row]:
     """Return each question's precision and recall at every k, computed by this project's metric."""
     columns = characters.measure(cases, options).values()
     return [tuple(value or 0.0 for value in row) for row in zip(*columns, strict=True)]
@@ -154,10 +154,10 @@ def main(argv: list[str] | None = None) -> int:
     published = Options(parity="legalbenchrag")
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         cases = make_cases(write_corpus(Path(folder)), options.queries, options.depth)
-        reading, read_time = timed(lambda: straightforward(cases, published.ks, read=True))
-        loop, loop_time = timed(lambda: straightforward(cases, published.ks, read=False))
-    same, our_time = median(lambda: ours(cases, published))
-    _, united_time = median(lambda: ours(cases, Options()))
+        reading, read_time = time_work(lambda: score_simply(cases, published.ks, read=True))
+        loop, loop_time = time_work(lambda: score_simply(cases, published.ks, read=False))
+    same, our_time = time_median(lambda: score_ours(cases, published))
+    _, united_time = time_median(lambda: score_ours(cases, Options()))
     equal = {True: "identical", False: "DIFFERENT"}
     print_table(
         f"{options.queries} queries x {options.depth} spans, precision and recall at k = {', '.join(map(str, KS))}",

@@ -37,7 +37,7 @@ def best_of(*works: Callable[[], object]) -> list[float]:
     return [min(kept) for kept in times]
 
 
-def unit(rows: int, width: int, seed: int) -> Vectors:
+def make_unit_vectors(rows: int, width: int, seed: int) -> Vectors:
     """Return random vectors of length one, one per row."""
     vectors = np.random.default_rng(seed).standard_normal((rows, width), dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -52,7 +52,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--queries", type=int, default=256, metavar="N")
     parser.add_argument("--width", type=int, default=384, metavar="N")
     options = parser.parse_args(argv)
-    vectors, queries = unit(options.rows, options.width, 1), unit(options.queries, options.width, 2)
+    vectors, queries = (
+        make_unit_vectors(options.rows, options.width, 1),
+        make_unit_vectors(options.queries, options.width, 2),
+    )
     raw = faiss.IndexFlatIP(options.width)
     raw.add(vectors)
     within = np.arange(1000, 2200)

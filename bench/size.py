@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.size", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
-    tables = {"part": parts(), "room": rooms()}
+    tables = {"part": measure_parts(), "room": measure_rooms()}
     if options.json:
         record = {title: {name: one._asdict() for name, one in table.items()} for title, table in tables.items()}
         print(json.dumps(record, indent=1))
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def parts() -> dict[str, Size]:
+def measure_parts() -> dict[str, Size]:
     """Return the size of each part of the repository: product, tests, benchmarks, training and so on."""
     found = {name: sorted((ROOT / name).rglob("*")) for name in ("tests", "bench", "training", "docs", "samples")}
     doors = list(ROOT.glob("*.py"))
@@ -78,7 +78,7 @@ def parts() -> dict[str, Size]:
     }
 
 
-def rooms() -> dict[str, Size]:
+def measure_rooms() -> dict[str, Size]:
     """Return the size of each room of the product (a package in `exhibit/`), and of all together."""
     files = {path.parent.name: path.parent.rglob("*") for path in sorted(PRODUCT.glob("*/__init__.py"))}
     found = {name: [path for path in paths if not is_data(path)] for name, paths in files.items()}
@@ -99,12 +99,12 @@ def measure(paths: Iterable[Path]) -> Size:
     for path in paths:
         if path.suffix in lines and path.is_file():
             text = path.read_text(encoding="utf-8")
-            lines[path.suffix] += len(code_of(text)) if path.suffix == ".py" else plain_lines(text, path.suffix)
+            lines[path.suffix] += len(code_of(text)) if path.suffix == ".py" else count_lines(text, path.suffix)
             files += 1
     return Size(files, *lines.values())
 
 
-def plain_lines(text: str, suffix: str) -> int:
+def count_lines(text: str, suffix: str) -> int:
     """Return the number of lines of a TOML or JavaScript file that are neither blank nor a comment."""
     stripped = (line.strip() for line in text.splitlines())
     return sum(bool(line) and not line.startswith(_COMMENTS[suffix]) for line in stripped)
@@ -112,7 +112,7 @@ def plain_lines(text: str, suffix: str) -> int:
 
 def code_of(text: str) -> dict[int, int]:
     """Return the numbers of the lines of a Python file that have code, each with its characters of code."""
-    documented = set(_docstrings(ast.parse(text)))
+    documented = set(_find_docstrings(ast.parse(text)))
     lines: dict[int, int] = {}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in _NO_CODE or token.start[0] in documented:
@@ -122,7 +122,7 @@ def code_of(text: str) -> dict[int, int]:
     return lines
 
 
-def _docstrings(tree: ast.Module) -> Iterator[int]:
+def _find_docstrings(tree: ast.Module) -> Iterator[int]:
     """Yield the lines of string statements: docstrings, and strings below constants."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from bench._table import corpus_folder, print_table, read_texts
+from bench._table import find_corpus_folder, print_table, read_texts
 from exhibit.evidence import Span
 from exhibit.rag.splitters import rcts, sections
 from exhibit.runtime.command import guarded
@@ -37,7 +37,7 @@ def best_of(rounds: int, *ways: Callable[[], object]) -> list[float]:
     return best
 
 
-def same_share(texts: Sequence[str], ours: Sequence[Sequence[Span]], theirs: Sequence[Sequence[str]]) -> float:
+def measure_same(texts: Sequence[str], ours: Sequence[Sequence[Span]], theirs: Sequence[Sequence[str]]) -> float:
     """Return the share of langchain's chunks that are also chunks of this project's splitter, at the same offsets."""
     same = total = 0
     for text, spans, chunks in zip(texts, ours, theirs, strict=True):
@@ -65,7 +65,7 @@ def compare(name: str, texts: Sequence[str], separators: Sequence[str], rounds: 
         lambda: placing.create_documents(list(texts)),
     )
     ours = [rcts.split(text, size=_SIZE, separators=separators) for text in texts]
-    same = same_share(texts, ours, [theirs.split_text(text) for text in texts])
+    same = measure_same(texts, ours, [theirs.split_text(text) for text in texts])
     chunks = sum(map(len, ours))
     return [name, chunks, f"{us:.3f}", f"{them:.3f}", f"{them / us:.1f}", f"{placed / us:.1f}", f"{same:.2%}"]
 
@@ -77,7 +77,7 @@ def main() -> int:
     parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")
     parser.add_argument("--rounds", type=int, default=7, help="runs of each, of which the fastest counts (default: 7)")
     options = parser.parse_args()
-    texts = read_texts(corpus_folder(options.source))
+    texts = read_texts(find_corpus_folder(options.source))
     rows = [
         compare("LegalBench-RAG's", texts, sections.SEPARATORS, options.rounds),
         compare("sentences", texts, sections.SENTENCES, options.rounds),

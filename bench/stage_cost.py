@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = {"dataset_paths": paths, "preset": run.settings["preset"], "file_type": ["pdf"]}
     settings = parse_settings(asked)
     datasets, _ = load_datasets(settings.dataset_paths, settings.selection)
-    target = Builtin(settings.target_options())
+    target = Builtin(settings.make_target_options())
     least = {True: 0.0, False: 0.0}
     for dataset in (one for one in datasets if (options.run / one.name / JOURNAL).is_file()):
         target.ingest(dataset)

@@ -14,15 +14,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from bench._table import ROOT, data_folder, print_table
+from bench._table import ROOT, find_data_folder, print_table
 from exhibit.conversion import convert
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.stage_losses import loss_tables
+from exhibit.evaluation.stage_losses import make_loss_tables
 from exhibit.evaluation.stages import GOLD_STAGES
-from exhibit.evaluation.statistics import Table, mean
+from exhibit.evaluation.statistics import Table, compute_mean
 from exhibit.runtime.command import guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import SUMMARY
@@ -57,11 +57,11 @@ def bundles_of(work: Path, data: Path | None) -> dict[str, Path]:
         f"sample: {name}": convert_one(name, ROOT / "samples" / name, work / f"sample-{name}", None) for name in SAMPLES
     }
     for name, documents in DOCUMENTS.items() if data else ():
-        found[name] = convert_one(name, _source(data, name), work / name, documents)
+        found[name] = convert_one(name, _find_source(data, name), work / name, documents)
     return found
 
 
-def _source(data: Path | None, name: str) -> Path:
+def _find_source(data: Path | None, name: str) -> Path:
     if data is None:
         raise ToolkitError(f"no folder with {name}; set EXHIBIT_DATA to the folder of the benchmarks")
     return data / name
@@ -81,49 +81,49 @@ def run_preset(preset: str, name: str, bundle: Path, work: Path, questions: int)
     return RunResults(folder)
 
 
-def lost_shares(tables: Sequence[Table]) -> tuple[int, dict[str, float | None]]:
+def compute_lost_shares(tables: Sequence[Table]) -> tuple[int, dict[str, float | None]]:
     """Return the number of questions with gold, and the share of gold that each stage loses, a mean over datasets."""
     counted = sum(
         any(column[row] is not None for column in t.values.values()) for t in tables for row in range(len(t.ids))
     )
     shares: dict[str, float | None] = {
-        stage: mean(mean(table.values[stage]) for table in tables) for stage in GOLD_STAGES
+        stage: compute_mean(compute_mean(table.values[stage]) for table in tables) for stage in GOLD_STAGES
     }
     return counted, shares
 
 
-def preset_rows(runs: Mapping[str, Mapping[str, RunResults]]) -> Iterator[list[object]]:
+def make_preset_rows(runs: Mapping[str, Mapping[str, RunResults]]) -> Iterator[list[object]]:
     """Yield table rows: the means over all samples and all benchmarks, then each preset on each benchmark."""
     for title, is_sample in (("all samples", True), ("all benchmarks", False)):
         for preset, by_name in runs.items():
             chosen = [run for name, run in by_name.items() if name.startswith("sample: ") == is_sample]
             if chosen:
-                yield _row(preset, title, [table for run in chosen for table in loss_tables(run)])
+                yield _make_row(preset, title, [table for run in chosen for table in make_loss_tables(run)])
     for preset, by_name in runs.items():
         for name, run in by_name.items():
-            yield _row(preset, name, loss_tables(run))
+            yield _make_row(preset, name, make_loss_tables(run))
 
 
-def _row(preset: str, title: str, tables: Sequence[Table]) -> list[object]:
-    questions, shares = lost_shares(tables)
-    return [preset, title, questions, *(_percent(shares[stage]) for stage in GOLD_STAGES)]
+def _make_row(preset: str, title: str, tables: Sequence[Table]) -> list[object]:
+    questions, shares = compute_lost_shares(tables)
+    return [preset, title, questions, *(_format_percent(shares[stage]) for stage in GOLD_STAGES)]
 
 
-def _percent(share: float | None) -> str:
+def _format_percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f}"
 
 
-def parser_rows(work: Path, data: Path | None) -> Iterator[list[object]]:
+def make_parser_rows(work: Path, data: Path | None) -> Iterator[list[object]]:
     """Yield a row for each parser and each chunker on each benchmark."""
     for name, documents in PARSED.items():
-        bundle = convert_one(name, _source(data, name), work / f"parsed-{name}", documents)
+        bundle = convert_one(name, _find_source(data, name), work / f"parsed-{name}", documents)
         (dataset,), _ = load_datasets([str(bundle)], Selection())
         ceilings, _ = measure_dataset(dataset, parsers=PARSERS, folders=(), splitters=SPLITTERS, chunk_files=())
         for ceiling in ceilings:
             row = ceiling.rows[0]
-            shares = [_percent(row.shares[one].mean) for one in ("whole", "part", "lost")]
+            shares = [_format_percent(row.shares[one].mean) for one in ("whole", "part", "lost")]
             ends = row.shares["whole"].ci95
-            interval = f"{_percent(ends[0])}–{_percent(ends[1])}" if ends else ""
+            interval = f"{_format_percent(ends[0])}–{_format_percent(ends[1])}" if ends else ""
             proviso = row.before_proviso if ceiling.is_chunker else ""
             seconds = "" if ceiling.seconds is None else f"{ceiling.seconds:.1f}"
             yield [name, ceiling.name, row.shares["whole"].n, shares[0], interval, *shares[1:], proviso, seconds]
@@ -150,7 +150,7 @@ def page_of(presets: Rows, parsers: Rows, *, questions: int) -> str:
             f"no such stage. At most {questions} questions of each benchmark (seed 1), of its first documents: "
             f"{documents}; of the samples all documents. Answers are sentences of the documents (no language model).",
             "",
-            *_markdown(_PRESET_HEAD, presets),
+            *_format_markdown(_PRESET_HEAD, presets),
             "",
             "## By parser and chunker",
             "",
@@ -158,13 +158,13 @@ def page_of(presets: Rows, parsers: Rows, *, questions: int) -> str:
             "as filed; the others were printed by us from text. *proviso*: passages cut before their proviso. Gold 0: "
             "the parser took longer than the two minutes that a document has.",
             "",
-            *_markdown(_PARSER_HEAD, parsers),
+            *_format_markdown(_PARSER_HEAD, parsers),
             "",
         ]
     )
 
 
-def _markdown(head: Sequence[object], rows: Rows) -> list[str]:
+def _format_markdown(head: Sequence[object], rows: Rows) -> list[str]:
     return [f"| {' | '.join(map(str, cells))} |" for cells in [head, ["---"] * len(head), *rows]]
 
 
@@ -172,7 +172,7 @@ def _markdown(head: Sequence[object], rows: Rows) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print both tables, and write them to the file of --page."""
     parser = argparse.ArgumentParser(prog="python -m bench.stages", description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, default=data_folder(), help="the shared benchmarks (EXHIBIT_DATA)")
+    parser.add_argument("--data", type=Path, default=find_data_folder(), help="the shared benchmarks (EXHIBIT_DATA)")
     parser.add_argument("--work", type=Path, default=Path("stages-work"), help="the folder of bundles and runs")
     parser.add_argument("--questions", type=int, default=50, help="the most questions of each benchmark (default: 50)")
     parser.add_argument("--page", type=Path, help="write the tables to this Markdown file")
@@ -184,9 +184,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         }
         for preset in PRESETS
     }
-    presets = list(preset_rows(runs))
+    presets = list(make_preset_rows(runs))
     print_table("Per cent of the gold that each stage loses", _PRESET_HEAD, presets)
-    parsers = list(parser_rows(options.work, options.data)) if options.data else []
+    parsers = list(make_parser_rows(options.work, options.data)) if options.data else []
     print_table("Per cent of the gold that is whole", _PARSER_HEAD, parsers)
     if options.page:
         write_whole(options.page, page_of(presets, parsers, questions=options.questions))

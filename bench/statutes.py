@@ -24,15 +24,15 @@ import numpy as np
 from bench._table import print_table
 from exhibit.evaluation.cases import Case, GoldPassage
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
-from exhibit.evaluation.metrics.version_accuracy import right_version
+from exhibit.evaluation.metrics.version_accuracy import has_right_version
 from exhibit.evaluation.targets import TargetOptions, open_target
-from exhibit.law.editions import label_key, law_name, units
+from exhibit.law.editions import find_units, label_key, make_law_name
 from exhibit.law.language import system_of
 from exhibit.law.refusals import is_refusal
 from exhibit.rag.config import Config
 from exhibit.runtime.command import guarded, print_note
 from exhibit.storage.bundle import open_bundle
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 TOPICS = Path(__file__).with_name("law_topics.tsv")
 TOP = 8
@@ -49,15 +49,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--wrong", type=Path, help="write the questions with a wrong answer, one per line")
     options = parser.parse_args(argv)
     [dataset], _ = load_datasets([options.bundle], Selection())
-    cases = [*dataset.cases, *topics(dataset)]
+    cases = [*dataset.cases, *read_topics(dataset)]
     config = Config.preset(options.preset, **dict(pair.split("=", 1) for pair in options.set))
-    target = open_target("builtin", TargetOptions(config=config, cache=cache_folder()))
+    target = open_target("builtin", TargetOptions(config=config, cache=find_cache_folder()))
     target.ingest(dataset)
     replied = [replace(case, reply=reply) for case, (_, reply) in zip(cases, target.ask(dataset, cases), strict=True)]
     print_groups(f"{options.bundle}: {options.preset} {' '.join(options.set)}, all laws", replied)
-    print_groups("the laws set aside", [case for case in replied if half(case) == "aside"])
+    print_groups("the laws set aside", [case for case in replied if choose_half(case) == "aside"])
     if options.wrong:
-        wrong = [f"{case.labels['kind']}\t{case.question}\n" for case in replied if not scores(case)[0]]
+        wrong = [f"{case.labels['kind']}\t{case.question}\n" for case in replied if not score_case(case)[0]]
         options.wrong.write_text("".join(wrong), encoding="utf-8")
     return 0
 
@@ -70,23 +70,23 @@ def print_groups(title: str, replied: Sequence[Case]) -> None:
         asked = f"{case.labels['question_language']} on {case.labels['language']}"
         for name in (kind, "all but impossible") if not case.is_impossible else (kind,):
             groups[asked, name].append(case)
-    rows = [[*group, len(some), *figures(some)] for group, some in sorted(groups.items())]
+    rows = [[*group, len(some), *format_figures(some)] for group, some in sorted(groups.items())]
     head = ["asked", "kind", "questions", "right § first", "right version of these", f"found among {TOP}"]
     print_table(title, head, rows)
 
 
-def half(case: Case) -> str:
+def choose_half(case: Case) -> str:
     """Return `tuning` or `aside` (held out) for the law of a case, chosen by a hash of the law's name."""
     return "tuning" if hashlib.sha256(str(case.labels["law"]).encode()).digest()[0] % 2 else "aside"
 
 
-def topics(dataset: Dataset) -> Iterator[Case]:
+def read_topics(dataset: Dataset) -> Iterator[Case]:
     """Yield the hand-written English questions about the bundle's laws, with gold in each law's last version.
 
     A question is left out, with a note, if that version does not have its §.
     """
     info = open_bundle(dataset.root).info
-    last = {law_name(entry.title).codes[:1]: entry for entry in (info.documents if info else ())}
+    last = {make_law_name(entry.title).codes[:1]: entry for entry in (info.documents if info else ())}
     for at, line in enumerate(TOPICS.read_text(encoding="utf-8").splitlines()[1:]):
         code, number, question = line.split("\t")
         entry = last.get((code,))
@@ -94,7 +94,7 @@ def topics(dataset: Dataset) -> Iterator[Case]:
             continue
         document = dataset.documents.get(entry.filename)
         text = document.text if document else ""
-        found = [unit for unit in units(text, system_of(text)) if label_key(unit.label)[1] == number]
+        found = [unit for unit in find_units(text, system_of(text)) if label_key(unit.label)[1] == number]
         if not found:
             print_note(f"{code} {number} is not in {entry.filename}: the question on it is left out")
             continue
@@ -104,7 +104,7 @@ def topics(dataset: Dataset) -> Iterator[Case]:
         yield Case(f"topic-{at}", question, "", (gold,), filename=entry.filename, labels=labels)
 
 
-def scores(case: Case) -> tuple[bool, bool | None, bool]:
+def score_case(case: Case) -> tuple[bool, bool | None, bool]:
     """Return three results for a case; for an impossible question, the first is whether the reply is a refusal.
 
     They are whether the first passage is the right §, whether it is in the right version, and whether one of
@@ -112,20 +112,20 @@ def scores(case: Case) -> tuple[bool, bool | None, bool]:
     """
     if case.is_impossible:
         return is_refusal(case.reply.answer or ""), None, False
-    versions = [right_version(passage, case) for passage in case.reply.passages[:TOP]]
+    versions = [has_right_version(passage, case) for passage in case.reply.passages[:TOP]]
     first = versions[0] if versions else None
     return first is not None, first, True in versions
 
 
-def figures(cases: Sequence[Case]) -> list[str]:
+def format_figures(cases: Sequence[Case]) -> list[str]:
     """Return the three shares with their intervals, as text; for impossible questions, the share of refusals only."""
-    columns = zip(*map(scores, cases), strict=True)
+    columns = zip(*map(score_case, cases), strict=True)
     laws = [str(case.labels["law"]) for case in cases]
-    shown = [interval(column, laws) for column in columns]
+    shown = [format_interval(column, laws) for column in columns]
     return [shown[0], "–", "–"] if cases[0].is_impossible else shown
 
 
-def interval(values: Sequence[bool | None], laws: Sequence[str]) -> str:
+def format_interval(values: Sequence[bool | None], laws: Sequence[str]) -> str:
     """Return a mean with an interval by a bootstrap over laws, since a law's questions are not independent."""
     grouped: dict[str, list[bool]] = defaultdict(list)
     for value, law in zip(values, laws, strict=True):

@@ -29,7 +29,7 @@ from typing import Any
 import faiss
 import numpy as np
 
-from bench._table import peak_memory, print_table
+from bench._table import measure_peak_memory, print_table
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import let_go
 from exhibit.rag.protocols import Keys, VectorStore
@@ -48,7 +48,7 @@ _WITHIN = (500, 5000)
 _SINGLE = 40
 
 
-def unit(vectors: Vectors) -> Vectors:
+def scale_rows(vectors: Vectors) -> Vectors:
     """Return the rows scaled to length one."""
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors
@@ -58,13 +58,17 @@ def read_vectors(path: Path) -> Vectors:
     """Return the vectors of a file; those in half precision are scaled to length one again."""
     if path.suffix == ".npy":
         stored = np.load(path)
-        return unit(stored.astype(np.float32)) if stored.dtype == np.float16 else stored.astype(np.float32, copy=False)
+        return (
+            scale_rows(stored.astype(np.float32))
+            if stored.dtype == np.float16
+            else stored.astype(np.float32, copy=False)
+        )
     index: Any = faiss.read_index(str(path))  # the name keeps the index alive, which owns its parts
     vectors: Vectors = faiss.downcast_index(index.index).reconstruct_n(0, index.ntotal)
     return vectors
 
 
-def mixture(rows: int, width: int, seed: int) -> Vectors:
+def make_mixture(rows: int, width: int, seed: int) -> Vectors:
     """Return random unit vectors in clusters, with most of the variance in few dimensions, like text embeddings."""
     draw = np.random.default_rng(seed)
     scales = 1 / np.sqrt(np.arange(1, width + 1, dtype=np.float32))
@@ -72,7 +76,7 @@ def mixture(rows: int, width: int, seed: int) -> Vectors:
     vectors: Vectors = draw.standard_normal((rows, width), dtype=np.float32)
     vectors *= 0.7 * scales
     vectors += centres[draw.integers(0, len(centres), rows)]
-    return unit(vectors)
+    return scale_rows(vectors)
 
 
 def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: bool = True) -> Vectors:
@@ -87,7 +91,7 @@ def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: 
     for at in range(len(first), rows, 50_000):
         n = min(50_000, rows - at)
         one, two, three = (draw.integers(0, len(base), n) for _ in range(3))
-        grown[at : at + n] = unit(base[one] + spread * (base[two] - base[three]))
+        grown[at : at + n] = scale_rows(base[one] + spread * (base[two] - base[three]))
     return grown
 
 
@@ -104,7 +108,7 @@ def build(spec: str, folder: Path) -> dict[str, float]:
     seconds = {"build s": time.process_time() - started, "build clock s": time.perf_counter() - clock}
     store.close()
     size = sum(path.stat().st_size for path in (folder / "index").rglob("*") if path.is_file())
-    return {**seconds, "disk MB": size / 1e6, "build MB": peak_memory()}
+    return {**seconds, "disk MB": size / 1e6, "build MB": measure_peak_memory()}
 
 
 def search(spec: str, folder: Path) -> dict[str, float]:
@@ -115,17 +119,17 @@ def search(spec: str, folder: Path) -> dict[str, float]:
     store = _open_store(spec, folder, queries.shape[1])
     figures: dict[str, float] = {}
     keys = store.search(queries, _K)[1]
-    figures["one ms"] = _each(partial(store.search, k=_K), queries)
+    figures["one ms"] = _time_each(partial(store.search, k=_K), queries)
     figures["batch ms"] = min(_time_work(lambda: store.search(queries, _K)) for _ in range(3)) / len(queries)
     for size in _WITHIN:
         if size < rows:
             documents = np.linspace(0, rows - 100, size // 100).astype(np.int64)
             within = np.unique((documents[:, None] + np.arange(100)).ravel())
-            figures[f"within {size} ms"] = _each(partial(store.search, k=_K, within=within), queries)
-    figures["search MB"] = peak_memory()
+            figures[f"within {size} ms"] = _time_each(partial(store.search, k=_K, within=within), queries)
+    figures["search MB"] = measure_peak_memory()
     store.close()
     for k in (10, _K):  # last, since these rows are not part of the store's memory
-        figures[f"recall@{k}"] = recall(vectors, queries, keys[:, :k], exact[:, k - 1])
+        figures[f"recall@{k}"] = compute_recall(vectors, queries, keys[:, :k], exact[:, k - 1])
     return figures
 
 
@@ -136,7 +140,7 @@ def _open_store(spec: str, folder: Path, width: int) -> VectorStore:
     return store
 
 
-def recall(vectors: Vectors, queries: Vectors, keys: Keys, least: Vectors) -> float:
+def compute_recall(vectors: Vectors, queries: Vectors, keys: Keys, least: Vectors) -> float:
     """Return the recall of a search: the share of its results that score as high as the k-th exact result.
 
     `least` has that score for each query; a key below 0 means no result. Scores are compared and not keys,
@@ -153,7 +157,7 @@ def _time_work(work: Callable[[], object]) -> float:
     return 1000 * (time.process_time() - started)
 
 
-def _each(work: Callable[[Vectors], object], queries: Vectors) -> float:
+def _time_each(work: Callable[[Vectors], object], queries: Vectors) -> float:
     """Return the median wall-clock milliseconds of single queries, each of which uses all cores."""
     work(queries[:1])
     took = []
@@ -219,7 +223,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--queries", type=Path, metavar="FILE", help=".npy (default: made from the vectors)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="append the points to this file")
     options = parser.parse_args(argv)
-    base = read_vectors(options.vectors) if options.vectors else mixture(20_000, 384, 1)
+    base = read_vectors(options.vectors) if options.vectors else make_mixture(20_000, 384, 1)
     queries = read_vectors(options.queries)[:200] if options.queries else grow(base, 200, 2, spread=0.6, keep=False)
     for rows in options.rows:
         points = compare(rows, options.stores, base, queries)

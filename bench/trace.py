@@ -114,22 +114,22 @@ def quote_way(folder: Path) -> Way:
         convert(
             cuad, ["--source", str(SAMPLE), "--out", str(bundle), "--max-documents", "1", "--engine", "serial", *LIMIT]
         )
-    ids = [row["id"] for row in _rows(bundle)]
+    ids = [row["id"] for row in _read_rows(bundle)]
     replies.write_text("".join(json.dumps({"id": one, "answer": "Unknown."}) + "\n" for one in ids), encoding="utf-8")
     with way:
         evaluate([*_run(bundle, folder / "runs"), "--target", f"predictions:{replies}"])
     return way
 
 
-def question_way(folder: Path) -> Way:
+def trace_question(folder: Path) -> Way:
     """Trace a question of the bundle in `folder` to the first passage that a metric scores."""
     bundle = folder / "cuad"
-    with Way(_rows(bundle)[0]["question"], until="evaluation/metrics/") as way:
+    with Way(_read_rows(bundle)[0]["question"], until="evaluation/metrics/") as way:
         evaluate([*_run(bundle, folder / "once"), "--limit", "1"])
     return way
 
 
-def _rows(bundle: Path) -> list[dict[str, Any]]:
+def _read_rows(bundle: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
     return rows
 
@@ -145,8 +145,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write docs/architecture.md again")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        ways = quote_way(Path(folder)), question_way(Path(folder))
-    text = block(*ways)
+        ways = quote_way(Path(folder)), trace_question(Path(folder))
+    text = format_block(*ways)
     if options.write:
         before, after = PAGE.read_text(encoding="utf-8").split(BEGIN)[0], PAGE.read_text(encoding="utf-8").split(END)[1]
         PAGE.write_text(before + BEGIN + text + END + after, encoding="utf-8")
@@ -154,7 +154,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def block(quote: Way, question: Way) -> str:
+def format_block(quote: Way, question: Way) -> str:
     """Return both traces as Markdown: the files in the order in which they first get the text."""
     titles = {
         "A gold quote, from the archive to the report": quote,

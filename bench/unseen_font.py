@@ -29,15 +29,15 @@ from exhibit.runtime.command import guarded
 @guarded()
 def main() -> int:
     """Write the PDF with the font."""
-    FONT_FILE.write_bytes(font_pdf())
+    FONT_FILE.write_bytes(make_font_pdf())
     return 0
 
 
-def font_pdf() -> bytes:
+def make_font_pdf() -> bytes:
     """Return a PDF of one empty page whose resources contain the font."""
     writer = PdfWriter()
     page = writer.add_blank_page(1, 1)
-    fonts = DictionaryObject({NameObject(f"/{FONT}"): writer._add_object(_font(writer))})
+    fonts = DictionaryObject({NameObject(f"/{FONT}"): writer._add_object(_make_font(writer))})
     page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
     writer.metadata = None
     out = io.BytesIO()
@@ -45,12 +45,12 @@ def font_pdf() -> bytes:
     return out.getvalue()
 
 
-def _font(writer: PdfWriter) -> DictionaryObject:
+def _make_font(writer: PdfWriter) -> DictionaryObject:
     """Return a PDF font for all of Unicode; each code is a UTF-16 unit, and maps to the same character."""
-    file = _stream(_truetype())
-    file[NameObject("/Length1")] = NumberObject(len(_truetype()))
+    file = _stream(_make_truetype())
+    file[NameObject("/Length1")] = NumberObject(len(_make_truetype()))
     box = ArrayObject(NumberObject(value) for value in (0, DESCENT, ADVANCE, ASCENT))
-    descriptor = _dictionary(
+    descriptor = _make_dictionary(
         Type="/FontDescriptor", FontName=f"/{FONT}", Flags=5, FontBBox=box, ItalicAngle=0, Ascent=ASCENT,
         Descent=DESCENT, CapHeight=ASCENT, StemV=80, FontFile2=writer._add_object(file),
     )  # fmt: skip
@@ -59,11 +59,11 @@ def _font(writer: PdfWriter) -> DictionaryObject:
         NameObject("/Ordering"): TextStringObject("Identity"),
         NameObject("/Supplement"): NumberObject(0),
     })  # fmt: skip
-    descendant = _dictionary(
+    descendant = _make_dictionary(
         Type="/Font", Subtype="/CIDFontType2", BaseFont=f"/{FONT}", CIDSystemInfo=system, DW=ADVANCE,
         FontDescriptor=writer._add_object(descriptor), CIDToGIDMap=writer._add_object(_stream(bytes(2 * 65536))),
     )  # fmt: skip
-    return _dictionary(
+    return _make_dictionary(
         Type="/Font", Subtype="/Type0", BaseFont=f"/{FONT}", Encoding="/Identity-H",
         DescendantFonts=ArrayObject([writer._add_object(descendant)]), ToUnicode=writer._add_object(_stream(_CMAP)),
     )  # fmt: skip
@@ -84,7 +84,7 @@ endcmap CMapName currentdict /CMap defineresource pop end end
 )
 
 
-def _truetype() -> bytes:
+def _make_truetype() -> bytes:
     """Return a TrueType font with one glyph: a box from the descent to the ascent."""
     box = struct.pack(">hhhhh", 1, 0, DESCENT, ADVANCE, ASCENT) + struct.pack(">HH", 3, 0)
     box += (
@@ -110,12 +110,12 @@ def _truetype() -> bytes:
     start = len(head) + 16 * len(tables)
     directory, body = b"", b""
     for name, data in sorted(tables.items()):
-        directory += struct.pack(">4sIII", name, _checksum(data), start + len(body), len(data))
+        directory += struct.pack(">4sIII", name, _compute_checksum(data), start + len(body), len(data))
         body += data + bytes(-len(data) % 4)
     return head + directory + body
 
 
-def _checksum(data: bytes) -> int:
+def _compute_checksum(data: bytes) -> int:
     padded = data + bytes(-len(data) % 4)
     words: tuple[int, ...] = struct.unpack(f">{len(padded) // 4}I", padded)
     return sum(words) & 0xFFFFFFFF
@@ -128,7 +128,7 @@ def _stream(data: bytes) -> StreamObject:
     return stream
 
 
-def _dictionary(**entries: object) -> DictionaryObject:
+def _make_dictionary(**entries: object) -> DictionaryObject:
     made = DictionaryObject()
     for name, value in entries.items():
         if isinstance(value, str):

@@ -39,7 +39,7 @@ _PIECE = 1 << 15
 """The number of chunks per step of the progress bar."""
 
 
-def distinct_chunks(texts: Sequence[str], rows: int) -> tuple[list[str], int]:
+def choose_distinct_chunks(texts: Sequence[str], rows: int) -> tuple[list[str], int]:
     """Return `rows` different chunks in random order, and the smallest chunk size that was needed."""
     chunks: dict[str, None] = {}
     for size in track(SIZES, total=None, label="split", unit="size"):
@@ -73,7 +73,7 @@ def read_asked(bundles: Sequence[Path]) -> list[str]:
     return asked
 
 
-def about(path: Path) -> str:
+def read_description(path: Path) -> str:
     """Return the description of a file of vectors from the .json file beside it; without one, the file's name."""
     told = path.with_suffix(".json")
     return str(json.loads(told.read_text(encoding="utf-8"))["about"]) if told.is_file() else path.name
@@ -104,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     embedder: Embedder = module.open(argument, **({"weights": options.weights} if options.weights else {}))
     texts = [text for folder in options.source for text in read_texts(folder)]
     asked = read_asked(options.questions)
-    chunks, least = distinct_chunks(texts, options.rows)
+    chunks, least = choose_distinct_chunks(texts, options.rows)
     words = (
         f"{len(chunks):,} different chunks of {len(texts):,} documents, split at {SIZES[0]} to {least} characters, "
         f"embedded by `{options.embedder}` ({embedder.name})"

@@ -52,7 +52,7 @@ def read_verdicts(path: Path = FILE) -> tuple[list[Case], list[str]]:
     return cases, [row["verdict"] for row in rows]
 
 
-def kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
+def compute_kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
     """Return Cohen's kappa of pairs of judgments; 1 if both sides always give the same single judgment."""
     counts, n = Counter(pairs), len(pairs)
     agreed = sum(one == other for one, other in pairs) / n
@@ -61,7 +61,7 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
     return (agreed - chance) / (1 - chance) if chance < 1 else 1.0
 
 
-def agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[Agreement]:
+def measure_agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[Agreement]:
     """Return the agreement with the verdicts: of each metric, of all combined, and of calling every reply good."""
     values: Mapping[str, Values] = measure(cases, names=METRICS)
     columns = {name: values[name] for name in METRICS}
@@ -75,7 +75,7 @@ def agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[Agreement
     rows = []
     for name, column in columns.items():
         known = [(v >= _ENOUGH, told in GOOD) for v, told in zip(column, verdicts, strict=True) if v is not None]
-        rows.append(Agreement(name, len(known), sum(a == b for a, b in known) / len(known), kappa(known)))
+        rows.append(Agreement(name, len(known), sum(a == b for a, b in known) / len(known), compute_kappa(known)))
     return rows
 
 
@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
     cases, verdicts = read_verdicts()
-    found = agreements(cases, verdicts)
+    found = measure_agreements(cases, verdicts)
     if options.json:
         print_results([one._asdict() for one in found], "", as_json=True)
         return 0

@@ -35,13 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not mark or END not in rest:
         raise ToolkitError(f"{PAGE}: no lines {BEGIN.strip()} and {END}, between which the clauses go")
     with tempfile.TemporaryDirectory() as folder:
-        corpora = list(_corpora(Path(folder)))
-    tables = "\n\n".join(_table(kind, corpora) for kind in KINDS)
+        corpora = list(_read_corpora(Path(folder)))
+    tables = "\n\n".join(_format_table(kind, corpora) for kind in KINDS)
     PAGE.write_text(f"{before}{BEGIN}\n{tables}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8", newline="\n")
     return 0
 
 
-def _corpora(folder: Path) -> Iterator[TextCorpus]:
+def _read_corpora(folder: Path) -> Iterator[TextCorpus]:
     for name, flags in SAMPLES:
         out = folder / name
         source = ROOT / "samples" / name
@@ -50,7 +50,7 @@ def _corpora(folder: Path) -> Iterator[TextCorpus]:
         yield read_corpus(open_bundle(out), Tally())
 
 
-def _table(kind: str, corpora: Sequence[TextCorpus]) -> str:
+def _format_table(kind: str, corpora: Sequence[TextCorpus]) -> str:
     pairs: dict[tuple[str, str], None] = {}
     module, argument = load_kind(kind)
     for seed in range(1, SEEDS + 1):
@@ -58,12 +58,12 @@ def _table(kind: str, corpora: Sequence[TextCorpus]) -> str:
             after = module.vary(corpus, VaryRequest(seed, argument), Tally())
             parents = {row.id: row for row in corpus.rows}
             for row in after.rows:
-                pairs |= dict.fromkeys(_changed(row, parents[row.control], corpus, after))
+                pairs |= dict.fromkeys(_find_changes(row, parents[row.control], corpus, after))
     lines = [line for old, new in list(pairs)[:SHOWN] for line in (f"- {old}", f"+ {new}")]
     return "\n".join([f"### {kind}", "", "```diff", *lines, "```"])
 
 
-def _changed(row: TextRow, parent: TextRow, corpus: TextCorpus, after: TextCorpus) -> Iterator[tuple[str, str]]:
+def _find_changes(row: TextRow, parent: TextRow, corpus: TextCorpus, after: TextCorpus) -> Iterator[tuple[str, str]]:
     """Yield the old and the new text of each passage of a question that was altered."""
     old = [corpus.words(passage) for passage in parent.passages]
     if row.is_impossible:

@@ -18,7 +18,7 @@ LONGEST = 600
 """Seconds that a cell may take: each takes a few, more on a busy machine."""
 
 
-def executed(path: Path, folder: Path) -> Any:
+def execute(path: Path, folder: Path) -> Any:
     """Run a notebook's cells in order, in a new kernel whose working folder is `folder`; return the notebook."""
     book = nbformat.read(path, as_version=4)
     client = NotebookClient(
@@ -38,4 +38,4 @@ def executed(path: Path, folder: Path) -> Any:
 
 
 if __name__ == "__main__":
-    nbformat.write(executed(NOTEBOOK, NOTEBOOK.parent), NOTEBOOK)
+    nbformat.write(execute(NOTEBOOK, NOTEBOOK.parent), NOTEBOOK)

@@ -35,7 +35,7 @@ CLAUSE = "Audit Rights"
 """In the first sample this clause runs over a page's end, foot and head: what text search never finds."""
 
 
-def gold_on_the_page() -> Image.Image:
+def draw_gold() -> Image.Image:
     """Return the two pages that a clause runs over, side by side, with its gold drawn on them."""
     bundle = open_bundle(BUNDLE)
     line = next(g for g in bundle.gold if g.labels["clause"] == CLAUSE and len(g.pages) == 2)
@@ -56,16 +56,16 @@ def report_screens(report: Path) -> Iterator[tuple[str, Image.Image]]:
         raise ToolkitError(f"{report}: no such report")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
-        page = _opened(browser, report, width=1400, height=1240, scheme="light")
-        yield "report-top", _picture(page.screenshot())
+        page = _open_report(browser, report, width=1400, height=1240, scheme="light")
+        yield "report-top", _decode_picture(page.screenshot())
         _open_case(page)
-        yield "report-case", _picture(page.screenshot())
-        page = _opened(browser, report, width=1400, height=1240, scheme="dark")
+        yield "report-case", _decode_picture(page.screenshot())
+        page = _open_report(browser, report, width=1400, height=1240, scheme="dark")
         _open_case(page)
-        yield "report-dark", _picture(page.screenshot())
-        page = _opened(browser, report, width=400, height=1000, scheme="dark")
+        yield "report-dark", _decode_picture(page.screenshot())
+        page = _open_report(browser, report, width=400, height=1000, scheme="dark")
         page.evaluate("document.getElementById('list').scrollIntoView()")
-        yield "report-narrow", _picture(page.screenshot())
+        yield "report-narrow", _decode_picture(page.screenshot())
         browser.close()
 
 
@@ -77,8 +77,11 @@ def draft_screens(review: Path, report: Path) -> Iterator[tuple[str, Image.Image
         page.goto(review.resolve().as_uri())
         page.wait_for_selector("svg image")
         page.evaluate("document.querySelector('details').open = false")
-        yield "draft-review", _picture(page.screenshot())
-        yield "draft-report", _picture(_opened(browser, report, width=1200, height=700, scheme="light").screenshot())
+        yield "draft-review", _decode_picture(page.screenshot())
+        yield (
+            "draft-report",
+            _decode_picture(_open_report(browser, report, width=1200, height=700, scheme="light").screenshot()),
+        )
         browser.close()
 
 
@@ -91,20 +94,20 @@ def view_screens() -> Iterator[tuple[str, Image.Image]]:
             browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
             page = browser.new_page(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce")
             page.goto("".join(address[1:]).strip())
-            yield "view-home", _picture(page.screenshot())
+            yield "view-home", _decode_picture(page.screenshot())
             page.click("th >> text=cuad")
             page.fill("input[name=find]", CLAUSE)
             page.keyboard.press("Enter")
             page.click("section:has(#questions) li a >> nth=0")
             page.wait_for_selector(".word.gold")
             page.wait_for_load_state("networkidle")
-            yield "view-document", _picture(page.screenshot())
+            yield "view-document", _decode_picture(page.screenshot())
             browser.close()
         finally:
             server.terminate()
 
 
-def _opened(browser: Browser, report: Path, *, width: int, height: int, scheme: Literal["dark", "light"]) -> Page:
+def _open_report(browser: Browser, report: Path, *, width: int, height: int, scheme: Literal["dark", "light"]) -> Page:
     size: ViewportSize = {"width": width, "height": height}
     page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
     page.goto(report.resolve().as_uri())
@@ -123,7 +126,7 @@ def _open_case(page: Page) -> None:
     page.wait_for_load_state("networkidle")
 
 
-def _picture(data: bytes) -> Image.Image:
+def _decode_picture(data: bytes) -> Image.Image:
     # by coverage of the colours there are: by frequency, a verdict's red dot would turn grey
     return Image.open(io.BytesIO(data)).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE)
 
@@ -147,7 +150,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     if not options.report.is_file():
         raise ToolkitError(f"{options.report}: no such file; run make demo first")
-    gold_on_the_page().save(IMAGES / "gold-on-the-page.png", optimize=True)
+    draw_gold().save(IMAGES / "gold-on-the-page.png", optimize=True)
     for name, picture in report_screens(options.report):
         picture.save(IMAGES / f"{name}.png", optimize=True)
     return 0

@@ -20,9 +20,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from exhibit.commands import EXIT_CODES, VERBS, spellings
-from exhibit.evaluation.catalogue import catalogue
-from exhibit.evaluation.metrics import abouts_of, describe_metric, headline, metric_modules, parameters_of
+from exhibit.commands import EXIT_CODES, VERBS, list_spellings
+from exhibit.evaluation.catalogue import list_settings
+from exhibit.evaluation.metrics import abouts_of, describe_metric, find_headline, import_metrics, parameters_of
 from exhibit.runtime.command import Invocation, set_invocation
 from exhibit.schemas.generate import generate
 
@@ -36,14 +36,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {"index.md": ROOT / "README.md"}
     pages |= {f"measured/{path.name}": path for path in sorted((ROOT / "bench" / "results").glob("*.md"))}
     for place, path in pages.items():
-        files.append(File.generated(config, place, content=_moved(path.read_text(encoding="utf-8"), path, place)))
-    for place, text in reference().items():
+        files.append(File.generated(config, place, content=_move_links(path.read_text(encoding="utf-8"), path, place)))
+    for place, text in write_reference().items():
         files.append(File.generated(config, place, content=text))
     texts = [(path, path.read_text(encoding="utf-8")) for path in [*(ROOT / "docs").glob("*.md"), *pages.values()]]
     linked = {(path.parent / link).resolve() for path, text in texts for _, link in _LINK.findall(text)}
     for target in sorted(path for path in linked if path.is_file() and _place(path).startswith("files/")):
         if target.suffix == ".md":
-            text = _moved(target.read_text(encoding="utf-8"), target, _place(target))
+            text = _move_links(target.read_text(encoding="utf-8"), target, _place(target))
             files.append(File.generated(config, _place(target), content=text))
         else:
             files.append(File.generated(config, _place(target), abs_src_path=str(target)))
@@ -65,7 +65,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return match[0] if files.get_file_from_path(target) else match[1]
 
         return re.sub(r"\[([^\]\n]+)\]\((\.\./\.\./[^)#\n]*)[^)\n]*\)", link, markdown)
-    return _moved(markdown, path, page.file.src_uri) if path.is_file() else markdown
+    return _move_links(markdown, path, page.file.src_uri) if path.is_file() else markdown
 
 
 def _place(target: Path) -> str:
@@ -80,7 +80,7 @@ def _place(target: Path) -> str:
     return f"files/{inside}"
 
 
-def _moved(text: str, path: Path, place: str) -> str:
+def _move_links(text: str, path: Path, place: str) -> str:
     """Return a page's text with its relative links rewritten for its path in the site."""
 
     def link(match: re.Match[str]) -> str:
@@ -97,14 +97,14 @@ def _moved(text: str, path: Path, place: str) -> str:
 # ---------------------------------------------------------------- pages from the code
 
 
-def reference() -> dict[str, str]:
+def write_reference() -> dict[str, str]:
     """Return the pages that are written from the code, as Markdown."""
     return {
-        "reference-commands.md": "\n".join(["# Commands\n", *_commands()]),
-        "reference-settings.md": "\n".join(["# Settings\n", "`evaluate --set NAME=VALUE`\n", *_settings()]),
-        "reference-metrics.md": "\n".join(["# Metrics\n", *_metrics()]),
-        "reference-fields.md": "\n".join(["# Fields\n", *_fields()]),
-        "api.md": "\n".join(["# Python API\n", *_modules()]),
+        "reference-commands.md": "\n".join(["# Commands\n", *_describe_commands()]),
+        "reference-settings.md": "\n".join(["# Settings\n", "`evaluate --set NAME=VALUE`\n", *_describe_settings()]),
+        "reference-metrics.md": "\n".join(["# Metrics\n", *_describe_metrics()]),
+        "reference-fields.md": "\n".join(["# Fields\n", *_describe_fields()]),
+        "api.md": "\n".join(["# Python API\n", *_describe_modules()]),
     }
 
 
@@ -113,7 +113,7 @@ def help_of(name: str) -> str:
     verb, text = VERBS[name], io.StringIO()
     with (
         patch.dict(os.environ, COLUMNS="100"),
-        set_invocation(Invocation(spellings())),
+        set_invocation(Invocation(list_spellings())),
         contextlib.redirect_stdout(text),
         contextlib.suppress(SystemExit),
     ):
@@ -121,35 +121,37 @@ def help_of(name: str) -> str:
     return text.getvalue()
 
 
-def _commands() -> Iterator[str]:
+def _describe_commands() -> Iterator[str]:
     for name, verb in VERBS.items():
         yield f"## `exhibit {name}`\n\n{verb.help}\n\n```text\n{help_of(name)}```\n"
     yield from ("## Exit codes\n", "| code | meaning |", "|---|---|")
     yield from (f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
 
 
-def _cell(text: object) -> str:
+def _format_cell(text: object) -> str:
     return str(text).replace("|", "\\|").replace("\n", " ")
 
 
-def _settings() -> Iterator[str]:
+def _describe_settings() -> Iterator[str]:
     yield from ("| setting | of | values | default | meaning |", "|---|---|---|---|---|")
-    for one in catalogue().values():
-        yield f"| `{one.name}` | {one.group} | {_cell(one.values)} | {_cell(one.default)} | {_cell(one.meaning)} |"
+    for one in list_settings().values():
+        cells = " | ".join(map(_format_cell, (one.values, one.default, one.meaning)))
+        yield f"| `{one.name}` | {one.group} | {cells} |"
 
 
-def _metrics() -> Iterator[str]:
+def _describe_metrics() -> Iterator[str]:
     yield from ("| metric | what it is | group | better | parameters | headline |", "|---|---|---|---|---|---|")
-    for file, module in metric_modules().items():
+    for file, module in import_metrics().items():
         parameters = ", ".join(f"{name}={one.default}" for name, one in parameters_of(module).items())
         for name in abouts_of(module):
             described = describe_metric(name)
-            first = headline(file) if headline(file).partition("@")[0] == name else ""
-            meaning = _cell(f"{described.title}: {described.meaning}")
-            yield f"| `{name}` | {meaning} | {described.group} | {described.better} | {_cell(parameters)} | {first} |"
+            first = find_headline(file) if find_headline(file).partition("@")[0] == name else ""
+            meaning = _format_cell(f"{described.title}: {described.meaning}")
+            columns = (described.group, described.better, _format_cell(parameters), first)
+            yield f"| `{name}` | {meaning} | {' | '.join(columns)} |"
 
 
-def _fields() -> Iterator[str]:
+def _describe_fields() -> Iterator[str]:
     for name, text in generate().items():
         yield f"## `{name.removesuffix('.schema.json')}`\n"
         schema = json.loads(text)
@@ -159,7 +161,7 @@ def _fields() -> Iterator[str]:
             for field, described in model.get("properties", {}).items():
                 several = ", ".join(one.get("type", "object") for one in described.get("anyOf", ()))
                 kind = described.get("type") or several or "object"
-                yield f"| {title} | `{field}` | {kind} | {_cell(described.get('description', ''))} |"
+                yield f"| {title} | `{field}` | {kind} | {_format_cell(described.get('description', ''))} |"
         yield ""
 
 
@@ -173,6 +175,6 @@ PUBLIC = (
 """Modules that users' own code imports: the public names of `exhibit`, and what a part of one's own is made from."""
 
 
-def _modules() -> Iterator[str]:
+def _describe_modules() -> Iterator[str]:
     for module in PUBLIC:
         yield f"::: {module}\n"

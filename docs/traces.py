@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Search the sample contracts, and write the trace into docs/retrieval.md."""
     argparse.ArgumentParser(prog="python -m docs.traces", description=__doc__).parse_args(argv)
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(fill(text, block(ask(QUESTION))), encoding="utf-8")
+    PAGE.write_text(fill(text, format_block(ask(QUESTION))), encoding="utf-8")
     print(f"page: {PAGE}")
     return 0
 
@@ -44,14 +44,14 @@ def ask(question: str, **settings: Any) -> Retrieved:
     return retrieved
 
 
-def block(retrieved: Retrieved) -> str:
+def format_block(retrieved: Retrieved) -> str:
     """Return the trace as JSON, and the first passage as a quotation."""
     words = " ".join(retrieved.selected[0].text.split())
     quoted = textwrap.fill(words, width=118, initial_indent="> ", subsequent_indent="> ", break_on_hyphens=False)
-    return f"```json\n{told(shortened(retrieved.trace))}\n```\n\nThe first passage:\n\n{quoted}\n"
+    return f"```json\n{format_trace(shorten(retrieved.trace))}\n```\n\nThe first passage:\n\n{quoted}\n"
 
 
-def shortened(trace: dict[str, Any]) -> dict[str, Any]:
+def shorten(trace: dict[str, Any]) -> dict[str, Any]:
     """Return a trace with only its two best documents and passages, and with rounded numbers.
 
     Numbers have only the digits that are the same on every processor.
@@ -63,10 +63,10 @@ def shortened(trace: dict[str, Any]) -> dict[str, Any]:
         "documents": {**documents, "likeliest": dict(list(documents["likeliest"].items())[:2])},
         "passages": {**passages, "best": best},
     }
-    return {stage: _rounded(content, DIGITS.get(stage, 0)) for stage, content in short.items()}
+    return {stage: _round_numbers(content, DIGITS.get(stage, 0)) for stage, content in short.items()}
 
 
-def told(trace: dict[str, Any]) -> str:
+def format_trace(trace: dict[str, Any]) -> str:
     """Return a trace as JSON, one document or passage a line."""
     rows = []
     for stage, content in trace.items():
@@ -90,12 +90,12 @@ def fill(text: str, content: str) -> str:
     return f"{before}{begin}{content}{end}{after}"
 
 
-def _rounded(value: Any, digits: int) -> Any:
+def _round_numbers(value: Any, digits: int) -> Any:
     if isinstance(value, float):
         return round(value, digits)
     if isinstance(value, dict):
-        return {name: _rounded(inner, digits) for name, inner in value.items()}
-    return [_rounded(inner, digits) for inner in value] if isinstance(value, list | tuple) else value
+        return {name: _round_numbers(inner, digits) for name, inner in value.items()}
+    return [_round_numbers(inner, digits) for inner in value] if isinstance(value, list | tuple) else value
 
 
 if __name__ == "__main__":

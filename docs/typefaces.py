@@ -29,13 +29,13 @@ def main() -> None:
     for family in ("Serif", "Sans", "Mono"):
         for style in STYLES:
             path = source / f"Liberation{family}-{style}.ttf"
-            cut(path, f"Exhibit {family}", style, characters(path))
+            cut(path, f"Exhibit {family}", style, list_characters(path))
     signs, serif = source / "DejaVuSans.ttf", source / "LiberationSerif-Regular.ttf"
-    more = [*(set(characters(signs)) - set(characters(serif))), 0x20, 0xA0, 0x25CC]
+    more = [*(set(list_characters(signs)) - set(list_characters(serif))), 0x20, 0xA0, 0x25CC]
     cut(signs, "Exhibit Signs", "Regular", [code for code in more if code not in _PRIVATE])
 
 
-def characters(path: Path) -> list[int]:
+def list_characters(path: Path) -> list[int]:
     """Return the Unicode code points of the characters that a font has, in order."""
     return sorted(TTFont(path).getBestCmap())
 

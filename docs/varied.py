@@ -85,12 +85,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         sizes: dict[bool | None, int] = {False: options.documents, True: options.scanned, None: 2 * options.documents}
         needed = {one.few for one in wanted} | {None for one in wanted if one.kind.startswith("growth")}
         for few, count in sizes.items():
-            out = work / _parent(few)
+            out = work / _name_parent(few)
             if few in needed and not out.exists():
-                source = _shortest(options.source, work / "shortest", count) if few else options.source
+                source = _write_shortest(options.source, work / "shortest", count) if few else options.source
                 _run(convert, "cuad", "--source", source, "--out", out, "--max-documents", count)
         lines = _join([_measure(one, work, options.limit) for one in wanted])
-        stages = _stages(work) if any(one.few for one in wanted) and _has_ocr() else ""
+        stages = _tabulate_stages(work) if any(one.few for one in wanted) and _has_ocr() else ""
     today = date.today()
     head = (
         f"The first {options.documents} contracts of CUAD, the {options.scanned} shortest for `scanned`, at most "
@@ -107,11 +107,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parent(few: bool | None) -> str:
+def _name_parent(few: bool | None) -> str:
     return {True: "few", False: "cuad", None: "others"}[few]
 
 
-def _shortest(source: Path, out: Path, count: int) -> Path:
+def _write_shortest(source: Path, out: Path, count: int) -> Path:
     """Write a CUAD release of the `count` shortest contracts with 10,000 bytes or more of text; return its folder."""
     release = next(path.parent for path in sorted(source.rglob("master_clauses.csv")))
     lengths = {path.stem.strip(): path.stat().st_size for path in (release / "full_contract_txt").glob("*.txt")}
@@ -130,14 +130,14 @@ def _shortest(source: Path, out: Path, count: int) -> Path:
     return out
 
 
-def _stages(work: Path) -> str:
+def _tabulate_stages(work: Path) -> str:
     """Return a Markdown table of the share of gold left after each stage, for the scans and for their control."""
     run = RunResults(work / "results" / "scanned")
     [varied] = [run.means_of(dataset) for dataset in run.datasets if not dataset.endswith("-control")]
     [plain] = [run.means_of(dataset) for dataset in run.datasets if dataset.endswith("-control")]
     left_out = json.loads((work / "scanned" / "bundle.json").read_text(encoding="utf-8"))["left_out"]
     spoilt = sum(len(names) for reason, names in left_out.items() if reason.startswith("passage not found"))
-    shares = [f"{_share(varied, name)} {words} ({_share(plain, name)})" for name, words in STAGES.items()]
+    shares = [f"{_format_share(varied, name)} {words} ({_format_share(plain, name)})" for name, words in STAGES.items()]
     return (
         f"\nOf the gold of `scanned` (of its control) there are {', '.join(shares)}. OCR spoilt the gold of {spoilt} "
         "more questions, which are left out.\n"
@@ -156,10 +156,10 @@ def _measure(one: Measured, work: Path, limit: int) -> tuple[str, str]:
         return one.kind, "| – | not measured: no OCR engine is installed | – | – |"
     name = one.kind.replace(":", "-")
     out, control = work / name, work / f"{name}-control"
-    others = ["--others", work / _parent(None)] if one.kind.startswith("growth") else []
+    others = ["--others", work / _name_parent(None)] if one.kind.startswith("growth") else []
     if not control.exists():  # it is written last
         flags = ["--kind", one.kind, "--seed", 1, "--out", out, "--control", control, "--force", *others]
-        _run(vary, work / _parent(one.few), *flags)
+        _run(vary, work / _name_parent(one.few), *flags)
     results = work / "results" / name
     if not (results / "report.html").exists():
         flags = ["--limit", limit, "--sample-seed", 1, "--output-dir", results.parent, "--run-name", name]
@@ -168,13 +168,13 @@ def _measure(one: Measured, work: Path, limit: int) -> tuple[str, str]:
     bundles = {dataset: run.means_of(dataset) for dataset in run.datasets}
     [varied] = [means for dataset, means in bundles.items() if not dataset.endswith("-control")]
     [plain] = [means for dataset, means in bundles.items() if dataset.endswith("-control")]
-    effect = "; ".join(f"`{metric}` {_share(varied, metric)}" for metric in one.metrics)
+    effect = "; ".join(f"`{metric}` {_format_share(varied, metric)}" for metric in one.metrics)
     if one.kind == "removed":
-        effect += f"; control refused {_share(plain, 'false_refusal_rate')}"
+        effect += f"; control refused {_format_share(plain, 'false_refusal_rate')}"
     if one.metrics[0].startswith("char_recall"):
-        effect += f"; control {_share(plain, one.metrics[0])}"
+        effect += f"; control {_format_share(plain, one.metrics[0])}"
     asked = max(estimate.n for estimate in varied.values())
-    return one.kind, f"| {asked} | {effect} | {_judged(varied)} | {_judged(plain)} |"
+    return one.kind, f"| {asked} | {effect} | {_format_judged(varied)} | {_format_judged(plain)} |"
 
 
 def _has_ocr() -> bool:
@@ -185,13 +185,13 @@ def _has_ocr() -> bool:
     return True
 
 
-def _judged(means: Means) -> str:
+def _format_judged(means: Means) -> str:
     """Return the share of right answers among those that could be judged, and their number: `0.80 of 25`."""
     estimate = means.get(RIGHT)
-    return "–" if estimate is None or not estimate.n else f"{_share(means, RIGHT)} of {estimate.n}"
+    return "–" if estimate is None or not estimate.n else f"{_format_share(means, RIGHT)} of {estimate.n}"
 
 
-def _share(means: Means, metric: str) -> str:
+def _format_share(means: Means, metric: str) -> str:
     estimate = means.get(metric)
     return "–" if estimate is None or estimate.mean is None else f"{estimate.mean:.2f}"
 

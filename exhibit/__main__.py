@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from exhibit.commands import PROGRAM, VERBS, help_text, kept_help, spellings
+from exhibit.commands import PROGRAM, VERBS, format_help, list_spellings, read_stored_help
 from exhibit.runtime.command import USAGE, Invocation, check_room, guarded, print_usage_error, set_invocation
 from exhibit.schemas import __version__
 
@@ -21,11 +21,11 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     """
     given, own = _split_flags(list(sys.argv[1:] if argv is None else argv))
     if not given:
-        sys.stderr.write(help_text() + "\n")
+        sys.stderr.write(format_help() + "\n")
         return USAGE
     verb, *rest = given
     if verb in ("--help", "-h", "help"):
-        sys.stdout.write(help_text() + "\n")
+        sys.stdout.write(format_help() + "\n")
         return 0
     if verb == "--version":
         sys.stdout.write(f"{PROGRAM} {__version__}\n")
@@ -36,10 +36,12 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
     check_room()
     chosen = VERBS[verb]
-    if rest[-1:] in (["--help"], ["-h"]) and (text := kept_help([verb, *rest[:-1]])):
+    if rest[-1:] in (["--help"], ["-h"]) and (text := read_stored_help([verb, *rest[:-1]])):
         sys.stdout.write(text.replace(f"{PROGRAM} {verb}", chosen.usual) if alone else text)
         return 0
-    with set_invocation(Invocation({} if alone else spellings(), quiet="--quiet" in own, verbose="--verbose" in own)):
+    with set_invocation(
+        Invocation({} if alone else list_spellings(), quiet="--quiet" in own, verbose="--verbose" in own)
+    ):
         code: int = getattr(import_module(chosen.module), chosen.attribute)([*chosen.words, *rest])
     return code
 

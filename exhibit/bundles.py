@@ -12,9 +12,9 @@ from PIL import Image
 
 from exhibit.evidence.show import draw_row
 from exhibit.hub.pull import fetch, is_repository, parse_address
-from exhibit.hub.tables import gold_records
+from exhibit.hub.tables import make_gold_records
 from exhibit.runtime.command import print_note
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import BundleFolder as Contents
 from exhibit.storage.bundle import mirror_bundle, open_bundle
@@ -101,7 +101,7 @@ class Bundle:
             ["located gold", f"{sum(bool(line.spans) for line in self.bundle.gold):,}"],
             ["licence", info.licence.name if info else "not said"],
         ]
-        return html_table([[self.address, ""], *rows])
+        return format_html_table([[self.address, ""], *rows])
 
     def _make_frame(self, what: What) -> pandas.DataFrame:
         columns, records = self._make_records(what)
@@ -129,7 +129,7 @@ def load(place: Path | str) -> Bundle:
         fetched = fetch(repo_id, revision=revision, say=print_note)
         return Bundle(fetched.folder, fetched.address)
     converted = DEFAULT_OUT / address
-    if address in plugin_names("exhibit.converters") and not Path(address).exists():
+    if address in list_plugins("exhibit.converters") and not Path(address).exists():
         if not converted.is_dir():
             raise ToolkitError(f"{converted}: no such folder; convert the benchmark with exhibit.convert({address!r})")
         return Bundle(converted, str(converted))
@@ -157,7 +157,7 @@ def _make_gold_records(bundle: Contents) -> tuple[list[str], Records]:
     """Return the columns and rows of the gold; a label with values of several types becomes text."""
     names = list(dict.fromkeys(name for line in bundle.gold for name in line.labels))
     records = []
-    for line in gold_records(bundle.gold):
+    for line in make_gold_records(bundle.gold):
         spans, places = [list(span) for span in line["spans"]], line["alternatives"]
         fields = {**line, "spans": spans, "alternatives": [[list(span) for span in place] for place in places]}
         labels = {f"label_{name}": line["labels"].get(name) for name in names}
@@ -180,7 +180,7 @@ def import_extra(module: str) -> Any:
         raise ToolkitError(f"{module} is not installed; run pip install 'exhibit-rag[notebook]'") from None
 
 
-def html_table(rows: Sequence[Sequence[str]]) -> str:
+def format_html_table(rows: Sequence[Sequence[str]]) -> str:
     """Return rows as an HTML table, the first as its header."""
     head, *body = ([escape(cell) for cell in row] for row in rows)
     top = "".join(f"<th scope='col'>{cell}</th>" for cell in head)
@@ -188,12 +188,12 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def html_paragraphs(lines: Iterable[str]) -> str:
+def format_html_paragraphs(lines: Iterable[str]) -> str:
     """Return each line as an HTML paragraph."""
     return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
-def html_link(path: Path, label: str) -> str:
+def format_html_link(path: Path, label: str) -> str:
     """Return an HTML link to a file.
 
     It is relative for a file below the current folder, because a notebook's server serves only its own folder.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.runtime.plugins import brought_names, plugin_names
+from exhibit.runtime.plugins import list_brought_plugins, list_plugins
 from exhibit.schemas.parsing import read_beside
 
 PROGRAM = "exhibit"
@@ -29,16 +29,16 @@ EXIT_CODES: dict[int, str] = {int(code): meaning for code, meaning in _TEXTS["ex
 FLAGS: dict[str, str] = _TEXTS["flags"]
 
 
-def spellings() -> dict[str, str]:
+def list_spellings() -> dict[str, str]:
     """Return the form with `exhibit` for each command: `exhibit convert cuad` for `python -m converters.cuad`."""
     names = {verb.usual: f"{PROGRAM} {name}" for name, verb in VERBS.items() if verb.usual}
     names |= {
-        f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in plugin_names("exhibit.converters")
+        f"python -m converters.{name}": f"{PROGRAM} convert {name}" for name in list_plugins("exhibit.converters")
     }
     return names | {"python -m converters.draft": f"{PROGRAM} draft"}
 
 
-def help_text() -> str:
+def format_help() -> str:
     """Return the help text of `exhibit`: the table of verbs, the flags and the exit codes."""
     lines = [
         f"usage: {PROGRAM} [--quiet|--verbose] VERB …",
@@ -62,12 +62,12 @@ def _format_list(title: str, meanings: dict[str, str]) -> list[str]:
     return [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in meanings.items()), ""]
 
 
-def kept_help(words: Sequence[str]) -> str:
+def read_stored_help(words: Sequence[str]) -> str:
     """Return a verb's stored help, with the names that other packages add; empty if no help is stored."""
     try:
         kept = json.loads((Path(__file__).parent / "help.json").read_text(encoding="utf-8"))
     except OSError:
         return ""
     text: str = kept.get(" ".join(words), "")
-    brought = [f"  {kind}: {', '.join(names)}" for kind, names in brought_names().items()] if text else []
+    brought = [f"  {kind}: {', '.join(names)}" for kind, names in list_brought_plugins().items()] if text else []
     return text + ("\n".join(["\nfrom other distributions:", *brought, ""]) if brought else "")

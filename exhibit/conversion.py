@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from exhibit.bundles import DEFAULT_OUT, Bundle, html_link, html_table, load
+from exhibit.bundles import DEFAULT_OUT, Bundle, format_html_link, format_html_table, load
 from exhibit.converters.benchmark import Converter
 from exhibit.converters.steps import cli
 from exhibit.runtime.command import guarded, print_usage_error
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.bundle import CARD
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
@@ -29,15 +29,15 @@ _PACKAGE = "exhibit.converters"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the converter that the first word names."""
     given = list(sys.argv[1:] if argv is None else argv)
-    names = ", ".join(plugin_names(_PACKAGE))
+    names = ", ".join(list_plugins(_PACKAGE))
     if not given or given[0] in ("--help", "-h"):
         (sys.stdout if given else sys.stderr).write(
             f"usage: exhibit convert NAME --out DIR [--source PATH] …\n\nnames: {names}\ninputs and options of each: "
             "exhibit convert NAME --help\n"
         )
         return 0 if given else 2
-    if given[0] not in plugin_names(_PACKAGE):
-        near = difflib.get_close_matches(given[0], plugin_names(_PACKAGE), n=1)
+    if given[0] not in list_plugins(_PACKAGE):
+        near = difflib.get_close_matches(given[0], list_plugins(_PACKAGE), n=1)
         meant = f"did you mean exhibit convert {near[0]}?" if near else f"there are {names}"
         return print_usage_error(f"no converter {given[0]!r}", meant, "exhibit convert")
     module = load_plugin(_PACKAGE, given[0])[0]
@@ -59,12 +59,12 @@ class Conversion:
         return load(self.out)
 
     def __repr__(self) -> str:
-        return cli.table(self.info, str(self.out), self.seconds)
+        return cli.format_table(self.info, str(self.out), self.seconds)
 
     def _repr_html_(self) -> str:
-        rows = [(f"{self.info.title} → {self.out}", ""), *cli.summary_rows(self.info, self.seconds)]
+        rows = [(f"{self.info.title} → {self.out}", ""), *cli.make_summary_rows(self.info, self.seconds)]
         card = Path(self.out) / CARD
-        return html_table(rows) + (html_link(card, "the card") if card.is_file() else "")
+        return format_html_table(rows) + (format_html_link(card, "the card") if card.is_file() else "")
 
 
 def convert(
@@ -92,8 +92,8 @@ def convert(
         "ocr_language": ocr_language,
     }
     given |= {"strict": strict, "force": force, "jobs": jobs, "engine": engine, **(options or {})}
-    if name not in plugin_names(_PACKAGE):
-        raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(plugin_names(_PACKAGE))}")
+    if name not in list_plugins(_PACKAGE):
+        raise ToolkitError(f"no converter {name!r}; the converters are {', '.join(list_plugins(_PACKAGE))}")
     converter = cast(Converter, load_plugin(_PACKAGE, name)[0])
     complaint = io.StringIO()
     try:

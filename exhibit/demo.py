@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--run-name", default="demo", metavar="NAME", help="default: demo")
     add_json(parser)
     options = parser.parse_args(argv)
-    names = chosen_samples(options.only)
+    names = choose_samples(options.only)
     bundles = [str(_convert_sample(name, options.out / "datasets_out" / name)) for name in names]
     # with --json only the run's figures go to stdout
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def chosen_samples(only: str | None) -> list[str]:
+def choose_samples(only: str | None) -> list[str]:
     """Return the samples to convert; without a browser, leave out the one that needs it unless it is requested."""
     if only:
         return [only]

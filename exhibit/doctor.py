@@ -25,7 +25,7 @@ from exhibit.runtime.secrets import scrub
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 DISTRIBUTION = "exhibit-rag"
 OLDEST = (3, 11)  # the oldest Python version, as in pyproject.toml
@@ -62,12 +62,12 @@ def examine() -> list[Finding]:
         ("programs", "fonts"): _check_fonts,
         ("programs", "OCR"): _check_ocr,
         ("programs", "LibreOffice"): _check_office,
-        ("model", "all-MiniLM-L6-v2"): _weights,
-        ("caches", "exhibit (EXHIBIT_CACHE)"): lambda: _check_room(cache_folder()),
+        ("model", "all-MiniLM-L6-v2"): _check_weights,
+        ("caches", "exhibit (EXHIBIT_CACHE)"): lambda: _check_room(find_cache_folder()),
         ("caches", "Hub (HF_HOME)"): lambda: _check_room(Path(import_module("huggingface_hub.constants").HF_HUB_CACHE)),
     }
     found = [_run_check(*where, look) for where, look in looks.items()]
-    return [*_check_python(), *_check_packages(), *found, *_network(), *_check_tokens(), *_check_extras()]
+    return [*_check_python(), *_check_packages(), *found, *_check_network(), *_check_tokens(), *_check_extras()]
 
 
 # ---------------------------------------------------------------- Python and its packages
@@ -85,7 +85,7 @@ def _check_python() -> Iterator[Finding]:
     yield Finding("Python", DISTRIBUTION, "ok", f"{__version__}, in {Path(__file__).parent.parent}")
 
 
-def requirements() -> dict[str, list[Requirement]]:
+def read_requirements() -> dict[str, list[Requirement]]:
     """Return the requirements of the project by extra; those of the base under the empty name."""
     if _CHECKOUT.is_file():  # the checkout itself, which need not be installed
         project = tomllib.loads(_CHECKOUT.read_text(encoding="utf-8"))["project"]
@@ -111,13 +111,13 @@ def _find_fault(wanted: Requirement) -> str:
     return ""
 
 
-def _applies(wanted: Requirement, extra: str) -> bool:
+def _is_required(wanted: Requirement, extra: str) -> bool:
     return wanted.marker is None or wanted.marker.evaluate({"extra": extra})
 
 
 def _check_packages() -> Iterator[Finding]:
-    base = requirements()[""]
-    faults = [fault for wanted in base if _applies(wanted, "") and (fault := _find_fault(wanted))]
+    base = read_requirements()[""]
+    faults = [fault for wanted in base if _is_required(wanted, "") and (fault := _find_fault(wanted))]
     for fault in faults:
         yield Finding("packages", fault.partition(" ")[0], "missing", f"{fault}; pip install --upgrade {DISTRIBUTION}")
     if not faults:
@@ -125,10 +125,10 @@ def _check_packages() -> Iterator[Finding]:
 
 
 def _check_extras() -> Iterator[Finding]:
-    for extra, wanted in sorted(requirements().items()):
+    for extra, wanted in sorted(read_requirements().items()):
         if not extra or (extra in OWN and not _CHECKOUT.is_file()):
             continue
-        faults = [fault for one in wanted if _applies(one, extra) and (fault := _find_fault(one))]
+        faults = [fault for one in wanted if _is_required(one, extra) and (fault := _find_fault(one))]
         gives = GIVES.get(extra, "")
         detail = f"{gives}; {', '.join(faults)}; pip install '{DISTRIBUTION}[{extra}]'" if faults else gives
         yield Finding("extras", extra, "absent" if faults else "ok", detail)
@@ -163,26 +163,26 @@ def _check_browser() -> tuple[State, str]:
 def _check_fonts() -> tuple[State, str]:
     if not import_module("exhibit.converters.printing.browser").HERE:
         return "absent", "fonts for Chinese, Japanese and Korean come with exhibit-rag[print]"
-    return "ok", f"{len(import_module('exhibit.converters.printing.text_pdf').font_hashes())}, with the project"
+    return "ok", f"{len(import_module('exhibit.converters.printing.text_pdf').read_font_hashes())}, with the project"
 
 
 def _check_ocr() -> tuple[State, str]:
     missing = {}
-    for name in import_module("exhibit.evidence.scan").engine_names():
+    for name in import_module("exhibit.evidence.scan").list_ocr_engines():
         missing[name] = load_plugin("exhibit.evidence.ocr", name)[0].missing("en")
     ready = [name for name, lacks in missing.items() if not lacks]
     return ("ok", f"English by {', '.join(ready)}") if ready else ("absent", "; or ".join(missing.values()))
 
 
 def _check_office() -> tuple[State, str]:
-    program = import_module("exhibit.evidence.readers.libreoffice").command()
+    program = import_module("exhibit.evidence.readers.libreoffice").find_command()
     return ("ok", program) if program else ("absent", "without it .doc, .rtf and other old files are skipped")
 
 
-def _weights() -> tuple[State, str]:
+def _check_weights() -> tuple[State, str]:
     weights = import_module("exhibit.models.network")
     minilm = import_module("exhibit.models.embedders.minilm")
-    graphs = [path for variant in minilm.VARIANTS if (path := minilm.graph_path(variant)).is_file()]
+    graphs = [path for variant in minilm.VARIANTS if (path := minilm.find_graph_path(variant)).is_file()]
     if graphs and weights.find_here(weights.TOKENIZER):
         return "ok", f"ready: {graphs[0]}"
     if weights.find_here(weights.MODEL) and weights.find_here(weights.TOKENIZER):
@@ -205,7 +205,7 @@ def _check_room(folder: Path) -> tuple[State, str]:
     return "ok", f"{folder}{made}, {shutil.disk_usage(there).free / 1e9:.1f} GB free"
 
 
-def _network() -> Iterator[Finding]:
+def _check_network() -> Iterator[Finding]:
     proxies = [name for name in _PROXIES if os.environ.get(name) or os.environ.get(name.lower())]
     proxy = f"{', '.join(proxies)} set" if proxies else "no proxy variable is set"
     yield Finding("network", "proxy", "ok", f"{proxy}; no request was sent")

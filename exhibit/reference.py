@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from exhibit.commands import VERBS, spellings
+from exhibit.commands import VERBS, list_spellings
 from exhibit.runtime.command import Invocation, Parser, guarded, set_invocation
-from exhibit.runtime.plugins import own_names
+from exhibit.runtime.plugins import list_own_plugins
 
 FILE = Path(__file__).parent / "help.json"
 _COLUMNS = "100"  # argparse wraps at the width of the terminal; a file needs a fixed one
@@ -27,7 +27,11 @@ def help_of(*words: str) -> str:
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = _COLUMNS
     try:
-        with set_invocation(Invocation(spellings())), contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+        with (
+            set_invocation(Invocation(list_spellings())),
+            contextlib.redirect_stdout(text),
+            contextlib.suppress(SystemExit),
+        ):
             getattr(import_module(verb.module), verb.attribute)([*verb.words, *words[1:], "--help"])
     finally:
         os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
@@ -36,7 +40,7 @@ def help_of(*words: str) -> str:
 
 def generate() -> str:
     """Return the text of `help.json`: the help of each verb and each converter."""
-    asked = [(verb,) for verb in VERBS] + [("convert", name) for name in sorted(own_names("exhibit.converters"))]
+    asked = [(verb,) for verb in VERBS] + [("convert", name) for name in sorted(list_own_plugins("exhibit.converters"))]
     texts = {" ".join(words): help_of(*words) for words in asked}
     return json.dumps(texts, ensure_ascii=False, indent=0, sort_keys=True) + "\n"
 

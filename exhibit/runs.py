@@ -8,22 +8,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from exhibit.bundles import Bundle, html_link, html_paragraphs, html_table, import_extra
+from exhibit.bundles import Bundle, format_html_link, format_html_paragraphs, format_html_table, import_extra
 from exhibit.evaluation import regression
 from exhibit.evaluation.command import with_fetched
 from exhibit.evaluation.evaluate import evaluate as evaluate_run
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.statistics import Difference, Overlap, overlap
+from exhibit.evaluation.statistics import Difference, Overlap, count_overlap
 from exhibit.evaluation.statistics import compare as compare_tables
 from exhibit.evaluation.text_tables import (
     ALL,
+    choose_metrics,
+    describe_not_compared,
     diff_lines,
     diff_rows,
-    mean_notes,
-    mean_rows,
-    not_compared,
-    shown_metrics,
+    make_mean_notes,
+    make_mean_rows,
     table_of,
 )
 from exhibit.runtime.command import print_note
@@ -71,15 +71,19 @@ class Run(RunResults):
 
     def _repr_html_(self) -> str:
         columns = self._make_columns()
-        notes = html_paragraphs([*mean_notes(columns), *self._format_failed()])
-        return html_table(mean_rows(columns, self._choose_metrics())) + notes + html_link(self.report, "the report")
+        notes = format_html_paragraphs([*make_mean_notes(columns), *self._format_failed()])
+        return (
+            format_html_table(make_mean_rows(columns, self._choose_metrics()))
+            + notes
+            + format_html_link(self.report, "the report")
+        )
 
     def _make_columns(self) -> dict[str, Means]:
         means = {name: self.means_of(name) for name in self.datasets}
         return means | ({ALL: self.means} if len(means) > 1 else {})
 
     def _choose_metrics(self) -> list[str]:
-        return shown_metrics(self.means, self.asked)
+        return choose_metrics(self.means, self.asked)
 
     def _format_failed(self) -> list[str]:
         errors = [row.reply.error for row in self.rows if row.reply.error]
@@ -111,22 +115,24 @@ class Comparison:
     @property
     def regressions(self) -> list[str]:
         """The metrics that are significantly worse or, with too few documents, worse by more than `max_fall`."""
-        return regression.regressions(self.differences, max_fall=self.max_fall)
+        return regression.find_regressions(self.differences, max_fall=self.max_fall)
 
     @property
     def better(self) -> str:
         """Which of the two runs is better, in a sentence."""
-        return regression.better_in_words(self.names, self.differences)
+        return regression.describe_better(self.names, self.differences)
 
     def __repr__(self) -> str:
-        lines = diff_lines(self.differences, shown_metrics(self.differences), self.overlap)
+        lines = diff_lines(self.differences, choose_metrics(self.differences), self.overlap)
         return "\n".join([self.better, "", *lines])
 
     def _repr_html_(self) -> str:
-        rows = diff_rows(self.differences, shown_metrics(self.differences), self.overlap)
-        worse = regression.in_words(self.differences, self.regressions, max_fall=self.max_fall)
+        rows = diff_rows(self.differences, choose_metrics(self.differences), self.overlap)
+        worse = regression.describe_regressions(self.differences, self.regressions, max_fall=self.max_fall)
         return (
-            html_paragraphs([self.better]) + html_table(rows) + html_paragraphs([*not_compared(self.overlap), *worse])
+            format_html_paragraphs([self.better])
+            + format_html_table(rows)
+            + format_html_paragraphs([*describe_not_compared(self.overlap), *worse])
         )
 
 
@@ -137,7 +143,7 @@ def compare(first: Run | Path | str, second: Run | Path | str, *, max_fall: floa
     """
     runs = [run if isinstance(run, Run) else Run(run) for run in (first, second)]
     before, after = (list(run.tables.values()) for run in runs)
-    differences, shared = compare_tables(before, after), overlap(before, after)
+    differences, shared = compare_tables(before, after), count_overlap(before, after)
     regression.check_comparable([run.folder for run in runs], differences, shared)
     return Comparison(differences, shared, (runs[0].name, runs[1].name), max_fall)
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser, sync_playwright
 
 from exhibit.converters.printing.browser import launch_options
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 
 PATIENCE = 120_000
 """Milliseconds in which anything must come that a test waits for: ten times what a busy machine has needed."""
@@ -21,7 +21,7 @@ PATIENCE = 120_000
 @contextmanager
 def browsing() -> Iterator[Browser]:
     """Yield a browser; what it keeps while it runs goes with it, even if it is killed."""
-    with scratch_folder() as folder, sync_playwright() as playwright:
+    with make_scratch_folder() as folder, sync_playwright() as playwright:
         options = launch_options(folder)
         options["args"][-1] += ", EXCLUDE 127.0.0.1"
         del options["proxy"]  # pages are also opened from servers on loopback; names still lead nowhere

@@ -166,14 +166,14 @@ def shared_press() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def pictures_once() -> Iterator[None]:
     """Let the same picture of a card be packed once: half of what a conversion of a sample takes."""
-    pack, packed = card._png, dict[bytes, bytes]()
+    pack, packed = card._encode_png, dict[bytes, bytes]()
 
     def remembered(picture: Image.Image) -> bytes:
         key = hashlib.sha256(f"{picture.mode} {picture.size} ".encode() + picture.tobytes()).digest()
         return packed.get(key) or packed.setdefault(key, pack(picture))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(card, "_png", remembered)
+        patch.setattr(card, "_encode_png", remembered)
         yield
 
 

@@ -295,7 +295,7 @@ def page_trace() -> dict[str, Any]:
 
 
 def test_the_trace_shown_is_current_but_for_what_the_embedder_says():
-    page, now = page_trace(), traces.shortened(traces.ask(traces.QUESTION, embedder="hashing").trace)
+    page, now = page_trace(), traces.shorten(traces.ask(traces.QUESTION, embedder="hashing").trace)
     for trace in (page, now):
         del trace["passages"]["best"]
     assert now == page
@@ -304,12 +304,12 @@ def test_the_trace_shown_is_current_but_for_what_the_embedder_says():
 @pytest.mark.slow
 def test_the_trace_and_the_passage_shown_are_current():
     retrieved = traces.ask(traces.QUESTION)
-    page, now = page_trace(), traces.shortened(retrieved.trace)
+    page, now = page_trace(), traces.shorten(retrieved.trace)
     for shown, given in zip(page["passages"].pop("best"), now["passages"].pop("best"), strict=True):
         assert shown == pytest.approx(given, abs=0.2)  # digits differ between processors
     assert page == json.loads(json.dumps(now))
     text = traces.PAGE.read_text(encoding="utf-8")
-    assert traces.block(retrieved).partition("```\n\n")[2] in text
+    assert traces.format_block(retrieved).partition("```\n\n")[2] in text
 
 
 def test_the_pages_that_are_guides_are_short():

@@ -9,8 +9,8 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation import command as command_module
-from exhibit.evaluation.catalogue import catalogue, translate_flags
-from exhibit.rag.config import setting_help
+from exhibit.evaluation.catalogue import list_settings, translate_flags
+from exhibit.rag.config import describe_settings
 from tests.rag.bundles import write_bundle
 
 
@@ -57,7 +57,7 @@ def test_every_setting_of_the_pipeline_has_a_flag(capsys):
     told = capsys.readouterr().out
     assert told.startswith("usage: python evaluate_rag.py BUNDLE") and len(told.splitlines()) < 80, "two screens"
     assert 20 < len(set(re.findall(r"^  (--[a-z-]+)", told, re.MULTILINE))) < 30
-    assert set(setting_help()) - {"k"} < set(catalogue()), "and every setting can be set"
+    assert set(describe_settings()) - {"k"} < set(list_settings()), "and every setting can be set"
 
 
 def test_settings_are_set_one_by_one_and_wrong_ones_are_named(command, capsys):

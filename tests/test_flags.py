@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from exhibit.evaluation.catalogue import catalogue
+from exhibit.evaluation.catalogue import list_settings
 
 ROOT = Path(__file__).parents[1]
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]")
@@ -35,7 +35,7 @@ def own_flags() -> set[str]:
 
 def settings_as_flags() -> set[str]:
     """Return the spellings `--report-cases` of settings that are said with `--set report_cases=N` today."""
-    return {f"--{name.replace('_', '-')}" for name in catalogue()} | {"--force-ingestion", "--skip-ingestion"}
+    return {f"--{name.replace('_', '-')}" for name in list_settings()} | {"--force-ingestion", "--skip-ingestion"}
 
 
 def texts_of(path: Path) -> list[tuple[int, str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 
 ROOT = Path(__file__).parent.parent
 PRODUCT = "exhibit"
@@ -71,7 +71,7 @@ def test_no_two_modules_of_a_room_have_one_name():
         names = defaultdict(list)
         for path in files(room):
             package = ".".join(path.parent.relative_to(ROOT).parts)
-            plugins = plugin_names(package) if path.parent.name in PLUGINS else []
+            plugins = list_plugins(package) if path.parent.name in PLUGINS else []
             if path.stem not in ("__init__", "__main__", *plugins):
                 names[path.stem.strip("_")].append(told(path))
         assert {name: places for name, places in names.items() if len(places) > 1} == {}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import install
-from install import ROOT, Step, StepError, perform, steps
+from install import ROOT, Step, StepError, list_steps, perform
 
 
 def python(code: str) -> list[str]:
@@ -50,7 +50,7 @@ def test_an_old_python_is_told_which_one_is_needed(capsys, monkeypatch, tmp_path
 
 
 def test_everything_is_installed_from_locks_with_hashes_and_then_made_ready():
-    done = list(steps(Path("venv"), extras=True))
+    done = list(list_steps(Path("venv"), extras=True))
     pips = [step for step in done if "pip" in step.command]
     assert [step.command[-1] for step in pips] == [
         *(str(ROOT / name) for name in ("requirements.lock", "models.lock")), str(ROOT), str(ROOT / "extras.lock")
@@ -69,7 +69,9 @@ def test_everything_is_installed_from_locks_with_hashes_and_then_made_ready():
 
 def test_a_failing_step_ends_the_run_with_one_error(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(install, "make_environment", lambda venv: venv.mkdir())
-    monkeypatch.setattr(install, "steps", lambda venv, extras: [Step("first", python("1/0")), Step("second", ["no"])])
+    monkeypatch.setattr(
+        install, "list_steps", lambda venv, extras: [Step("first", python("1/0")), Step("second", ["no"])]
+    )
     assert install.main([str(tmp_path / "venv")]) == 1
     shown = capsys.readouterr()
     assert str(tmp_path / "venv" / "install.log") in shown.err

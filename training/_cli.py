@@ -16,10 +16,19 @@ import torch
 from exhibit.schemas.errors import ToolkitError
 from training.ground import Ground
 from training.library import hold_out_queries
-from training.measure import Ask, abstention, asks, auroc, group_of, joined, library_ndcg, table
+from training.measure import (
+    Ask,
+    compute_auroc,
+    compute_library_ndcg,
+    group_of,
+    join_scores,
+    list_asks,
+    make_table,
+    measure_abstention,
+)
 from training.network import Encoder, Judge, Texts
 from training.pack import Ints, Pack, Role, is_called, load_pack
-from training.scoring import embed_all, rankings, rerank
+from training.scoring import embed_all, rank_passages, rerank
 from training.tensors import Array, read_tensors, write_tensors
 
 R = TypeVar("R")
@@ -114,11 +123,13 @@ def sets_of(pack: Pack, options: argparse.Namespace) -> list[tuple[str, Pack, Ro
         ("dev, words trained on", pack, "train", "dev"),
         ("dev, words not trained on", pack, "test", "dev"),
     ]
-    if asks(pack, role="asked", split="dev"):
+    if list_asks(pack, role="asked", split="dev"):
         sets.append(("dev, questions of no kind", pack, "asked", "dev"))
     for path in options.measure:
         other = load_pack(path)
-        sets += [(f"{path.stem}, {role}", other, role, None) for role in ("asked", "test") if asks(other, role=role)]
+        sets += [
+            (f"{path.stem}, {role}", other, role, None) for role in ("asked", "test") if list_asks(other, role=role)
+        ]
     return sets
 
 
@@ -129,16 +140,16 @@ def report_embedder(
     device = torch.device(options.device)
     for name, measured, role, split in sets_of(pack, options):
         texts = Texts(measured.tokens, measured.ends, device)
-        wanted = [ask for ask in asks(measured, role=role, split=split) if not ask.impossible]
+        wanted = [ask for ask in list_asks(measured, role=role, split=split) if not ask.impossible]
         for label, scale in (("MiniLM", 0.0), (f"adapter at {strength:g}", strength)):
             vectors = embed_all(encoder, texts, measured, strength=scale)
-            ranked = [order for order, _ in rankings(measured, wanted, *vectors)]
-            show(f"{name}: {label}", table(measured, wanted, ranked))
-            left = [at for at, ask in enumerate(wanted) if _left_out(measured, ask, leave_out)]
+            ranked = [order for order, _ in rank_passages(measured, wanted, *vectors)]
+            show(f"{name}: {label}", make_table(measured, wanted, ranked))
+            left = [at for at, ask in enumerate(wanted) if _is_left_out(measured, ask, leave_out)]
             if left:
                 missed, ranks = [wanted[n] for n in left], [ranked[n] for n in left]
-                show(f"{name}, kinds left out: {label}", table(measured, missed, ranks))
-                show(f"{name}, each kind left out: {label}", _by_kind(measured, missed, ranks))
+                show(f"{name}, kinds left out: {label}", make_table(measured, missed, ranks))
+                show(f"{name}, each kind left out: {label}", _measure_by_kind(measured, missed, ranks))
 
 
 def report_reranker(
@@ -150,26 +161,28 @@ def report_reranker(
     for name, measured, role, split in sets_of(pack, options):
         texts = Texts(measured.tokens, measured.ends, device)
         wanted = [
-            a for a in asks(measured, role=role, split=split) if not leave_out or _left_out(measured, a, leave_out)
+            a
+            for a in list_asks(measured, role=role, split=split)
+            if not leave_out or _is_left_out(measured, a, leave_out)
         ]
         if not wanted:
             continue
-        orders = list(rankings(measured, wanted, *embed_all(encoder, texts, measured)))
+        orders = list(rank_passages(measured, wanted, *embed_all(encoder, texts, measured)))
         ranked = [order for order, _ in orders]
         scores = rerank(judge, texts, measured, wanted, ranked)
-        show(f"{name}: embedder", table(measured, wanted, ranked))
+        show(f"{name}: embedder", make_table(measured, wanted, ranked))
         for dense in (0.0, 0.5, 1.0):
             moved = []
             for (order, near), judged in zip(orders, scores, strict=True):
-                head = joined(near[: len(judged)], judged, dense=dense)
+                head = join_scores(near[: len(judged)], judged, dense=dense)
                 moved.append(np.concatenate([order[: len(head)][np.argsort(-head, kind="stable")], order[len(head) :]]))
-            show(f"{name}: reranked, dense x {dense:g}", table(measured, wanted, moved))
+            show(f"{name}: reranked, dense x {dense:g}", make_table(measured, wanted, moved))
         for source in sorted({group_of(measured, ask) for ask in wanted}):
             here = [(a, s.max()) for a, s in zip(wanted, scores, strict=True) if group_of(measured, a) == source]
             yes, no = [s for a, s in here if not a.impossible], [s for a, s in here if a.impossible]
-            area = auroc(yes, no)
+            area = compute_auroc(yes, no)
             if area is not None:
-                right, false = abstention(yes, no)
+                right, false = measure_abstention(yes, no)
                 print(f"{name}: {source}: AUROC {area:.3f}; right abstentions {right:.2f}, false refusals {false:.2f}")
 
 
@@ -181,7 +194,7 @@ def report_library(encoder: Encoder, pack: Pack, ground: Ground, *, strength: fl
     for label, scale in (("MiniLM", 0.0), (f"adapter at {strength:g}", strength)):
         passages, asked = embed_all(encoder, ground.texts, pack, strength=scale)
         near = (asked[queries] @ passages.T).double().cpu().numpy()
-        five, ten = library_ndcg(pack, near, queries)
+        five, ten = compute_library_ndcg(pack, near, queries)
         print(f"{len(queries)} queries on clauses, not trained on: {label}: nDCG@5 {five:.1f}, @10 {ten:.1f}")
 
 
@@ -192,16 +205,16 @@ def show(title: str, rows: Mapping[str, list[float]]) -> None:
         print(f"  {group:14} n {int(count):5}  P@1 {figures[0]:5.1f}  R@8 {figures[1]:5.1f}  R@64 {figures[2]:5.1f}")
 
 
-def _left_out(pack: Pack, ask: Ask, leave_out: frozenset[str]) -> bool:
+def _is_left_out(pack: Pack, ask: Ask, leave_out: frozenset[str]) -> bool:
     return ask.kind >= 0 and is_called(pack.kinds[ask.kind], leave_out)
 
 
-def _by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
+def _measure_by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
     """Return the number of questions and their mean figures, for each kind of question."""
     rows = {}
     for kind in sorted({ask.kind for ask in wanted}):
         here = [at for at, ask in enumerate(wanted) if ask.kind == kind]
-        figures = table(pack, [wanted[n] for n in here], [ranked[n] for n in here])
+        figures = make_table(pack, [wanted[n] for n in here], [ranked[n] for n in here])
         if figures:
             rows[pack.kinds[kind]] = figures["all"]
     return rows
@@ -210,7 +223,9 @@ def _by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[
 # ---------------------------------------------------------------- output files
 
 
-def about(pack: Pack, recipe: Any, ground: Ground, options: argparse.Namespace, **more: Any) -> dict[str, Any]:
+def describe_weights(
+    pack: Pack, recipe: Any, ground: Ground, options: argparse.Namespace, **more: Any
+) -> dict[str, Any]:
     """Return the record for the file beside the weights: recipe, versions, and the hashes of all training documents."""
     documents: dict[str, list[str]] = {}
     for document in pack.documents:

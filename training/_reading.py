@@ -112,6 +112,6 @@ class Reader:
             return None
 
 
-def words_hash(text: str) -> str:
+def hash_words(text: str) -> str:
     """Return the sha256 of a document's words; white space between them does not matter."""
     return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).hexdigest()

@@ -19,10 +19,10 @@ from torch import Tensor
 from exhibit.runtime.command import guarded
 from training import _cli
 from training.ground import Ground
-from training.library import library_loss
+from training.library import compute_library_loss
 from training.loop import Loop
 from training.mining import mine
-from training.network import Encoder, Texts, lowrank, start_from
+from training.network import Encoder, Texts, export_lowrank, start_from
 from training.pack import Ints
 from training.sampling import Examples, Random
 from training.scoring import embed_all
@@ -90,9 +90,11 @@ def train_adapter(
         for step in range(steps):
             merged = encoder.merged()
             batch = batches.draw(step)
-            loss = contrast(encoder, texts, batch, examples, recipe, merged, original)
+            loss = compute_contrast(encoder, texts, batch, examples, recipe, merged, original)
             if library is not None:
-                loss = loss + library_loss(encoder, texts, library, recipe.library, random, merged, recipe.temperature)
+                loss = loss + compute_library_loss(
+                    encoder, texts, library, recipe.library, random, merged, recipe.temperature
+                )
             losses.append(loop.step(loss))
         say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
     loop.settle()
@@ -127,7 +129,7 @@ class _Batches:
         passages, queries = embed_all(encoder, texts, pack)
         self.hard = mine(examples, examples.answerable, passages, queries)
         rows = examples.answerable
-        self.order = random.choice(len(rows), size=len(rows), p=examples.shares(rows, recipe.balance))
+        self.order = random.choice(len(rows), size=len(rows), p=examples.compute_shares(rows, recipe.balance))
         lacking = mine(examples, examples.impossible, passages, queries, first=5)
         self.foreign: dict[int, Ints] = {}
         for kind in {row.kind for row in examples.impossible} - {-1}:
@@ -147,11 +149,11 @@ class _Batches:
             answers.append(int(random.choice(row.answers, p=row.weights)))
             if row.kind < 0:
                 alone[len(queries) - 1] = row.others
-                others += _some(self.hard[at], recipe.alone, random)
+                others += _choose_some(self.hard[at], recipe.alone, random)
                 continue
-            others += _some(self.hard[at], recipe.hard, random)
-            others += _some(row.others, recipe.easy, random)
-            others += _some(self.foreign.get(row.kind, row.others), recipe.foreign, random)
+            others += _choose_some(self.hard[at], recipe.hard, random)
+            others += _choose_some(row.others, recipe.easy, random)
+            others += _choose_some(self.foreign.get(row.kind, row.others), recipe.foreign, random)
         count = int(recipe.headings * recipe.batch)
         if count and len(examples.headings):
             for key, passage in examples.headings[random.integers(len(examples.headings), size=count)].tolist():
@@ -161,20 +163,22 @@ class _Batches:
                 answers.append(passage)
                 span = pack.passages_of(int(pack.passages[passage, 0]))
                 others.append(int(random.integers(span.start, span.stop)))
-        return Batch(_ints(queries), _ints(kinds), _ints(keys), _ints(answers), _ints(others), alone)
+        return Batch(
+            _make_ints(queries), _make_ints(kinds), _make_ints(keys), _make_ints(answers), _make_ints(others), alone
+        )
 
 
-def _ints(numbers: list[int]) -> Ints:
+def _make_ints(numbers: list[int]) -> Ints:
     return np.array(numbers, np.int64)
 
 
-def _some(numbers: Ints, count: int, random: Random) -> list[int]:
+def _choose_some(numbers: Ints, count: int, random: Random) -> list[int]:
     if not len(numbers) or not count:
         return []
     return [int(number) for number in random.choice(numbers, size=min(count, len(numbers)), replace=False)]
 
 
-def contrast(
+def compute_contrast(
     encoder: Encoder,
     texts: Texts,
     batch: Batch,
@@ -190,7 +194,7 @@ def contrast(
     vectors = encoder.embed(texts, torch.from_numpy(passages).to(device), merged=merged)
     asked = encoder.embed(texts, torch.from_numpy(batch.queries).to(device), merged=merged)
     scores = asked @ vectors.T / recipe.temperature
-    barred = torch.from_numpy(_barred(batch, passages, examples)).to(device)
+    barred = torch.from_numpy(_mask_barred(batch, passages, examples)).to(device)
     barred[torch.arange(len(right), device=device), right] = False
     loss = torch.nn.functional.cross_entropy(scores.masked_fill(barred, -torch.inf), right)
     if original is not None:
@@ -199,7 +203,7 @@ def contrast(
     return loss
 
 
-def _barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def _mask_barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return a mask of the passages that do not count as wrong for a query, because they may answer it.
 
     For a question with a kind, these are passages with gold of that kind, and passages of other benchmarks,
@@ -242,8 +246,8 @@ def _main(options: argparse.Namespace) -> None:
     encoder = train_adapter(ground, weights, recipe, start=_cli.start_of(options), say=print)
     _cli.report_embedder(encoder, pack, options, strength=options.strength, leave_out=ground.leave_out)
     _cli.report_library(encoder, pack, ground, strength=options.strength)
-    about = _cli.about(pack, recipe, ground, options, strength=options.strength)
-    _cli.write(lowrank(encoder, options.strength), Path(options.out), about)
+    about = _cli.describe_weights(pack, recipe, ground, options, strength=options.strength)
+    _cli.write(export_lowrank(encoder, options.strength), Path(options.out), about)
 
 
 if __name__ == "__main__":

@@ -28,10 +28,10 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import write_whole
 from training import _cli
 from training.figures import load_judge
-from training.measure import asks, auroc, group_of
+from training.measure import compute_auroc, group_of, list_asks
 from training.network import Encoder, Judge, Texts, merge
 from training.pack import Pack, Role, load_pack
-from training.scoring import embed_all, rankings, rerank
+from training.scoring import embed_all, rank_passages, rerank
 from training.tensors import Array, read_tensors
 
 FIRST = 16
@@ -58,17 +58,17 @@ class Verdict(NamedTuple):
     role: Role
 
 
-def verdicts(pack: Pack, adapted: Mapping[str, Array], judge: Judge, *, split: str | None = None) -> list[Verdict]:
+def make_verdicts(pack: Pack, adapted: Mapping[str, Array], judge: Judge, *, split: str | None = None) -> list[Verdict]:
     """Return a verdict on each question of a pack, from the best score among the passages of its document."""
     device = next(judge.parameters()).device
     texts = Texts(pack.tokens, pack.ends, device)
     vectors = embed_all(Encoder(adapted, rank=1, seed=0).to(device), texts, pack)
     told = []
     for role in ROLES:
-        wanted = asks(pack, role=role, split=split)
+        wanted = list_asks(pack, role=role, split=split)
         if not wanted:
             continue
-        ranked = [order for order, _ in rankings(pack, wanted, *vectors)]
+        ranked = [order for order, _ in rank_passages(pack, wanted, *vectors)]
         for ask, scores in zip(wanted, rerank(judge, texts, pack, wanted, ranked, first=FIRST), strict=True):
             if len(scores):
                 best = float(scores.max())
@@ -87,14 +87,14 @@ def fit(scores: Floats, answerable: Floats) -> tuple[float, float]:
     # a small penalty on the slope: if the two groups of questions do not overlap, the fit would not converge
     ridge = 1e-3 * np.eye(2)
     for _ in range(_STEPS):
-        likely = _logistic(table @ curve)
+        likely = _compute_logistic(table @ curve)
         weight = likely * (1 - likely)
         slope = table.T @ (answerable - likely) - ridge @ curve
         curve = curve + np.linalg.solve((table * weight[:, None]).T @ table + ridge, slope)
     return float(curve[0]), float(curve[1])
 
 
-def _logistic(values: Floats) -> Floats:
+def _compute_logistic(values: Floats) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.clip(values, -60, 60))), np.float64)
 
 
@@ -104,20 +104,20 @@ def report(title: str, told: Sequence[Verdict], slope: float, offset: float) -> 
     for verdict in told:
         groups[verdict.source, verdict.role].append(verdict)
     for (source, role), some in sorted(groups.items()):
-        sure = _logistic(slope * np.array([v.score for v in some]) + offset)
+        sure = _compute_logistic(slope * np.array([v.score for v in some]) + offset)
         answerable = np.array([v.answerable for v in some])
         yes, no = sure[answerable], sure[~answerable]
-        area = auroc(yes.tolist(), no.tolist())
+        area = compute_auroc(yes.tolist(), no.tolist())
         if area is None:
             continue
         documents = len({v.document for v in some})
         print(f"{title}: {source}, {role} words: {len(some)} questions, {documents} documents: AUROC {area:.3f}")
         cuts = (f"{cut:g}: {np.mean(no < cut):.2f} / {np.mean(yes < cut):.2f}" for cut in THRESHOLDS)
         print(f"  right abstentions / false refusals at {', '.join(cuts)}")
-        print(f"  said and true: {', '.join(_bins(sure, answerable))}")
+        print(f"  said and true: {', '.join(_describe_bins(sure, answerable))}")
 
 
-def _bins(sure: Floats, answerable: npt.NDArray[np.bool_]) -> list[str]:
+def _describe_bins(sure: Floats, answerable: npt.NDArray[np.bool_]) -> list[str]:
     """Return the share of questions that have an answer, for each fifth of the confidence's range."""
     told = []
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
@@ -157,13 +157,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "fit": (options.fit_adapter or options.adapter, options.fit_reranker or options.reranker),
         "shipped": (options.adapter, options.reranker),
     }
-    told = verdicts(pack, *_load(weights, *pairs["fit"], device), split="dev")
+    told = make_verdicts(pack, *_load(weights, *pairs["fit"], device), split="dev")
     slope, offset = fit(np.array([v.score for v in told]), np.array([float(v.answerable) for v in told]))
     print(f"slope {slope:.4f}, offset {offset:.4f}")
     report("fitted on", told, slope, offset)
     shipped = _load(weights, *pairs["shipped"], device)
     for path in options.measure:
-        report(path.stem, verdicts(load_pack(path), *shipped), slope, offset)
+        report(path.stem, make_verdicts(load_pack(path), *shipped), slope, offset)
     _write(options.out.with_suffix(".json"), told, slope, offset, [_cli.digest(path) for path in pairs["fit"]])
     return 0
 

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.language import word_runs
-from exhibit.law.names import file_key
+from exhibit.law.language import list_word_runs
+from exhibit.law.names import make_file_key
 from exhibit.schemas.errors import SourceError
 
 NEVER = frozenset({"legalbenchrag", "privacyqa", "cpr"})
@@ -30,22 +30,22 @@ Shingles = npt.NDArray[np.uint64]
 
 
 def read_names(path: Path) -> frozenset[str]:
-    """Return the names of the listed documents, as `document_key` writes them."""
+    """Return the names of the listed documents, as `make_document_key` writes them."""
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t"))
     if not rows or "document" not in rows[0]:
         raise SourceError(f"{path}: no column 'document'; expected tab-separated benchmark, where, document")
-    return frozenset(document_key(row["document"]) for row in rows)
+    return frozenset(make_document_key(row["document"]) for row in rows)
 
 
-def document_key(name: str) -> str:
+def make_document_key(name: str) -> str:
     """Return a document's name in a form that is the same in every list: without folder, ending and punctuation."""
-    return file_key(PurePosixPath(unquote(name)).name)
+    return make_file_key(PurePosixPath(unquote(name)).name)
 
 
-def shingles(text: str) -> Shingles:
+def make_shingles(text: str) -> Shingles:
     """Return the hashes of all sequences of eight consecutive words in a text, each hash once."""
-    words = np.array([zlib.crc32(word.encode()) for word in word_runs(text.casefold())], np.uint64)
+    words = np.array([zlib.crc32(word.encode()) for word in list_word_runs(text.casefold())], np.uint64)
     count = max(len(words) - SHINGLE + 1, 0)
     total = np.zeros(count, np.uint64)
     with np.errstate(over="ignore"):  # the hashes overflow on purpose
@@ -64,18 +64,18 @@ class Excluded:
 
     def lists(self, name: str) -> bool:
         """Return whether a document is listed."""
-        return document_key(name) in self.names
+        return make_document_key(name) in self.names
 
     def learn(self, text: str) -> None:
         """Add the shingles of a listed document's text."""
-        self._seen.append(shingles(text))
+        self._seen.append(make_shingles(text))
         self._all = np.zeros(0, np.uint64)
 
-    def shared(self, text: str) -> float:
+    def measure_shared(self, text: str) -> float:
         """Return the share of a text's shingles that excluded documents contain."""
         if self._seen and not len(self._all):
             self._all = np.unique(np.concatenate(self._seen))
-        own = shingles(text)
+        own = make_shingles(text)
         if not len(own) or not len(self._all):
             return 0.0
         places = np.minimum(np.searchsorted(self._all, own), len(self._all) - 1)
@@ -83,4 +83,4 @@ class Excluded:
 
     def repeats(self, text: str) -> bool:
         """Return whether at least half of a text's shingles are in excluded documents."""
-        return self.shared(text) >= MOST_SHARED
+        return self.measure_shared(text) >= MOST_SHARED

@@ -23,8 +23,8 @@ from exhibit.models.network import TOKENIZER, find_file
 from exhibit.rag.ingest import Prepared
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
-from training._reading import Asked, Material, Reader, read_material, words_hash
-from training.exclusion import NEVER, Excluded, document_key, read_names
+from training._reading import Asked, Material, Reader, hash_words, read_material
+from training.exclusion import NEVER, Excluded, make_document_key, read_names
 from training.pack import MOST_TOKENS, ROLES, Pack, Role, save_pack
 from training.questions import read_queries, read_wordings
 
@@ -107,7 +107,7 @@ class _Tables:
         With `headings`, each heading is added as a question about the passages under it.
         """
         number = len(self.documents)
-        about = {"name": prepared.entry.filename, "source": source, "sha256": words_hash(prepared.text), "split": split}
+        about = {"name": prepared.entry.filename, "source": source, "sha256": hash_words(prepared.text), "split": split}
         self.documents.append(about)
         shown = [path.split(" > ")[-1] for path, _, _ in prepared.entry.sections]
         for (start, end, _, section), text in zip(prepared.chunks.tolist(), prepared.texts, strict=True):
@@ -272,7 +272,7 @@ def draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[
     """Return the documents for tuning: a share, chosen by a hash of their names, the same on every machine."""
     names = [name for name in material.bundle.files if not excluded.lists(name)]
     # the hash is of the part that all spellings of a name share: a contract is for tuning in every bundle, or in none
-    names.sort(key=lambda name: hashlib.sha256(document_key(name).encode()).digest())
+    names.sort(key=lambda name: hashlib.sha256(make_document_key(name).encode()).digest())
     return frozenset(names[: max(round(share * len(names)), _LEAST_DEV)] if share else ())
 
 

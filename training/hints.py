@@ -64,9 +64,9 @@ class Kinds:
 
     def of(self, vectors: Tensor) -> Ints:
         """Return the kind of each question; -1 if none is likely enough."""
-        return _likely(vectors, torch.from_numpy(self.weight), torch.from_numpy(self.bias))
+        return _choose_likely(vectors, torch.from_numpy(self.weight), torch.from_numpy(self.bias))
 
-    def beside(self, question: Tokens, kind: int) -> Tokens:
+    def add_hint(self, question: Tokens, kind: int) -> Tokens:
         """Return a question's tokens, followed by a separator and the tokens of its kind's wording (the hint).
 
         A question without a kind, or in exactly that wording, is returned without a hint.
@@ -82,11 +82,11 @@ def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
     role = np.array(ROLES)[pack.queries[:, 2]]
     known = np.flatnonzero(np.isin(role, ("own", "train")) & (pack.queries[:, 1] >= 0))
     weight, bias = _fit(vectors[known], kinds[known], len(pack.kinds))
-    taken = _likely(vectors, weight, bias)
+    taken = _choose_likely(vectors, weight, bias)
     folds = np.random.default_rng(0).permutation(len(known)) % _FOLDS
     for fold in range(_FOLDS):
         seen, unseen = known[folds != fold], known[folds == fold]
-        taken[unseen] = _likely(vectors[unseen], *_fit(vectors[seen], kinds[seen], len(pack.kinds)))
+        taken[unseen] = _choose_likely(vectors[unseen], *_fit(vectors[seen], kinds[seen], len(pack.kinds)))
     own = {int(kind): pack.text(int(text)) for text, kind, number in pack.queries if ROLES[number] == "own"}
     return Kinds(weight.numpy(), bias.numpy(), [own[kind] for kind in range(len(pack.kinds))]), taken
 
@@ -113,17 +113,17 @@ def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
     unseen = torch.zeros_like(asked)
     folds = np.random.default_rng(0).permutation(len(documents)) % _FOLDS
     for fold in range(_FOLDS):
-        weight, bias = _fit_spots(vectors, owner, _only(asked, documents[folds != fold]), answers, gold)
+        weight, bias = _fit_spots(vectors, owner, _mask_documents(asked, documents[folds != fold]), answers, gold)
         odds = vectors @ weight.T + bias
         for document in documents[folds == fold]:
             few = odds[pack.passages_of(int(document))]
             unseen[document] = few.topk(min(FEW, len(few)), dim=0).values.logsumexp(0)
-    weight, bias = _fit_spots(vectors, owner, _only(asked, documents), answers, gold)
-    known = _only(asked, documents).cpu().numpy() > 0
+    weight, bias = _fit_spots(vectors, owner, _mask_documents(asked, documents), answers, gold)
+    known = _mask_documents(asked, documents).cpu().numpy() > 0
     told, truth = unseen.cpu().numpy(), answers.cpu().numpy()
-    usual = _curve(told[known], truth[known], np.array([1.0, 0.0]), 1e-3)
+    usual = _fit_curve(told[known], truth[known], np.array([1.0, 0.0]), 1e-3)
     curves = [
-        _curve(told[known[:, kind], kind], truth[known[:, kind], kind], usual, _TRUSTED)
+        _fit_curve(told[known[:, kind], kind], truth[known[:, kind], kind], usual, _TRUSTED)
         for kind in range(len(pack.kinds))
     ]
     return Spots(weight.cpu().numpy(), bias.cpu().numpy(), *np.array(curves, np.float32).T)
@@ -141,7 +141,7 @@ def _tabulate_kinds(pack: Pack, device: torch.device) -> tuple[Tensor, Tensor, T
     return asked, answers, gold
 
 
-def _only(asked: Tensor, documents: Ints) -> Tensor:
+def _mask_documents(asked: Tensor, documents: Ints) -> Tensor:
     kept = torch.zeros_like(asked)
     kept[documents] = asked[documents]
     return kept
@@ -159,8 +159,8 @@ def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, g
     rates = torch.optim.lr_scheduler.OneCycleLR(solver, max_lr=_SPOT_RATE, total_steps=_SPOT_STEPS)
     for _ in range(_SPOT_STEPS):
         odds = classifier(vectors)
-        each = _mean_loss(odds, gold, asked[owner])
-        together = _mean_loss(_together(odds, owner, len(asked)), answers, asked)
+        each = _compute_mean_loss(odds, gold, asked[owner])
+        together = _compute_mean_loss(_pool_odds(odds, owner, len(asked)), answers, asked)
         solver.zero_grad()
         (50 * each + 1.5 * together).backward()
         solver.step()
@@ -168,7 +168,7 @@ def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, g
     return classifier.weight.detach(), classifier.bias.detach()
 
 
-def _curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
+def _fit_curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
     """Fit a logistic curve with a penalty on its distance to `usual`; return its slope and its offset."""
     table, curve = np.stack([odds, np.ones(len(odds))], axis=1), usual.copy()
     for _ in range(30):
@@ -178,7 +178,7 @@ def _curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
     return curve
 
 
-def _together(odds: Tensor, owner: Tensor, count: int) -> Tensor:
+def _pool_odds(odds: Tensor, owner: Tensor, count: int) -> Tensor:
     """Return, for each document and kind, the soft maximum of the log-odds over the document's passages."""
     best = torch.full((count, odds.shape[1]), -1e9, device=odds.device)
     best = best.scatter_reduce(0, owner[:, None].expand_as(odds), odds.detach(), "amax")
@@ -186,7 +186,7 @@ def _together(odds: Tensor, owner: Tensor, count: int) -> Tensor:
     return best + torch.log(sums.clamp(min=1e-9))
 
 
-def _mean_loss(odds: Tensor, truth: Tensor, counts: Tensor) -> Tensor:
+def _compute_mean_loss(odds: Tensor, truth: Tensor, counts: Tensor) -> Tensor:
     losses = f.binary_cross_entropy_with_logits(odds, truth, reduction="none")
     return (losses * counts).sum() / counts.sum()
 
@@ -198,7 +198,7 @@ def usual_of(pack: Pack) -> list[float]:
     return [round(float(np.log((some.sum() + 1) / ((~some).sum() + 1))), 2) for some in answers]
 
 
-def _likely(vectors: Tensor, weight: Tensor, bias: Tensor) -> Ints:
+def _choose_likely(vectors: Tensor, weight: Tensor, bias: Tensor) -> Ints:
     best = (f.normalize(vectors.float().cpu(), dim=1) @ weight.T + bias).softmax(1).max(1)
     return np.where(best.values.numpy() >= LEAST, best.indices.numpy(), -1)
 
@@ -208,13 +208,13 @@ def _fit(vectors: Tensor, kinds: Tensor, count: int) -> tuple[Tensor, Tensor]:
     solver = torch.optim.LBFGS([weight, bias], max_iter=150, line_search_fn="strong_wolfe")
     near = f.normalize(vectors, dim=1)
 
-    def loss() -> Tensor:
+    def compute_loss() -> Tensor:
         solver.zero_grad()
         wrong = f.cross_entropy(near @ weight.T + bias, kinds) + _DECAY * (weight**2).sum()
         wrong.backward()
         return wrong
 
-    solver.step(loss)
+    solver.step(compute_loss)
     return weight.detach(), bias.detach()
 
 

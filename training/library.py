@@ -88,7 +88,7 @@ class Library:
         return range(span.start, span.stop)
 
 
-def library_loss(
+def compute_library_loss(
     encoder: Encoder,
     texts: Texts,
     library: Library,

@@ -32,7 +32,7 @@ class Ask:
     gold: tuple[tuple[int, int], ...]
 
 
-def asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> list[Ask]:
+def list_asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> list[Ask]:
     """Return the questions of a pack in wordings of one role, at most `each` wordings per question.
 
     The wordings are chosen by the row number of the question, so that the choice is always the same.
@@ -55,7 +55,7 @@ def asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> 
     return wanted
 
 
-def characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
+def measure_characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
     """Return the precision of the first passage, and the recall of the first 8 and the first 64, in characters."""
     figures = []
     total = sum(end - start for start, end in ask.gold)
@@ -68,13 +68,13 @@ def characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
     return figures
 
 
-def table(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
+def make_table(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
     """Return, for each source and for all together, n and the mean figures in percent."""
     groups: dict[str, list[list[float]]] = defaultdict(list)
     for ask, order in zip(wanted, ranked, strict=True):
         if ask.impossible or not ask.gold:
             continue
-        figures = characters(pack, ask, order)
+        figures = measure_characters(pack, ask, order)
         groups[group_of(pack, ask)].append(figures)
         groups["all"].append(figures)
     return {name: [len(rows), *(100 * np.mean(rows, axis=0)).tolist()] for name, rows in sorted(groups.items())}
@@ -86,20 +86,20 @@ def group_of(pack: Pack, ask: Ask) -> str:
     return str(document.get("group") or document["source"])
 
 
-def joined(near: Scores, judged: Scores, *, dense: float) -> Scores:
+def join_scores(near: Scores, judged: Scores, *, dense: float) -> Scores:
     """Return the sum of two scores of the passages, each in standard deviations.
 
     `judged` are the reranker's scores; `near` are the embedder's, which are multiplied by `dense`.
     """
-    return _standard(judged) + dense * _standard(near)
+    return _standardise(judged) + dense * _standardise(near)
 
 
-def _standard(values: Scores) -> Scores:
+def _standardise(values: Scores) -> Scores:
     spread = values.std()
     return (values - values.mean()) / spread if spread > 1e-9 else np.zeros_like(values)
 
 
-def auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
+def compute_auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
     """Return the AUROC: the probability that a question with an answer scores higher than one without.
 
     None if there are no questions with an answer, or none without.
@@ -117,7 +117,7 @@ def auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
     return float((ranks[: len(yes)].sum() - len(yes) * (len(yes) + 1) / 2) / (len(yes) * len(no)))
 
 
-def abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]:
+def measure_abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]:
     """Return the share of right abstentions and the share of false refusals at the best threshold.
 
     The best threshold is the one with the largest difference of the two shares.
@@ -129,7 +129,9 @@ def abstention(yes: Sequence[float], no: Sequence[float]) -> tuple[float, float]
 # ---------------------------------------------------------------- a library of clauses
 
 
-def library_ndcg(pack: Pack, near: Scores, queries: Sequence[int], depths: tuple[int, ...] = (5, 10)) -> list[float]:
+def compute_library_ndcg(
+    pack: Pack, near: Scores, queries: Sequence[int], depths: tuple[int, ...] = (5, 10)
+) -> list[float]:
     """Return the mean nDCG in percent at each depth, with the grade as gain.
 
     It is computed over the graded clauses of each query; clauses without a grade are ignored. `near` has one
@@ -144,10 +146,10 @@ def library_ndcg(pack: Pack, near: Scores, queries: Sequence[int], depths: tuple
         best = np.array([scores[span].max() if span.stop > span.start else -np.inf for span in spans])
         gains = np.array([grades[clauses[place]] for place in np.argsort(-best, kind="stable")[: max(depths)]])
         ideal = np.array(sorted(grades.values(), reverse=True))
-        figures.append([_dcg(gains[:depth]) / _dcg(ideal[:depth]) for depth in depths])
+        figures.append([_compute_dcg(gains[:depth]) / _compute_dcg(ideal[:depth]) for depth in depths])
     means: list[float] = (100 * np.mean(figures, axis=0)).tolist()
     return means
 
 
-def _dcg(gains: npt.NDArray[np.int64]) -> float:
+def _compute_dcg(gains: npt.NDArray[np.int64]) -> float:
     return float((gains / np.log2(np.arange(2, len(gains) + 2))).sum())

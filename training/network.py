@@ -34,7 +34,7 @@ ASKED = 64
 """The most tokens of a question in a pair."""
 
 
-def products(weights: Mapping[str, object]) -> list[str]:
+def list_products(weights: Mapping[str, object]) -> list[str]:
     """Return the names of the linear layers that get low-rank weights, from the first encoder layer to the last."""
     return [f"encoder.layer.{layer}.{name}" for layer in range(layers_of(weights)) for name in _PRODUCTS]
 
@@ -52,59 +52,63 @@ class Encoder(nn.Module):
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
-        self.rank, self.layers, self.names = rank, layers_of(weights), products(weights)
+        self.rank, self.layers, self.names = rank, layers_of(weights), list_products(weights)
         self.width = weights["embeddings.LayerNorm.weight"].shape[0]
         for name, array in weights.items():
-            self.register_buffer(_flat(name), torch.tensor(array, dtype=torch.float32))
+            self.register_buffer(_flatten_name(name), torch.tensor(array, dtype=torch.float32))
         maker = torch.Generator().manual_seed(seed)
         self.down, self.up = nn.ParameterDict(), nn.ParameterDict()
         for name in self.names:
             rows, columns = weights[f"{name}.weight"].shape
             start = torch.randn(rank, columns, generator=maker) / columns**0.5
-            self.down[_flat(name)] = nn.Parameter(start)
-            self.up[_flat(name)] = nn.Parameter(torch.zeros(rows, rank))
+            self.down[_flatten_name(name)] = nn.Parameter(start)
+            self.up[_flatten_name(name)] = nn.Parameter(torch.zeros(rows, rank))
 
-    def w(self, name: str) -> Tensor:
+    def get_weight(self, name: str) -> Tensor:
         """Return a frozen weight."""
-        weight: Tensor = getattr(self, _flat(name))
+        weight: Tensor = getattr(self, _flatten_name(name))
         return weight
 
     def merged(self, strength: float = 1.0) -> dict[str, Tensor]:
         """Return the weights of the linear layers, with the low-rank weights times `strength` added."""
-        flat = {name: _flat(name) for name in self.names}
-        return {n: self.w(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
+        flat = {name: _flatten_name(name) for name in self.names}
+        return {n: self.get_weight(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None, merged: Mapping[str, Tensor]) -> Tensor:
         """Return the hidden states of the last layer for a padded batch."""
-        kinds = self.w("embeddings.token_type_embeddings.weight")
-        state = f.embedding(ids, self.w("embeddings.word_embeddings.weight"))
-        state = state + self.w("embeddings.position_embeddings.weight")[: ids.shape[1]]
-        state = self._norm(state + (kinds[0] if types is None else f.embedding(types, kinds)), "embeddings.LayerNorm")
+        kinds = self.get_weight("embeddings.token_type_embeddings.weight")
+        state = f.embedding(ids, self.get_weight("embeddings.word_embeddings.weight"))
+        state = state + self.get_weight("embeddings.position_embeddings.weight")[: ids.shape[1]]
+        state = self._normalise(
+            state + (kinds[0] if types is None else f.embedding(types, kinds)), "embeddings.LayerNorm"
+        )
         seen = mask[:, None, None, :]
         for number in range(self.layers):
             layer = f"encoder.layer.{number}"
             attended = self._attend(state, seen, f"{layer}.attention", merged)
-            state = self._norm(state + attended, f"{layer}.attention.output.LayerNorm")
-            wide = f.gelu(self._product(state, f"{layer}.intermediate.dense", merged))
-            narrow = self._product(wide, f"{layer}.output.dense", merged)
-            state = self._norm(state + narrow, f"{layer}.output.LayerNorm")
+            state = self._normalise(state + attended, f"{layer}.attention.output.LayerNorm")
+            wide = f.gelu(self._multiply(state, f"{layer}.intermediate.dense", merged))
+            narrow = self._multiply(wide, f"{layer}.output.dense", merged)
+            state = self._normalise(state + narrow, f"{layer}.output.LayerNorm")
         return state
 
     def _attend(self, state: Tensor, seen: Tensor, prefix: str, merged: Mapping[str, Tensor]) -> Tensor:
         texts, length, _ = state.shape
         parts = [
-            self._product(state, f"{prefix}.self.{part}", merged).view(texts, length, -1, _HEAD).transpose(1, 2)
+            self._multiply(state, f"{prefix}.self.{part}", merged).view(texts, length, -1, _HEAD).transpose(1, 2)
             for part in ("query", "key", "value")
         ]
         mixed = f.scaled_dot_product_attention(*parts, attn_mask=seen)
         joined = mixed.transpose(1, 2).reshape(texts, length, self.width)
-        return self._product(joined, f"{prefix}.output.dense", merged)
+        return self._multiply(joined, f"{prefix}.output.dense", merged)
 
-    def _product(self, state: Tensor, name: str, merged: Mapping[str, Tensor]) -> Tensor:
-        return f.linear(state, merged[name], self.w(f"{name}.bias"))
+    def _multiply(self, state: Tensor, name: str, merged: Mapping[str, Tensor]) -> Tensor:
+        return f.linear(state, merged[name], self.get_weight(f"{name}.bias"))
 
-    def _norm(self, state: Tensor, name: str) -> Tensor:
-        return f.layer_norm(state, (self.width,), self.w(f"{name}.weight"), self.w(f"{name}.bias"), _EPSILON)
+    def _normalise(self, state: Tensor, name: str) -> Tensor:
+        return f.layer_norm(
+            state, (self.width,), self.get_weight(f"{name}.weight"), self.get_weight(f"{name}.bias"), _EPSILON
+        )
 
     # ---------------------------------------------------------------- embeddings
 
@@ -113,11 +117,11 @@ class Encoder(nn.Module):
         merged = merged or self.merged()
         lengths, order = torch.sort(texts.lengths[numbers], descending=True)
         pieces = []
-        for rows in _rooms(lengths.tolist()):
-            ids, mask = texts.batch(numbers[order[rows]])
-            with half(ids.device):
+        for rows in _split_rooms(lengths.tolist()):
+            ids, mask = texts.make_batch(numbers[order[rows]])
+            with use_half(ids.device):
                 state = self.forward(ids, mask, None, merged).float()
-            pieces.append(f.normalize(_mean(state, mask), dim=-1))
+            pieces.append(f.normalize(_compute_mean(state, mask), dim=-1))
         return torch.cat(pieces)[torch.argsort(order)]
 
 
@@ -138,13 +142,13 @@ class Judge(nn.Module):
     ) -> Tensor:
         """Return a score for each pair of texts, in order."""
         merged = merged or self.encoder.merged()
-        lengths, order = torch.sort(texts.pair_lengths(questions, passages), descending=True)
+        lengths, order = torch.sort(texts.measure_pairs(questions, passages), descending=True)
         pieces = []
-        for rows in _rooms(lengths.tolist()):
-            ids, mask, types = texts.pairs(questions[order[rows]], passages[order[rows]])
-            with half(ids.device):
+        for rows in _split_rooms(lengths.tolist()):
+            ids, mask, types = texts.make_pairs(questions[order[rows]], passages[order[rows]])
+            with use_half(ids.device):
                 state = self.encoder(ids, mask, types, merged).float()
-            both = torch.cat([state[:, 0], _mean(state, mask)], dim=-1)
+            both = torch.cat([state[:, 0], _compute_mean(state, mask)], dim=-1)
             pieces.append(self.head(both)[:, 0])
         return torch.cat(pieces)[torch.argsort(order)]
 
@@ -182,9 +186,9 @@ class Reader(nn.Module):
         The log-odds are computed from the first token's state, and from the mean state of the tokens that are
         likely in the quote.
         """
-        with half(ids.device):
+        with use_half(ids.device):
             state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
-        both = torch.cat([state[:, 0], _mean(state, mask)], dim=-1)
+        both = torch.cat([state[:, 0], _compute_mean(state, mask)], dim=-1)
         tokens = self.spans(state)
         inside = torch.sigmoid(tokens[:, :, :1]) * types[:, :, None]
         quoted = (inside * state).sum(1) / inside.sum(1).clamp(min=LEAST_INSIDE)
@@ -206,23 +210,23 @@ class Texts:
         self.ids = torch.from_numpy(ids).to(device)
         self.lengths = torch.from_numpy(lengths + 2).to(device)
 
-    def batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    def make_batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """Return the ids of texts, and the mask of the tokens that are not padding."""
         lengths = self.lengths[numbers]
-        longest = padded(int(lengths.max()))
+        longest = pad_length(int(lengths.max()))
         mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
         return self.ids[numbers, :longest].long(), mask
 
-    def pair_lengths(self, questions: Tensor, passages: Tensor) -> Tensor:
+    def measure_pairs(self, questions: Tensor, passages: Tensor) -> Tensor:
         """Return the number of tokens of each pair; the two texts share the special token between them."""
         asked = self.lengths[questions].clamp(max=ASKED)
         return (asked + self.lengths[passages] - 1).clamp(max=MOST)
 
-    def pairs(self, questions: Tensor, passages: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def make_pairs(self, questions: Tensor, passages: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the ids of pairs, the mask of tokens that are not padding, and the mask of the passage's tokens."""
         asked = self.lengths[questions].clamp(max=ASKED)[:, None]
-        total = self.pair_lengths(questions, passages)[:, None]
-        at = torch.arange(padded(int(total.max())), device=asked.device)[None, :]
+        total = self.measure_pairs(questions, passages)[:, None]
+        at = torch.arange(pad_length(int(total.max())), device=asked.device)[None, :]
         first = self.ids[questions].gather(1, at.clamp(max=MOST - 1).expand(len(questions), -1))
         second = self.ids[passages].gather(1, (at - asked + 1).clamp(0, MOST - 1))
         ids = torch.where(at < asked, first, second)
@@ -231,21 +235,21 @@ class Texts:
         return ids.long() * mask, mask, ((at >= asked) & mask).long()
 
 
-def padded(length: int) -> int:
+def pad_length(length: int) -> int:
     """Return a length rounded up to a multiple of 16, at most 256, so that an accelerator gets few shapes."""
     return min(MOST, -(-length // _STEP) * _STEP)
 
 
-def _mean(state: Tensor, mask: Tensor) -> Tensor:
+def _compute_mean(state: Tensor, mask: Tensor) -> Tensor:
     return (state * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
 
 
-def half(device: torch.device) -> torch.autocast:
+def use_half(device: torch.device) -> torch.autocast:
     """Return a context manager in which a GPU computes in bfloat16; on a CPU it changes nothing."""
     return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
 
 
-def _rooms(lengths: Sequence[int]) -> list[slice]:
+def _split_rooms(lengths: Sequence[int]) -> list[slice]:
     """Return slices of texts that are sorted by length, longest first; each slice is within the limit of tokens."""
     rooms, at = [], 0
     while at < len(lengths):
@@ -255,11 +259,11 @@ def _rooms(lengths: Sequence[int]) -> list[slice]:
     return rooms
 
 
-def lowrank(encoder: Encoder, strength: float = 1.0) -> dict[str, Array]:
+def export_lowrank(encoder: Encoder, strength: float = 1.0) -> dict[str, Array]:
     """Return the low-rank weights by name; the product `up @ down` is to be added to a layer's weight."""
     arrays: dict[str, Array] = {}
     for name in encoder.names:
-        key = _flat(name)
+        key = _flatten_name(name)
         arrays[f"{name}.down"] = encoder.down[key].detach().cpu().numpy()
         arrays[f"{name}.up"] = strength * encoder.up[key].detach().cpu().numpy()
     return arrays
@@ -269,8 +273,8 @@ def load(encoder: Encoder, low: Mapping[str, Array]) -> None:
     """Replace the low-rank weights of an encoder by others of the same rank."""
     with torch.no_grad():
         for name in encoder.names:
-            encoder.down[_flat(name)].copy_(torch.from_numpy(low[f"{name}.down"]))
-            encoder.up[_flat(name)].copy_(torch.from_numpy(low[f"{name}.up"]))
+            encoder.down[_flatten_name(name)].copy_(torch.from_numpy(low[f"{name}.down"]))
+            encoder.up[_flatten_name(name)].copy_(torch.from_numpy(low[f"{name}.up"]))
 
 
 def start_from(module: Encoder | Judge | Reader, arrays: Mapping[str, Array]) -> None:
@@ -287,10 +291,10 @@ def start_from(module: Encoder | Judge | Reader, arrays: Mapping[str, Array]) ->
 def merge(weights: Mapping[str, Array], low: Mapping[str, Array], strength: float = 1.0) -> dict[str, Array]:
     """Return a network's weights, with low-rank weights times `strength` added to the linear layers."""
     merged = dict(weights)
-    for name in products(weights):
+    for name in list_products(weights):
         merged[f"{name}.weight"] = weights[f"{name}.weight"] + strength * low[f"{name}.up"] @ low[f"{name}.down"]
     return merged
 
 
-def _flat(name: str) -> str:
+def _flatten_name(name: str) -> str:
     return name.replace(".", "_")

@@ -97,7 +97,7 @@ _LATER = {"also", "places", "short", "says"}
 def save_pack(pack: Pack, path: Path) -> None:
     """Write a pack, compressed."""
     told = {"format": FORMAT, "purpose": pack.purpose, "documents": pack.documents, "kinds": pack.kinds}
-    arrays: dict[str, Any] = {name: _small(getattr(pack, name)) for name in _ARRAYS}
+    arrays: dict[str, Any] = {name: _shrink(getattr(pack, name)) for name in _ARRAYS}
     text = json.dumps({**told, "notes": pack.notes}, ensure_ascii=False).encode()
     with path.open("wb") as stream:
         np.savez_compressed(stream, about=np.frombuffer(text, np.uint8), **arrays)
@@ -119,5 +119,5 @@ def load_pack(path: Path) -> Pack:
     return Pack(told["purpose"], told["documents"], told["kinds"], notes=told["notes"], **wide)
 
 
-def _small(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _shrink(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array if array.dtype == np.uint16 else array.astype(np.int32)

@@ -43,9 +43,9 @@ class Published(NamedTuple):
         )
 
 
-def published(asked: Sequence[Predicted]) -> Published:
+def compute_published(asked: Sequence[Predicted]) -> Published:
     """Return the metrics of all questions together."""
-    tables = [_table(one) for one in asked]
+    tables = [_make_table(one) for one in asked]
     precisions, recalls = [1.0], [0.0]
     for cut in _CUTS:
         right = wrong = total = 0
@@ -61,12 +61,12 @@ def published(asked: Sequence[Predicted]) -> Published:
     return Published(float(np.trapezoid(best, recalls)), at[0], at[1], recalls[-1])
 
 
-def _table(one: Predicted) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def _make_table(one: Predicted) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     """Return a table of right predictions: one row per prediction, one column per quote."""
-    rows = [[_right(quote, words, one.is_parties) for quote in one.gold] for words, _ in one.said]
+    rows = [[_is_right(quote, words, one.is_parties) for quote in one.gold] for words, _ in one.said]
     return np.array(rows, np.bool_).reshape(len(one.said), len(one.gold))
 
 
-def _right(quote: str, words: str, may_hold: bool) -> bool:
+def _is_right(quote: str, words: str, may_hold: bool) -> bool:
     gold, said = (set(_MARKS.sub("", text).lower().replace("/", " ").split()) for text in (quote, words))
     return len(gold & said) >= _SHARED * len(gold | said) or (may_hold and quote in words)

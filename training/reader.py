@@ -26,10 +26,10 @@ from training import _cli, reranker
 from training.ground import Ground
 from training.hints import learn
 from training.loop import Loop
-from training.network import Reader, lowrank, start_from
+from training.network import Reader, export_lowrank, start_from
 from training.pack import Pack
-from training.reading import Models, report_all, stacked, with_hints
-from training.reranker import Group, Groups, scores_loss
+from training.reading import Models, report_all, stack_weights, with_hints
+from training.reranker import Group, Groups, compute_scores_loss
 from training.tensors import Array
 from training.windows import OUTSIDE, Batch, Tokens, Window, Windows
 
@@ -89,8 +89,8 @@ def train_reader(
     loop = Loop(reader, recipe, steps=recipe.epochs * steps)
     for epoch in range(recipe.epochs):
         begun, losses = time.monotonic(), []
-        for batch in groups.epoch(steps):
-            shown = windows.batch(
+        for batch in groups.make_epoch(steps):
+            shown = windows.make_batch(
                 [one for group in batch for one in _show(group, windows, hints, random)], ground.device
             )
             losses.append(loop.step(read_loss(reader, shown, batch, windows, recipe)))
@@ -110,7 +110,7 @@ class Hints:
     def draw(self, text: int, random: np.random.Generator) -> Tokens:
         """Return the tokens of a question, with its hint in a random share of the calls."""
         kind = self.taken.get(text, -1) if random.random() < self.share else -1
-        return self.kinds.beside(self.pack.text(text), kind)
+        return self.kinds.add_hint(self.pack.text(text), kind)
 
 
 def _show(
@@ -123,9 +123,9 @@ def _show(
     """
     shown, words = [], hints.draw(group.query, random)
     for passage, share in zip(group.passages, group.shares, strict=True):
-        window = windows.around(passage, random)
-        if windows.inside(group.row, window).any() != (share > 0):
-            window = windows.around(passage)
+        window = windows.make_window(passage, random)
+        if windows.mask_answers(group.row, window).any() != (share > 0):
+            window = windows.make_window(passage)
         shown.append((group.row, words, window))
     return shown
 
@@ -133,15 +133,15 @@ def _show(
 def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], windows: Windows, recipe: Recipe) -> Tensor:
     """Return the weighted sum of the losses on scores, on yes or no, and on tokens."""
     scores, yes, tokens = reader(shown.ids, shown.mask, shown.types)
-    order = scores_loss(scores, [group.shares for group in batch], sure=recipe.sure, exists=recipe.exists)
+    order = compute_scores_loss(scores, [group.shares for group in batch], sure=recipe.sure, exists=recipe.exists)
     said = [windows.verdict(group.row, group.query) if share else OUTSIDE for group in batch for share in group.shares]
-    verdicts = says_loss(yes, torch.tensor(said, device=scores.device))
-    quotes = tokens_loss(tokens[..., :3], shown.labels[..., :3])
-    short = tokens_loss(tokens[..., 3:], shown.labels[..., 3:])
+    verdicts = compute_says_loss(yes, torch.tensor(said, device=scores.device))
+    quotes = compute_tokens_loss(tokens[..., :3], shown.labels[..., :3])
+    short = compute_tokens_loss(tokens[..., 3:], shown.labels[..., 3:])
     return order + recipe.says * verdicts + recipe.spans * (quotes + recipe.short * short)
 
 
-def says_loss(odds: Tensor, said: Tensor) -> Tensor:
+def compute_says_loss(odds: Tensor, said: Tensor) -> Tensor:
     """Return the loss on yes or no, over the windows whose right answer is known; 0 if there are none."""
     known = said >= 0
     if not known.any():
@@ -149,7 +149,7 @@ def says_loss(odds: Tensor, said: Tensor) -> Tensor:
     return f.binary_cross_entropy_with_logits(odds[known], said[known].float())
 
 
-def tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:
+def compute_tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:
     """Return the loss on token labels: the mean over a window's tokens, plus the loss at starts and ends.
 
     Windows with an answer and windows without one are averaged separately, and the latter have half the weight.
@@ -183,11 +183,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     pack, weights, device = _cli.prepare(options)
     recipe: Recipe = _cli.recipe_of(options, Recipe())
-    adapted, judged = stacked(weights, options.adapter, options.reranker)
+    adapted, judged = stack_weights(weights, options.adapter, options.reranker)
     ground = _cli.ground_of(pack, device, options)
     reader = train_reader(ground, adapted, judged, recipe, start=_cli.start_of(options), say=print)
     below = {"adapter": _cli.digest(options.adapter), "reranker": _cli.digest(options.reranker)}
-    told = _cli.about(pack, recipe, ground, options, **below)
+    told = _cli.describe_weights(pack, recipe, ground, options, **below)
     asked = {str(pack.documents[document]["source"]) for document in pack.rows[:, 0].tolist()}
     told["documents"] = {source: some for source, some in told["documents"].items() if source in asked}
     _cli.write(arrays_of(reader), Path(options.out), told, eight=True)
@@ -198,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def arrays_of(reader: Reader) -> dict[str, Array]:
     """Return the trained weights by name."""
-    arrays = lowrank(reader.encoder)
+    arrays = export_lowrank(reader.encoder)
     for name, layer in (("head", reader.head), ("says", reader.says), ("spans", reader.spans)):
         arrays[f"{name}.weight"] = layer.weight.detach().cpu().numpy()
         arrays[f"{name}.bias"] = layer.bias.detach().cpu().numpy()

@@ -23,11 +23,11 @@ from exhibit.models.reader import best_range, decode
 from exhibit.runtime.command import guarded
 from training import _cli
 from training.hints import Kinds, learn
-from training.measure import Ask, asks, auroc, group_of
+from training.measure import Ask, compute_auroc, group_of, list_asks
 from training.network import Encoder, Reader, Texts, load, merge
 from training.pack import Pack, Role, load_pack
-from training.published import Predicted, published
-from training.scoring import embed_all, rankings
+from training.published import Predicted, compute_published
+from training.scoring import embed_all, rank_passages
 from training.tensors import Array, read_tensors
 from training.windows import OUTSIDE, Tokens, Window, Windows
 
@@ -75,7 +75,7 @@ class Models:
         if self.kinds is None:
             return own
         kinds = self.kinds.of(queries[[ask.query for ask in wanted]]).tolist()
-        return [self.kinds.beside(tokens, kind) for tokens, kind in zip(own, kinds, strict=True)]
+        return [self.kinds.add_hint(tokens, kind) for tokens, kind in zip(own, kinds, strict=True)]
 
 
 def read(
@@ -88,17 +88,17 @@ def read(
     found: dict[int, Reading] = {}
     for start in range(0, len(order), _ROOM):
         some = order[start : start + _ROOM]
-        batch = windows.batch([(-1, *asked[at]) for at in some], device)
+        batch = windows.make_batch([(-1, *asked[at]) for at in some], device)
         with torch.no_grad():
             parts = reader(batch.ids, batch.mask, batch.types, merged)
             scores, yes, tokens = (part.float().cpu().numpy() for part in parts)
         known = (batch.labels[:, :, 0] >= 0).cpu().numpy()
         for row, at in enumerate(some):
-            found[at] = _reading((scores[row], yes[row]), tokens[row][known[row]], asked[at][1], windows, lean)
+            found[at] = _make_reading((scores[row], yes[row]), tokens[row][known[row]], asked[at][1], windows, lean)
     yield from (found[at] for at in range(len(asked)))
 
 
-def _reading(
+def _make_reading(
     scores: tuple[float, float],
     tokens: npt.NDArray[np.float32],
     window: Window,
@@ -115,7 +115,7 @@ def _reading(
     return Reading(float(scores[0]), spans, value, float(scores[1]))
 
 
-def overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
+def measure_overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
     """Return the F1 of characters, against all gold or against its best single span, whichever is higher."""
     taken = sum(end - start for start, end in spans)
     best = 0.0
@@ -128,44 +128,44 @@ def overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
 
 def report(title: str, pack: Pack, models: Models, *, role: Role, split: str | None) -> None:
     """Print, by source, the F1 of answers against gold, and right abstentions at some rates of false refusals."""
-    wanted = asks(pack, role=role, split=split)
+    wanted = list_asks(pack, role=role, split=split)
     if not wanted:
         return
     windows = Windows(pack)
     vectors = models.vectors(pack)
-    orders = [order for order, _ in rankings(pack, wanted, *vectors)]
+    orders = [order for order, _ in rank_passages(pack, wanted, *vectors)]
     words = models.words(pack, wanted, vectors[1])
-    pairs = [(w, windows.around(int(p))) for w, o in zip(words, orders, strict=True) for p in o[:FIRST]]
+    pairs = [(w, windows.make_window(int(p))) for w, o in zip(words, orders, strict=True) for p in o[:FIRST]]
     readings = read(models.reader, windows, pairs)
     groups: dict[str, list[tuple[Ask, list[Reading]]]] = defaultdict(list)
     for ask, order in zip(wanted, orders, strict=True):
         groups[group_of(pack, ask)].append((ask, [next(readings) for _ in order[:FIRST]]))
     for group, some in sorted(groups.items()):
-        told = [(ask, *_answer(few)) for ask, few in some if few]
-        f1 = [overlap(spans, ask.gold) for ask, _, spans in told if not ask.impossible]
+        told = [(ask, *_choose_answer(few)) for ask, few in some if few]
+        f1 = [measure_overlap(spans, ask.gold) for ask, _, spans in told if not ask.impossible]
         yes, no = ([score for ask, score, _ in told if ask.impossible == kind] for kind in (False, True))
-        area = auroc(yes, no)
+        area = compute_auroc(yes, no)
         line = f"{title}: {group}: {len(told)} questions, F1 {np.mean(f1) if f1 else 0:.3f}"
         if area is not None:
             at = (f"{share:g}: {np.mean(np.array(no) < np.quantile(yes, share)):.2f}" for share in REFUSALS)
             line += f", AUROC {area:.3f}, right abstentions at false refusals of {', '.join(at)}"
         print(line)
-        for figures in _short_figures(pack, windows, some):
+        for figures in _format_short_figures(pack, windows, some):
             print(f"  {figures}")
 
 
-def _short_figures(pack: Pack, windows: Windows, read: Sequence[tuple[Ask, list[Reading]]]) -> Iterator[str]:
+def _format_short_figures(pack: Pack, windows: Windows, read: Sequence[tuple[Ask, list[Reading]]]) -> Iterator[str]:
     """Yield lines of figures on the best-scored window of each answerable question.
 
     They say how often the window has gold, and how often its short answer and its yes or no are right.
     """
     best = [(ask, max(few, key=lambda one: one.score)) for ask, few in read if few and not ask.impossible]
-    chosen = [any(overlap([span], ask.gold) for span, _ in one.spans) for ask, one in best]
+    chosen = [any(measure_overlap([span], ask.gold) for span, _ in one.spans) for ask, one in best]
     yield f"the best window has gold: {np.mean(chosen):.3f} of {len(chosen)}"
     short = [(one.short, windows.short[ask.row].tolist()) for ask, one in best if ask.row in windows.short]
     if short:
         exact = np.mean([list(map(list, ours)) == gold for ours, gold in short])
-        f1 = np.mean([overlap(ours, gold) for ours, gold in short])
+        f1 = np.mean([measure_overlap(ours, gold) for ours, gold in short])
         yield f"short answers: F1 {f1:.3f}, exact {exact:.3f} of {len(short)}"
     said = [(one.yes, windows.verdict(ask.row, int(pack.queries[ask.query, 0]))) for ask, one in best]
     known = np.array([(odds, truth) for odds, truth in said if truth != OUTSIDE]).reshape(-1, 2)
@@ -177,14 +177,14 @@ def _short_figures(pack: Pack, windows: Windows, read: Sequence[tuple[Ask, list[
 
 def report_published(title: str, pack: Pack, models: Models, words: Sequence[str]) -> None:
     """Print the metrics of CUAD's authors for the reader's answers; `words` is the tokenizer's vocabulary."""
-    wanted = [ask for ask in asks(pack, role="own", split=None) if group_of(pack, ask) == "cuad"]
+    wanted = [ask for ask in list_asks(pack, role="own", split=None) if group_of(pack, ask) == "cuad"]
     windows, vectors = Windows(pack), models.vectors(pack)
-    orders = [order[:_READ] for order, _ in rankings(pack, wanted, *vectors)]
+    orders = [order[:_READ] for order, _ in rank_passages(pack, wanted, *vectors)]
     asked = zip(models.words(pack, wanted, vectors[1]), orders, strict=True)
-    pairs = [(tokens, windows.around(int(passage))) for tokens, order in asked for passage in order]
+    pairs = [(tokens, windows.make_window(int(passage))) for tokens, order in asked for passage in order]
     readings = read(models.reader, windows, pairs, lean=1.0)
 
-    def said(document: int, span: Span) -> str:
+    def read_said(document: int, span: Span) -> str:
         here = windows.tokens_of(document)
         inside = (windows.low[here] < span[1]) & (windows.high[here] > span[0])
         return " ".join(words[token] for token in pack.tokens[here][inside].tolist()).replace(" ##", "")
@@ -194,13 +194,13 @@ def report_published(title: str, pack: Pack, models: Models, words: Sequence[str
         found = [
             (span, 1 / (1 + np.exp(-few.score))) for few in (next(readings) for _ in order) for span, _ in few.spans
         ]
-        gold = [] if ask.impossible else [said(ask.document, span) for span in ask.gold]
-        told = [(said(ask.document, span), float(likely)) for span, likely in found]
+        gold = [] if ask.impossible else [read_said(ask.document, span) for span in ask.gold]
+        told = [(read_said(ask.document, span), float(likely)) for span, likely in found]
         predicted.append(Predicted(gold, told, pack.kinds[ask.kind].endswith("/Parties")))
-    print(f"{title}: {len(predicted)} questions, {_READ} passages each: {published(predicted)}")
+    print(f"{title}: {len(predicted)} questions, {_READ} passages each: {compute_published(predicted)}")
 
 
-def _answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
+def _choose_answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
     """Return the best score of all windows, and the spans of the best window that has spans."""
     best = sorted(readings, key=lambda reading: -reading.score)
     spans = next((r.spans for r in best if r.spans), ())
@@ -235,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--hints", action="store_true", help="show questions together with the wordings of their kinds")
     options = parser.parse_args(arguments)
     pack, weights, device = _cli.prepare(options)
-    adapted, judged = stacked(weights, options.adapter, options.reranker)
+    adapted, judged = stack_weights(weights, options.adapter, options.reranker)
     reader = load_reader(judged, read_tensors(options.reader)).to(device)
     models = with_hints(pack, Models(adapted, reader)) if options.hints else Models(adapted, reader)
     report_all(pack, models, options)
@@ -246,7 +246,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def stacked(weights: Mapping[str, Array], adapter: Path, judge: Path) -> tuple[dict[str, Array], dict[str, Array]]:
+def stack_weights(
+    weights: Mapping[str, Array], adapter: Path, judge: Path
+) -> tuple[dict[str, Array], dict[str, Array]]:
     """Return the embedder's weights, and those of the reranker that is built on it, with the reranker's head."""
     adapted, low = merge(weights, read_tensors(adapter)), read_tensors(judge)
     heads = {name: array for name, array in low.items() if name.startswith("head.")}

@@ -24,7 +24,7 @@ from training.ground import Ground
 from training.library import Library
 from training.loop import Loop
 from training.mining import mine
-from training.network import Encoder, Judge, Texts, lowrank, merge, start_from
+from training.network import Encoder, Judge, Texts, export_lowrank, merge, start_from
 from training.pack import Ints
 from training.sampling import Row
 from training.scoring import embed_all
@@ -93,23 +93,23 @@ def train_reranker(
     loop = Loop(judge, recipe, steps=recipe.epochs * steps)
     for epoch in range(recipe.epochs):
         begun, losses = time.monotonic(), []
-        for batch in groups.epoch(steps):
-            losses.append(loop.step(judged_loss(judge, texts, batch, recipe)))
+        for batch in groups.make_epoch(steps):
+            losses.append(loop.step(compute_judged_loss(judge, texts, batch, recipe)))
         say(f"epoch {epoch + 1}: loss {np.mean(losses):.4f}, {steps} steps, {time.monotonic() - begun:.1f} s")
     loop.settle()
     return judge
 
 
-def judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], recipe: Recipe) -> Tensor:
+def compute_judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], recipe: Recipe) -> Tensor:
     """Return the loss on a reranker's scores."""
     device = texts.ids.device
     questions = torch.tensor([group.query for group in batch for _ in group.passages], device=device)
     passages = torch.tensor([passage for group in batch for passage in group.passages], device=device)
     shares = [group.shares for group in batch]
-    return scores_loss(judge.score(texts, questions, passages), shares, sure=recipe.sure, exists=recipe.exists)
+    return compute_scores_loss(judge.score(texts, questions, passages), shares, sure=recipe.sure, exists=recipe.exists)
 
 
-def scores_loss(scores: Tensor, shares: Sequence[Sequence[float]], *, sure: float, exists: float) -> Tensor:
+def compute_scores_loss(scores: Tensor, shares: Sequence[Sequence[float]], *, sure: float, exists: float) -> Tensor:
     """Return the loss on the order of passages, on each score, and on each question's best score.
 
     `shares` has, for each question, the target share of each of its passages; all zero if none answers. `sure` is the
@@ -153,7 +153,7 @@ class Groups:
         }
         self.size = sum(self.counts.values())
 
-    def epoch(self, steps: int) -> list[list[Group]]:
+    def make_epoch(self, steps: int) -> list[list[Group]]:
         """Return the batches of an epoch, with all kinds of questions mixed."""
         todo = [(name, turn) for name, count in self.counts.items() for turn in range(count)]
         order = self.random.permutation(len(todo))
@@ -166,7 +166,7 @@ class Groups:
     def _order(self, rows: list[Row]) -> Ints:
         if not rows:
             return np.zeros(0, np.int64)
-        shares = self.examples.shares(rows, self.recipe.balance)
+        shares = self.examples.compute_shares(rows, self.recipe.balance)
         return np.asarray(self.random.choice(len(rows), size=len(rows), p=shares), np.int64)
 
     def _draw(self, name: str, turn: int, rows: Mapping[str, Ints]) -> Group:
@@ -221,10 +221,10 @@ def _main(options: argparse.Namespace) -> None:
     ground = _cli.ground_of(pack, device, options)
     judge = train_reranker(ground, adapted, recipe, start=_cli.start_of(options), say=print)
     _cli.report_reranker(judge, adapted, pack, options, leave_out=ground.leave_out)
-    arrays = lowrank(judge.encoder)
+    arrays = export_lowrank(judge.encoder)
     arrays["head.weight"] = judge.head.weight.detach().cpu().numpy()
     arrays["head.bias"] = judge.head.bias.detach().cpu().numpy()
-    about = _cli.about(pack, recipe, ground, options, adapter=_cli.digest(options.adapter))
+    about = _cli.describe_weights(pack, recipe, ground, options, adapter=_cli.digest(options.adapter))
     _cli.write(arrays, Path(options.out), about)
 
 

@@ -55,10 +55,10 @@ class Examples:
             spans[row].append((start, end))
         for number, (document, kind, query, impossible) in enumerate(pack.rows.tolist()):
             if document in kept and kind not in out and (impossible or gold[number]):
-                row = replace(_row(pack, document, kind, query, gold[number], spans[number]), number=number)
+                row = replace(_make_row(pack, document, kind, query, gold[number], spans[number]), number=number)
                 (self.impossible if impossible else self.answerable).append(row)
-        self.wordings = {kind: _wordings(pack, kind, ("own", "train")) for kind in range(len(pack.kinds))}
-        self.own = {kind: _wordings(pack, kind, ("own",)) for kind in range(len(pack.kinds))}
+        self.wordings = {kind: _list_wordings(pack, kind, ("own", "train")) for kind in range(len(pack.kinds))}
+        self.own = {kind: _list_wordings(pack, kind, ("own",)) for kind in range(len(pack.kinds))}
         self.kinds_of: dict[int, set[int]] = defaultdict(set)
         """The kinds that a passage has gold for: it is no wrong answer to any question of these kinds."""
         for row, passage, _ in pack.positives.tolist():
@@ -70,7 +70,7 @@ class Examples:
         self.source_of_document = np.array([sources[document["source"]] for document in pack.documents])
         self.source_of_kind = np.array([sources[kind.partition("/")[0]] for kind in pack.kinds], np.int64)
 
-    def shares(self, rows: list[Row], balance: float) -> npt.NDArray[np.float64]:
+    def compute_shares(self, rows: list[Row], balance: float) -> npt.NDArray[np.float64]:
         """Return the probability with which each row is drawn.
 
         A `balance` of 1 draws sources in proportion to their size, 0 draws all sources equally often.
@@ -91,7 +91,7 @@ class Examples:
         return int(random.choice(wordings[row.kind]))
 
 
-def _row(
+def _make_row(
     pack: Pack, document: int, kind: int, query: int, gold: list[tuple[int, int]], spans: list[tuple[int, int]]
 ) -> Row:
     span = pack.passages_of(document)
@@ -109,6 +109,6 @@ def _row(
     return Row(document, kind, query, answers, weights / weights.sum() if len(weights) else weights, others)
 
 
-def _wordings(pack: Pack, kind: int, roles: tuple[str, ...]) -> Ints:
+def _list_wordings(pack: Pack, kind: int, roles: tuple[str, ...]) -> Ints:
     wanted = [number for number, role in enumerate(ROLES) if role in roles]
     return np.flatnonzero((pack.queries[:, 1] == kind) & np.isin(pack.queries[:, 2], wanted))

@@ -26,7 +26,9 @@ def embed_all(encoder: Encoder, texts: Texts, pack: Pack, *, strength: float = 1
     return passages, queries
 
 
-def rankings(pack: Pack, wanted: Sequence[Ask], passages: Tensor, queries: Tensor) -> Iterator[tuple[Ints, Scores]]:
+def rank_passages(
+    pack: Pack, wanted: Sequence[Ask], passages: Tensor, queries: Tensor
+) -> Iterator[tuple[Ints, Scores]]:
     """Yield the passages of each question's document, best first, and their scores."""
     for ask in wanted:
         span = pack.passages_of(ask.document)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from exhibit.schemas.errors import ToolkitError
-from training.network import ASKED, CLS, LABELS, MOST, SEP, padded
+from training.network import ASKED, CLS, LABELS, MOST, SEP, pad_length
 from training.pack import ROLES, Ints, Pack
 from training.sampling import Random
 
@@ -66,12 +66,12 @@ class Windows:
         self.starts = np.concatenate([[0], self.ends[:-1]])
         origin = np.repeat(pack.passages[:, 1], self.ends - self.starts)
         self.low, self.high = pack.places[:, 0] + origin, pack.places[:, 1] + origin
-        self.gold, self.short = _by_row(pack.gold), _by_row(pack.short)
+        self.gold, self.short = _group_by_row(pack.gold), _group_by_row(pack.short)
         self._says: dict[int, int] = dict(pack.says.tolist())
         roles = (ROLES.index("own"), ROLES.index("asked"))
         self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
-    def around(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
+    def make_window(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
         """Return the window of a passage.
 
         With `random`, the passage is sometimes cut to some of its sentences, and sometimes extended by the text
@@ -106,24 +106,24 @@ class Windows:
         """
         return self._says.get(row, OUTSIDE) if query in self._as_asked else OUTSIDE
 
-    def inside(self, row: int, window: Window) -> npt.NDArray[np.bool_]:
+    def mask_answers(self, row: int, window: Window) -> npt.NDArray[np.bool_]:
         """Return a mask of the tokens of a window that are part of a row's answers."""
-        return self._within(self.gold.get(row, _NOWHERE), window)
+        return self._mask_spans(self.gold.get(row, _NOWHERE), window)
 
-    def _within(self, spans: Ints, window: Window) -> npt.NDArray[np.bool_]:
+    def _mask_spans(self, spans: Ints, window: Window) -> npt.NDArray[np.bool_]:
         low, high = self.low[window.start : window.end], self.high[window.start : window.end]
         inside = np.zeros(len(low), np.bool_)
         for start, end in spans.tolist():
             inside |= (low < end) & (high > start)
         return inside
 
-    def batch(self, asked: Sequence[tuple[int, Tokens, Window]], device: torch.device) -> Batch:
+    def make_batch(self, asked: Sequence[tuple[int, Tokens, Window]], device: torch.device) -> Batch:
         """Return a batch of questions and windows with labels; the row -1 stands for a question without gold."""
         questions = [tokens[: ASKED - 2] for _, tokens, _ in asked]
         sizes = [
             len(q) + 3 + min(w.end - w.start, MOST - len(q) - 3) for q, (_, _, w) in zip(questions, asked, strict=True)
         ]
-        width = padded(max(sizes))
+        width = pad_length(max(sizes))
         ids, types = (np.zeros((len(asked), width), np.int64) for _ in range(2))
         labels = np.full((len(asked), width, LABELS), OUTSIDE, np.int64)
         for at, (question, size, (row, _, window)) in enumerate(zip(questions, sizes, asked, strict=True)):
@@ -132,14 +132,14 @@ class Windows:
             read = Window(window.document, window.start, window.start + size - 1 - front)
             ids[at, front : size - 1] = self.pack.tokens[read.start : read.end]
             types[at, front:size] = 1
-            labels[at, front : size - 1, :3] = edges(self.inside(row, read))
-            if row in self.short and (inside := self._within(self.short[row], read)).any():
-                labels[at, front : size - 1, 3:] = edges(inside)
+            labels[at, front : size - 1, :3] = mark_edges(self.mask_answers(row, read))
+            if row in self.short and (inside := self._mask_spans(self.short[row], read)).any():
+                labels[at, front : size - 1, 3:] = mark_edges(inside)
         mask = np.arange(width)[None, :] < np.array(sizes)[:, None]
         return Batch(*(torch.from_numpy(array).to(device) for array in (ids, mask, types, labels)))
 
 
-def _by_row(spans: Ints) -> dict[int, Ints]:
+def _group_by_row(spans: Ints) -> dict[int, Ints]:
     """Return the spans of each row."""
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for row, start, end in spans.tolist():
@@ -147,7 +147,7 @@ def _by_row(spans: Ints) -> dict[int, Ints]:
     return {row: np.array(some, np.int64) for row, some in found.items()}
 
 
-def edges(inside: npt.NDArray[np.bool_]) -> Labels:
+def mark_edges(inside: npt.NDArray[np.bool_]) -> Labels:
     """Return, for each token, whether it is in an answer, begins one, and ends one.
 
     An answer that the window cuts begins or ends at the cut.

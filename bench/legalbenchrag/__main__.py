@@ -20,10 +20,17 @@ from pathlib import Path
 from typing import get_args
 
 from bench._table import ROOT, print_table
-from bench.legalbenchrag.comparison import comparable, falls, marks, number, score_of, signed
+from bench.legalbenchrag.comparison import (
+    format_number,
+    format_signed,
+    is_comparable,
+    make_marks,
+    measure_falls,
+    score_of,
+)
 from bench.legalbenchrag.names import DATASETS, LOWER, METRICS
 from bench.legalbenchrag.page import HEADLINE, write_page
-from bench.legalbenchrag.papers import best, published
+from bench.legalbenchrag.papers import find_best, read_papers
 from bench.legalbenchrag.runs import (
     ORDER,
     Condition,
@@ -31,15 +38,15 @@ from bench.legalbenchrag.runs import (
     Recipe,
     Size,
     Wording,
-    finished_runs,
     make_bundle,
     parse_recipe,
+    read_finished_runs,
     read_measured,
     run,
 )
 from exhibit.engine import add_engine_arguments, check_engine, parse_positive
 from exhibit.evaluation.metrics import KS
-from exhibit.rag.config import preset_names
+from exhibit.rag.config import list_presets
 from exhibit.runtime.command import guarded
 
 PAGE = ROOT / "bench" / "results" / "legalbenchrag.md"
@@ -48,15 +55,15 @@ PAGE = ROOT / "bench" / "results" / "legalbenchrag.md"
 @guarded("stopped; the same command continues the run")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the unfinished conditions, print the tables, and write the page."""
-    options = _parser().parse_args(argv)
+    options = _make_parser().parse_args(argv)
     check_engine(options.engine)
-    groups = [(condition, _measure(condition, options)) for condition in _conditions(options)]
+    groups = [(condition, _measure(condition, options)) for condition in _choose_conditions(options)]
     for condition, runs in groups:
         _print_condition(condition, runs)
     _print_falls(groups)
     page = options.page or (None if options.limit else PAGE)
     if page:
-        everything = list(finished_runs(options.out, options.limit))
+        everything = list(read_finished_runs(options.out, options.limit))
         write_page(everything, page)
         print(f"\npage: {page}")
     return 0
@@ -65,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 # ---------------------------------------------------------------- runs
 
 
-def _conditions(options: argparse.Namespace) -> list[Condition]:
+def _choose_conditions(options: argparse.Namespace) -> list[Condition]:
     """Return the conditions to measure: the published questions, and the other wordings that the options name."""
     size: Size = "full" if options.full else "mini"
     asked = {"original": True, "reworded": options.reworded, "free": options.free, "unnamed": options.unnamed}
@@ -75,22 +82,22 @@ def _conditions(options: argparse.Namespace) -> list[Condition]:
 
 def _measure(condition: Condition, options: argparse.Namespace) -> list[Measured]:
     workers = {"engine": options.engine, "jobs": options.jobs}
-    recipes = _recipes(options)
+    recipes = _choose_recipes(options)
     bundle = make_bundle(options.source, options.out, condition, anew=options.anew, **workers)
     folders = [
-        run(recipe, bundle, options.out, condition, anew=options.anew, say=_note, **workers) for recipe in recipes
+        run(recipe, bundle, options.out, condition, anew=options.anew, say=_print_note, **workers) for recipe in recipes
     ]
     return [read_measured(folder, condition) for folder in folders]
 
 
-def _recipes(options: argparse.Namespace) -> list[Recipe]:
+def _choose_recipes(options: argparse.Namespace) -> list[Recipe]:
     """Return the recipes that `--presets` names; raise an error for an unknown preset."""
     shared = {"embedder": options.embedder} if options.embedder else {}
     names = [name for name in options.presets.split(",") if name]
     return list(dict.fromkeys(parse_recipe(name, shared=shared) for name in names))
 
 
-def _note(text: str) -> None:
+def _print_note(text: str) -> None:
     print(f"note: {text}", file=sys.stderr)
 
 
@@ -104,47 +111,59 @@ def _print_condition(condition: Condition, runs: Sequence[Measured]) -> None:
     )
     for dataset, title in DATASETS.items():
         for metric, name in METRICS.items():
-            rows = [*_published_rows(runs, metric, dataset), *_our_rows(runs, metric, dataset)]
+            rows = [*_make_published_rows(runs, metric, dataset), *_make_our_rows(runs, metric, dataset)]
             if rows:
                 less = ", less is better" if metric in LOWER else ""
                 print_table(f"{title}: {name}{less}", ["k", *map(str, KS)], rows)
-    if comparable(runs):
+    if is_comparable(runs):
         for one in runs:
             won, places, lost = score_of(one)
             where = f"; not {'; '.join(lost)}" if lost and 2 * won > places else ""
             print(f"\n{one.label}: above the best published value in {won} of {places} places{where}")
 
 
-def _published_rows(runs: Sequence[Measured], metric: str, dataset: str) -> list[list[str]]:
-    known = [(p.titled(m), m.curve(metric, dataset)) for p in published() for m in p.method]
-    return [[name, *map(number, curve)] for name, curve in known if curve and comparable(runs)]
+def _make_published_rows(runs: Sequence[Measured], metric: str, dataset: str) -> list[list[str]]:
+    known = [(p.format_title(m), m.find_curve(metric, dataset)) for p in read_papers() for m in p.method]
+    return [[name, *map(format_number, curve)] for name, curve in known if curve and is_comparable(runs)]
 
 
-def _our_rows(runs: Sequence[Measured], metric: str, dataset: str) -> list[list[str]]:
+def _make_our_rows(runs: Sequence[Measured], metric: str, dataset: str) -> list[list[str]]:
     rows = []
     for one in runs:
         figures = [one.figure(metric, dataset, k) for k in KS]
         if not any(figures):
             continue
-        signs = marks(one, metric, dataset, best(metric, dataset) if comparable(runs) else None)
-        means = [f"{number(f.mean)} {s}".strip() if f else "–" for f, s in zip(figures, signs, strict=True)]
+        signs = make_marks(one, metric, dataset, find_best(metric, dataset) if is_comparable(runs) else None)
+        means = [f"{format_number(f.mean)} {s}".strip() if f else "–" for f, s in zip(figures, signs, strict=True)]
         rows.append([one.label, *means])
         if any(f and f.ci95 for f in figures):
-            rows.append(["", *(f"{number(f.ci95[0])}–{number(f.ci95[1])}" if f and f.ci95 else "" for f in figures)])
+            rows.append(
+                [
+                    "",
+                    *(
+                        f"{format_number(f.ci95[0])}–{format_number(f.ci95[1])}" if f and f.ci95 else ""
+                        for f in figures
+                    ),
+                ]
+            )
     return rows
 
 
 def _print_falls(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> None:
     rows = []
-    for condition, label, changes in falls(groups):
+    for condition, label, changes in measure_falls(groups):
         cells = []
         for metric, k in HEADLINE:
             difference = changes.get(f"{metric if metric == 'drm' else f'char_{metric}'}@{k}")
             if difference is None or difference.mean is None:
                 cells.append("–")
             else:
-                ends = f" [{signed(difference.ci95[0])}, {signed(difference.ci95[1])}]" if difference.ci95 else ""
-                cells.append(f"{signed(difference.mean)}{ends}")
+                ends = (
+                    f" [{format_signed(difference.ci95[0])}, {format_signed(difference.ci95[1])}]"
+                    if difference.ci95
+                    else ""
+                )
+                cells.append(f"{format_signed(difference.mean)}{ends}")
         rows.append([label, condition.wording, *cells])
     if rows:
         head = ["", "questions", *(f"{METRICS[metric]}@{k}" for metric, k in HEADLINE)]
@@ -154,11 +173,11 @@ def _print_falls(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> None
 # ---------------------------------------------------------------- flags
 
 
-def _default_presets() -> str:
-    return ",".join(name for name in ORDER if name in preset_names())
+def _list_default_presets() -> str:
+    return ",".join(name for name in ORDER if name in list_presets())
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     what, _, more = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.legalbenchrag",
@@ -172,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
     size.add_argument("--mini", action="store_true", help="the published sample (default)")
     size.add_argument("--full", action="store_true", help="every question and file of the source")
     add("--file-type", choices=["txt", "pdf"], default="txt", help="texts as published, or printed (default: txt)")
-    presets = _default_presets()
+    presets = _list_default_presets()
     add("--presets", default=presets, metavar="NAME,…", help=f"NAME[:SETTING=VALUE…] each (default: {presets})")
     add("--embedder", metavar="NAME", help="the embedder instead of the presets' own")
     add("--no-filenames", action="store_true", help="rename every file to a number, for every preset")

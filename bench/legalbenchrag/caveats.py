@@ -22,7 +22,7 @@ _NAMED = (
 )
 
 
-def caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Iterator[str]:
+def write_caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Iterator[str]:
     """Yield the lines of the page's section on the limits of the figures, as far as these runs are concerned."""
     conditions = [condition for condition, _ in groups]
     embedders = {str(run.config["config"]["embedder"]) for _, runs in groups for run in runs}
@@ -42,11 +42,11 @@ def caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Iterator[
     yield "## What the figures do not say"
     yield ""
     for caveat in told:
-        yield from wrapped(f"- {caveat}")
+        yield from wrap_text(f"- {caveat}")
     yield ""
 
 
-def provenance(papers: Sequence[Paper]) -> Iterator[str]:
+def write_provenance(papers: Sequence[Paper]) -> Iterator[str]:
     """Yield the lines of the page's section on the published figures: each paper, and how it measured."""
     yield "## Where the published figures come from"
     yield ""
@@ -54,9 +54,9 @@ def provenance(papers: Sequence[Paper]) -> Iterator[str]:
         names = ", ".join(method.name for method in paper.method)
         source = f"{paper.authors}, [{paper.paper}]({paper.url}), {paper.date}, {paper.place}"
         with_what = f"Embedder {paper.embedder}; passages: {paper.passages}."
-        yield from wrapped(f"- **{names}**: {source}. {with_what} {paper.note}")
+        yield from wrap_text(f"- **{names}**: {source}. {with_what} {paper.note}")
 
 
-def wrapped(text: str) -> list[str]:
+def wrap_text(text: str) -> list[str]:
     """Return the text of a list item, wrapped into lines of at most 118 characters."""
     return textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.legalbenchrag.names import DATASETS, LOWER, METRICS
-from bench.legalbenchrag.papers import ALL, Method, best
+from bench.legalbenchrag.papers import ALL, Method, find_best
 from bench.legalbenchrag.runs import Condition, Measured
 from exhibit.evaluation.metrics import KS
 from exhibit.evaluation.records import read_tables
@@ -17,22 +17,22 @@ from exhibit.evaluation.statistics import Difference, Table, compare
 ABOVE, NOT_ABOVE = "▲", "▽"
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a percentage for a table: with two decimals below 10, as in the papers, else with one."""
     return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
-def signed(share: float) -> str:
+def format_signed(share: float) -> str:
     """Return a change in points with its sign; a change that rounds to zero has no minus sign."""
     return f"{round(100 * share, 1) + 0.0:+.1f}".replace("-", "−")
 
 
-def comparable(runs: Sequence[Measured]) -> bool:
+def is_comparable(runs: Sequence[Measured]) -> bool:
     """Return whether all runs used the published questions: all of LegalBench-RAG-mini, in its own wording."""
     return all(run.is_published_sample and run.condition.wording == "original" for run in runs)
 
 
-def marks(run: Measured, metric: str, dataset: str, highest: Sequence[float] | None) -> list[str]:
+def make_marks(run: Measured, metric: str, dataset: str, highest: Sequence[float] | None) -> list[str]:
     """Return one mark per k: whether the run is above the highest published value; empty if none was published."""
     if highest is None:
         return [""] * len(KS)
@@ -56,24 +56,24 @@ def score_of(run: Measured) -> Score:
     won, lost = 0, []
     for dataset, title in DATASETS.items():
         for metric in METRICS:
-            signs = marks(run, metric, dataset, best(metric, dataset))
+            signs = make_marks(run, metric, dataset, find_best(metric, dataset))
             won += signs.count(ABOVE)
             below = [str(k) for k, sign in zip(KS, signs, strict=True) if sign == NOT_ABOVE]
             if below:
                 where = "every k" if len(below) == len(KS) else f"k = {', '.join(below)}"
                 lost.append(f"{title} {metric} at {where}")
-    places = sum(len(best(metric, dataset) or ()) for dataset in DATASETS for metric in METRICS)
+    places = sum(len(find_best(metric, dataset) or ()) for dataset in DATASETS for metric in METRICS)
     return Score(won, places, lost)
 
 
-def against(run: Measured, method: Method) -> list[str]:
+def compare_with_method(run: Measured, method: Method) -> list[str]:
     """Return, for each metric, at how many k a run is better than a published method: `recall at 5 of 7 k`.
 
     The values compared are means over all datasets.
     """
     told = []
     for metric in METRICS:
-        curve = method.curve(metric, ALL)
+        curve = method.find_curve(metric, ALL)
         figures = [run.figure(metric, ALL, k) for k in KS]
         if curve and all(figures):
             less = metric in LOWER
@@ -83,7 +83,7 @@ def against(run: Measured, method: Method) -> list[str]:
     return told
 
 
-def falls(
+def measure_falls(
     groups: Sequence[tuple[Condition, Sequence[Measured]]],
 ) -> Iterator[tuple[Condition, str, Mapping[str, Difference]]]:
     """Yield the difference between each preset's run on reworded questions and its run on the published ones."""
@@ -94,9 +94,9 @@ def falls(
         for run in runs:
             other = plain.get((condition._replace(wording="original"), run.label))
             if other is not None:
-                yield condition, run.label, compare(_by_id(other.folder), _by_id(run.folder))
+                yield condition, run.label, compare(_read_by_id(other.folder), _read_by_id(run.folder))
 
 
-def _by_id(folder: Path) -> list[Table]:
+def _read_by_id(folder: Path) -> list[Table]:
     """Return a run's tables without the digests of its questions, so that reworded questions are paired by id."""
     return [replace(table, contents=()) for table in read_tables(folder)]

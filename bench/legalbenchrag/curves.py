@@ -38,7 +38,7 @@ class Panel:
     y: float
     top: float
 
-    def point(self, k: int, value: float, label: str) -> Point:
+    def place_point(self, k: int, value: float, label: str) -> Point:
         """Return the position of a value; k doubles from step to step, so that steps are evenly spaced."""
         across = (PANEL - _LEFT) * math.log2(k) / math.log2(KS[-1])
         return Point(self.x + _LEFT + across, self.y + TALL - min(value / self.top, 1.0) * (TALL - _TOP), label)
@@ -46,17 +46,17 @@ class Panel:
 
 def draw(runs: Sequence[Measured], papers: Sequence[Paper], *, title: str) -> str:
     """Return the picture of some runs and of the published figures; metrics without values are left out."""
-    head = 26 + 16 * math.ceil((len(runs) + len(_theirs(papers))) / 3)
+    head = 26 + 16 * math.ceil((len(runs) + len(_list_their_methods(papers))) / 3)
     rows = [metric for metric in METRICS if any(run.figure(metric, "ALL", KS[0]) for run in runs)]
     parts = [f'<rect width="{WIDTH}" height="100%"/>', f'<text x="8" y="18" class="title">{escape(title)}</text>']
-    parts += _legend(runs, papers)
+    parts += _draw_legend(runs, papers)
     for number, metric in enumerate(rows):
         y = head + number * (TALL + _GAP + 18)
-        top = _highest(runs, papers, metric)
+        top = _find_highest(runs, papers, metric)
         for column, dataset in enumerate(DATASETS):
             panel = Panel(8 + column * (PANEL + _GAP - 4), y, top)
-            parts += _frame(panel, f"{METRICS[metric]}, {DATASETS[dataset]}")
-            parts += _lines(panel, runs, papers, metric, dataset)
+            parts += _draw_frame(panel, f"{METRICS[metric]}, {DATASETS[dataset]}")
+            parts += _draw_lines(panel, runs, papers, metric, dataset)
     height = head + len(rows) * (TALL + _GAP + 18)
     body = "\n".join(parts)
     return (
@@ -65,22 +65,25 @@ def draw(runs: Sequence[Measured], papers: Sequence[Paper], *, title: str) -> st
     )
 
 
-def _theirs(papers: Sequence[Paper]) -> list[str]:
-    return [paper.titled(method) for paper in papers for method in paper.method]
+def _list_their_methods(papers: Sequence[Paper]) -> list[str]:
+    return [paper.format_title(method) for paper in papers for method in paper.method]
 
 
-def _highest(runs: Sequence[Measured], papers: Sequence[Paper], metric: str) -> float:
+def _find_highest(runs: Sequence[Measured], papers: Sequence[Paper], metric: str) -> float:
     """Return the top of the axis: the same for all datasets, so that they can be compared."""
     ours = [f.mean for run in runs for d in DATASETS for k in KS if (f := run.figure(metric, d, k))]
-    theirs = [v for p in papers for m in p.method for d in DATASETS for v in m.curve(metric, d) or ()]
+    theirs = [v for p in papers for m in p.method for d in DATASETS for v in m.find_curve(metric, d) or ()]
     highest = max([*ours, *theirs, 1.0])
     step = next((step for step in _STEPS if highest <= 5 * step), 25)
     return min(100.0, step * math.ceil(highest / step))
 
 
-def _legend(runs: Sequence[Measured], papers: Sequence[Paper]) -> list[str]:
-    ours = [(f'class="line" stroke="{_colour(number)}"', run.label) for number, run in enumerate(runs)]
-    theirs = [(f'class="line theirs" stroke-dasharray="{_dash(n)}"', name) for n, name in enumerate(_theirs(papers))]
+def _draw_legend(runs: Sequence[Measured], papers: Sequence[Paper]) -> list[str]:
+    ours = [(f'class="line" stroke="{_choose_colour(number)}"', run.label) for number, run in enumerate(runs)]
+    theirs = [
+        (f'class="line theirs" stroke-dasharray="{_choose_dash(n)}"', name)
+        for n, name in enumerate(_list_their_methods(papers))
+    ]
     parts = []
     for number, (look, name) in enumerate([*ours, *theirs]):
         x, y = 8 + (number % 3) * 316, 36 + 16 * (number // 3)
@@ -89,42 +92,46 @@ def _legend(runs: Sequence[Measured], papers: Sequence[Paper]) -> list[str]:
     return parts
 
 
-def _frame(panel: Panel, title: str) -> list[str]:
+def _draw_frame(panel: Panel, title: str) -> list[str]:
     left, right = panel.x + _LEFT, panel.x + PANEL
     parts = [f'<text class="title" x="{left:.0f}" y="{panel.y + 14:.0f}">{escape(title)}</text>']
     step = next((step for step in _STEPS if panel.top <= 5 * step), 25)
     for value in range(0, int(panel.top) + 1, step):
-        y = panel.point(1, value, "").y
+        y = panel.place_point(1, value, "").y
         parts.append(f'<line class="grid" x1="{left:.0f}" x2="{right:.0f}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text class="small" text-anchor="end" x="{left - 4:.0f}" y="{y + 3:.1f}">{value}</text>')
     for k in KS:
-        x = panel.point(k, 0, "").x
+        x = panel.place_point(k, 0, "").x
         parts.append(f'<text class="small" text-anchor="middle" x="{x:.1f}" y="{panel.y + TALL + 13:.0f}">{k}</text>')
     return parts
 
 
-def _lines(panel: Panel, runs: Sequence[Measured], papers: Sequence[Paper], metric: str, dataset: str) -> list[str]:
+def _draw_lines(
+    panel: Panel, runs: Sequence[Measured], papers: Sequence[Paper], metric: str, dataset: str
+) -> list[str]:
     parts = []
     methods = [method for paper in papers for method in paper.method]
-    for number, (method, name) in enumerate(zip(methods, _theirs(papers), strict=True)):
-        curve = method.curve(metric, dataset)
+    for number, (method, name) in enumerate(zip(methods, _list_their_methods(papers), strict=True)):
+        curve = method.find_curve(metric, dataset)
         if curve:
-            points = [panel.point(k, v, f"{v:.1f}% at k = {k}") for k, v in zip(KS, curve, strict=True)]
-            parts += _draw_line(PlotLine(name, points), f'class="line theirs" stroke-dasharray="{_dash(number)}"')
+            points = [panel.place_point(k, v, f"{v:.1f}% at k = {k}") for k, v in zip(KS, curve, strict=True)]
+            parts += _draw_line(
+                PlotLine(name, points), f'class="line theirs" stroke-dasharray="{_choose_dash(number)}"'
+            )
     for number, run in enumerate(runs):
-        line = _our_line(panel, run, metric, dataset)
+        line = _draw_our_line(panel, run, metric, dataset)
         for band in line.bands:
-            parts.append(f'<polygon class="band" fill="{_colour(number)}" points="{band}"/>')
-        parts += _draw_line(line, f'class="line" stroke="{_colour(number)}"')
+            parts.append(f'<polygon class="band" fill="{_choose_colour(number)}" points="{band}"/>')
+        parts += _draw_line(line, f'class="line" stroke="{_choose_colour(number)}"')
     return parts
 
 
-def _our_line(panel: Panel, run: Measured, metric: str, dataset: str) -> PlotLine:
+def _draw_our_line(panel: Panel, run: Measured, metric: str, dataset: str) -> PlotLine:
     known = [(k, figure) for k in KS if (figure := run.figure(metric, dataset, k))]
-    points = [panel.point(k, figure.mean, f"{figure.mean:.1f}% at k = {k}") for k, figure in known]
+    points = [panel.place_point(k, figure.mean, f"{figure.mean:.1f}% at k = {k}") for k, figure in known]
     sides = [(k, figure.ci95) for k, figure in known if figure.ci95]
-    outline = [panel.point(k, high, "") for k, (_, high) in sides]
-    outline += [panel.point(k, low, "") for k, (low, _) in reversed(sides)]
+    outline = [panel.place_point(k, high, "") for k, (_, high) in sides]
+    outline += [panel.place_point(k, low, "") for k, (low, _) in reversed(sides)]
     return PlotLine(run.label, points, [" ".join(f"{p.x:.1f},{p.y:.1f}" for p in outline)])
 
 
@@ -133,9 +140,9 @@ def _draw_line(line: PlotLine, look: str) -> list[str]:
     return [f'<polyline {look} points="{line.path}"><title>{values}</title></polyline>']
 
 
-def _colour(number: int) -> str:
+def _choose_colour(number: int) -> str:
     return _COLOURS[number % len(_COLOURS)]
 
 
-def _dash(number: int) -> str:
+def _choose_dash(number: int) -> str:
     return _DASHES[number % len(_DASHES)]

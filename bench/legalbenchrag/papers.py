@@ -33,7 +33,7 @@ class Method(_Model):
     recall: dict[str, Curve] = {}
     drm: dict[str, Curve] = {}
 
-    def curve(self, metric: str, dataset: str) -> Curve | None:
+    def find_curve(self, metric: str, dataset: str) -> Curve | None:
         """Return the method's values of a metric at each k on a dataset; None if they were not published."""
         known: dict[str, Curve] = getattr(self, metric)
         return known.get(dataset)
@@ -56,13 +56,13 @@ class Paper(_Model):
     note: str
     method: list[Method]
 
-    def titled(self, method: Method) -> str:
+    def format_title(self, method: Method) -> str:
         """Return a method's name for tables, with the authors; `(another sample)` is added if its questions differ."""
         return f"{method.name}, {self.authors}{'' if self.same_set else ' (another sample)'}"
 
 
 @cache
-def published() -> tuple[Paper, ...]:
+def read_papers() -> tuple[Paper, ...]:
     """Return every paper, in the order of the files' names."""
     return tuple(read_paper(path) for path in sorted(FOLDER.glob("*.toml")))
 
@@ -77,13 +77,13 @@ def read_paper(path: Path) -> Paper:
         ) from error
 
 
-def best(metric: str, dataset: str, papers: Sequence[Paper] | None = None) -> list[float] | None:
+def find_best(metric: str, dataset: str, papers: Sequence[Paper] | None = None) -> list[float] | None:
     """Return the highest value at each k that a paper reports on the same questions; None if no paper does."""
     curves = [
         curve
-        for paper in (published() if papers is None else papers)
+        for paper in (read_papers() if papers is None else papers)
         if paper.same_set
         for method in paper.method
-        if (curve := method.curve(metric, dataset)) is not None
+        if (curve := method.find_curve(metric, dataset)) is not None
     ]
     return [max(values) for values in zip(*curves, strict=True)] if curves else None

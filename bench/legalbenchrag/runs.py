@@ -19,7 +19,7 @@ from exhibit.converters import legalbenchrag
 from exhibit.converters.steps.cli import main as convert
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.settings import Settings, parse_settings
-from exhibit.rag.config import Config, Search, setting_help
+from exhibit.rag.config import Config, Search, describe_settings
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, numbered_lines, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -64,7 +64,7 @@ class Condition(NamedTuple):
         return f"{self.size}-{self.file_type}-{self.variant}" + (f"-limit{self.limit}" if self.limit else "")
 
 
-def all_conditions(limit: int | None) -> list[Condition]:
+def list_conditions(limit: int | None) -> list[Condition]:
     """Return all combinations of size, file type, file names and wording, each with the given limit."""
     made = product(("mini", "full"), ("txt", "pdf"), (True, False), WORDINGS)
     return [Condition(size, kind, wording, names, limit) for size, kind, names, wording in made]  # type: ignore[arg-type]
@@ -89,12 +89,12 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
     told: dict[str, str] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
-        if not sign or name not in setting_help():
+        if not sign or name not in describe_settings():
             raise ToolkitError(f"{text}: {pair!r} is not a setting such as depth=64; see evaluate_rag.py --help")
         told[name] = value
     config = Config.preset(preset, **told)
     others = {name: value for name, value in (shared or {}).items() if name not in told}
-    told |= {name: value for name, value in others.items() if str(config.single(name)) != value}
+    told |= {name: value for name, value in others.items() if str(config.get_setting(name)) != value}
     return Recipe(preset, tuple(told.items()))
 
 
@@ -161,7 +161,7 @@ def run(
     A run with other settings, questions or another version is deleted and measured again. `workers` (engine,
     jobs) are the settings of the engine, which do not change the results.
     """
-    settings = _settings(recipe, bundle, out, condition, workers)
+    settings = _make_settings(recipe, bundle, out, condition, workers)
     folder = settings.output_dir / recipe.label
     if (folder / CONFIG).is_file():
         if not anew and is_finished(folder, settings, bundle):
@@ -173,7 +173,9 @@ def run(
     return folder
 
 
-def _settings(recipe: Recipe, bundle: Path, out: Path, condition: Condition, workers: Mapping[str, Any]) -> Settings:
+def _make_settings(
+    recipe: Recipe, bundle: Path, out: Path, condition: Condition, workers: Mapping[str, Any]
+) -> Settings:
     told: dict[str, Any] = {
         "dataset_paths": [str(bundle)],
         "file_type": condition.file_type,
@@ -258,12 +260,13 @@ def read_measured(folder: Path, condition: Condition) -> Measured:
     groups = load_json(folder / dataset / BREAKDOWN).get(config["datasets"][dataset]["groups"], {})
     means = {ALL: load_json(folder / SUMMARY), **groups}
     figures = {
-        name: {metric: one for metric, told in every.items() if (one := _figure(told))} for name, every in means.items()
+        name: {metric: one for metric, told in every.items() if (one := _make_figure(told))}
+        for name, every in means.items()
     }
     return Measured(folder.name, folder, condition, config, figures)
 
 
-def longest_passage(run: Measured) -> int:
+def measure_longest_passage(run: Measured) -> int:
     """Return the length in characters of the longest passage that a run retrieved; 0 if no passage has a span."""
     [dataset] = run.config["datasets"]
     rows = (json.loads(line) for _, line in numbered_lines(run.folder / dataset / RESULTS))
@@ -271,16 +274,16 @@ def longest_passage(run: Measured) -> int:
     return max((end - start for start, end in filter(None, spans)), default=0)
 
 
-def _figure(told: Mapping[str, Any]) -> Figure | None:
+def _make_figure(told: Mapping[str, Any]) -> Figure | None:
     if told["mean"] is None:
         return None
     low, high = told["ci95"]
     return Figure(100 * told["mean"], None if low is None or high is None else (100 * low, 100 * high))
 
 
-def finished_runs(out: Path, limit: int | None = None) -> Iterator[tuple[Condition, list[Measured]]]:
+def read_finished_runs(out: Path, limit: int | None = None) -> Iterator[tuple[Condition, list[Measured]]]:
     """Yield each condition with its finished runs; presets are in the order of `ORDER`, any others by name."""
-    for condition in all_conditions(limit):
+    for condition in list_conditions(limit):
         folder = out / RUNS / condition.name
         ended = sorted((path.parent for path in folder.glob(f"*/{SUMMARY}")), key=_rank)
         if ended:

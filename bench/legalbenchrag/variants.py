@@ -37,14 +37,14 @@ def rewrite(
             with fetch_file(path) as here:
                 shutil.copyfile(here, folder / CORPUS / names[name])
         asked = [(question, text) for question in old.questions if (text := word(question.question)) is not None]
-        write_train([_row(question, text, names) for question, text in asked], folder / TRAIN)
+        write_train([_make_row(question, text, names) for question, text in asked], folder / TRAIN)
         kept = {int(question.id) for question, _ in asked}
         lines = [line for line in old.gold if line.id in kept]
         renamed = [line.model_copy(update={"filename": names.get(line.filename or "")}) for line in lines]
         write_gold(renamed, folder / GOLD)
-        (folder / CARD).write_text(_card(old.info, nameless=nameless), encoding="utf-8")
-        counted = _counts(old.info.counts, [question for question, _ in asked], renamed)
-        write_info(_info(old.info, names, folder).model_copy(update={"counts": counted}), folder / INFO)
+        (folder / CARD).write_text(_make_card(old.info, nameless=nameless), encoding="utf-8")
+        counted = _count_again(old.info.counts, [question for question, _ in asked], renamed)
+        write_info(_make_info(old.info, names, folder).model_copy(update={"counts": counted}), folder / INFO)
     return len(asked)
 
 
@@ -58,7 +58,7 @@ def number_files(bundle: BundleFolder) -> dict[str, str]:
     return {name: f"{number:0{width}}{Path(name).suffix}" for number, name in enumerate(ordered, 1)}
 
 
-def _row(question: Question, text: str, names: Mapping[str, str]) -> Row:
+def _make_row(question: Question, text: str, names: Mapping[str, str]) -> Row:
     contexts = [Context(filename=names[passage.filename or ""], text=passage.text) for passage in question.contexts]
     return Row(
         id=int(question.id),
@@ -69,7 +69,7 @@ def _row(question: Question, text: str, names: Mapping[str, str]) -> Row:
     )
 
 
-def _counts(counts: Counts, asked: Sequence[Question], gold: Sequence[Gold]) -> Counts:
+def _count_again(counts: Counts, asked: Sequence[Question], gold: Sequence[Gold]) -> Counts:
     """Return a bundle's counts, computed again for the questions and gold that are left."""
     impossible = sum(question.is_impossible for question in asked)
     return counts.model_copy(
@@ -83,7 +83,7 @@ def _counts(counts: Counts, asked: Sequence[Question], gold: Sequence[Gold]) -> 
     )
 
 
-def _info(info: BundleInfo, names: Mapping[str, str], folder: Path) -> BundleInfo:
+def _make_info(info: BundleInfo, names: Mapping[str, str], folder: Path) -> BundleInfo:
     documents = [
         entry
         if names[entry.filename] == entry.filename
@@ -98,6 +98,6 @@ def _info(info: BundleInfo, names: Mapping[str, str], folder: Path) -> BundleInf
     return info.model_copy(update={"documents": documents, "files": files})
 
 
-def _card(info: BundleInfo, *, nameless: bool) -> str:
+def _make_card(info: BundleInfo, *, nameless: bool) -> str:
     files = "its files are numbered" if nameless else "its questions are reworded"
     return f"# {info.title}\n\nMade from the bundle `{info.name}` for a measurement: {files}. Not for publication.\n"

@@ -25,7 +25,7 @@ from typing import Any
 
 from bench._table import ROOT
 from bench.scale import chunks, documents, memory, page, routed, workers
-from bench.scale.process import machine, machine_kind, refuse_busy
+from bench.scale.process import describe_machine, describe_machine_kind, refuse_busy
 from bench.scale.server import Server
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ToolkitError
@@ -36,17 +36,17 @@ APART = ("flat",)
 DOCS = ROOT / "bench" / "results"
 
 
-def same_machine(known: dict[str, Any], part: str) -> bool:
+def is_same_machine(known: dict[str, Any], part: str) -> bool:
     """Return whether the existing points of a part were measured on a machine of the same kind."""
     there = known.get("machines", {}).get(part, {})
-    return all(there.get(name) == value for name, value in machine_kind().items())
+    return all(there.get(name) == value for name, value in describe_machine_kind().items())
 
 
 def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> dict[str, Any]:
     """Measure one part, such as `chunks` or `memory`, and return its points."""
     if part == "chunks":
         # points of two machines in one table would look like a difference of stores
-        before = known.get("chunks") if same_machine(known, part) else None
+        before = known.get("chunks") if is_same_machine(known, part) else None
         if bool(options.milvus) != bool(options.milvus_data):
             raise ToolkitError("--milvus URI and --milvus-data DIR go together: give both")
         server = Server(options.milvus, options.milvus_data) if options.milvus else None
@@ -67,14 +67,14 @@ def measure(part: str, options: argparse.Namespace, known: dict[str, Any]) -> di
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure the chosen parts, then write the page and its charts."""
-    options = _parser().parse_args(arguments)
+    options = _make_parser().parse_args(arguments)
     store = options.out / "scale.json"
     results: dict[str, Any] = json.loads(store.read_text(encoding="utf-8")) if store.is_file() else {"machines": {}}
     options.out.mkdir(parents=True, exist_ok=True)
     for part in PARTS if options.part == "all" else [options.part]:
         if part == "model":
             continue  # it is computed again whenever the page is written
-        where = machine()
+        where = describe_machine()
         if not options.busy:
             refuse_busy(f"--part {part}", where["busy"])
         results[part] = measure(part, options, results)
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     what, _, rest = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.scale",

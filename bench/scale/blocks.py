@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.scale.chunks import LIMIT_MS, crossing, reckon
+from bench.scale.chunks import LIMIT_MS, find_crossing, reckon
 from bench.scale.documents import spread
 from bench.scale.draw import Chart, Series
 from bench.scale.ingesting import STAGES
-from bench.scale.markdown import Results, table, told
+from bench.scale.markdown import Results, describe_measurement, format_table
 from bench.scale.memory import STORES as MEMORY_STORES
-from bench.scale.memory import WHOLE, growth
-from bench.scale.workers import parent_share, serial_share, speed_up, steady
+from bench.scale.memory import WHOLE, compute_growth
+from bench.scale.workers import compute_parent_share, compute_serial_share, compute_speed_up, compute_steady_seconds
 
 _MB = 1e6
 _PAPER = 10_000_000
@@ -23,7 +23,7 @@ _PAPER = 10_000_000
 # ---------------------------------------------------------------- documents
 
 
-def documents(results: Results) -> str:
+def write_documents(results: Results) -> str:
     """Return the tables for the part on documents: ingestion by stage, query times, and conversion."""
     part = results["documents"]
     points = part["ingest"]
@@ -38,7 +38,7 @@ def documents(results: Results) -> str:
     rows += [["index on disk, MB", *(f"{sum(p['disk'].values()) / _MB:.0f}" for p in points)]]
     embedder = part["default_embedder"]
     chunks = points[-1]["chunks"] / points[-1]["documents"]
-    text = told(results, "documents") + table(
+    text = describe_measurement(results, "documents") + format_table(
         ["processor ms a document", *(f"{size} documents" for size in sizes)], rows
     )
     text += (
@@ -48,23 +48,23 @@ def documents(results: Results) -> str:
         f"{1 / embedder['clock']:.0f} chunks/s), so {chunks * embedder['seconds']:.2f} s for each of these documents. "
         f"A page of a PDF takes {1000 * part['pdf']['seconds']:.1f} ms to read.\n\n"
     )
-    return text + _queries(points) + "\n" + _conversions(part["convert"])
+    return text + _write_queries(points) + "\n" + _write_conversions(part["convert"])
 
 
-def _queries(points: Sequence[Mapping[str, Any]]) -> str:
+def _write_queries(points: Sequence[Mapping[str, Any]]) -> str:
     presets = list(points[-1]["queries"])
     rows = [
-        [f"{p['chunks']:,}", *(_query(p["queries"][name]) for name in presets), f"{p['query_peak'] / _MB:.0f}"]
+        [f"{p['chunks']:,}", *(_format_query(p["queries"][name]) for name in presets), f"{p['query_peak'] / _MB:.0f}"]
         for p in points
     ]
-    return table(["chunks", *(f"`{name}`, ms a query (the first)" for name in presets), "peak memory, MB"], rows)
+    return format_table(["chunks", *(f"`{name}`, ms a query (the first)" for name in presets), "peak memory, MB"], rows)
 
 
-def _query(times: Mapping[str, float]) -> str:
+def _format_query(times: Mapping[str, float]) -> str:
     return f"{times['median']:.1f} ({times['first']:.0f})"
 
 
-def _conversions(convert: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+def _write_conversions(convert: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     rows = []
     for kind, points in convert.items():
         steady_points = [p["seconds"] / p["documents"] for p in points[1:]]
@@ -73,12 +73,12 @@ def _conversions(convert: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
             rows.append([kind, *cells, f"{p['clock']:.1f}", f"{p['peak'] / _MB:.0f}"])
         if len(steady_points) > 1:
             rows[-1][0] = f"{kind} (within ±{100 * spread(steady_points):.0f}% after the first)"
-    return table(
+    return format_table(
         ["conversion of", "documents", "questions", "processor ms a document", "s by the clock", "peak MB"], rows
     )
 
 
-def document_pictures(results: Results) -> dict[str, Chart]:
+def draw_documents(results: Results) -> dict[str, Chart]:
     """Return the chart of ingestion by stage."""
     points = results["documents"]["ingest"]
     lines = [Series("all", [(p["documents"], p["seconds"]) for p in points])]
@@ -91,22 +91,22 @@ def document_pictures(results: Results) -> dict[str, Chart]:
 # ---------------------------------------------------------------- memory
 
 
-def memory(results: Results) -> str:
+def write_memory(results: Results) -> str:
     """Return the table of peak memory by store, and its growth."""
     part = results["memory"]
     times = sorted({p["times"] for p in part["points"]})
     by = {(p["store"], p["times"]): p for p in part["points"]}
     rows = []
     for store in (s for s in MEMORY_STORES if (s, times[0]) in by):
-        grown = growth(part["points"], store) or {"ratio": math.nan, "document": math.nan, "chunk": math.nan}
+        grown = compute_growth(part["points"], store) or {"ratio": math.nan, "document": math.nan, "chunk": math.nan}
         peaks = [f"{by[store, t]['peak'] / _MB:.0f}" for t in times if (store, t) in by]
         more = [f"{100 * (grown['ratio'] - 1):+.0f}%", f"{grown['document'] / 1e3:.1f}", f"{grown['chunk']:.0f}"]
         rows.append([MEMORY_STORES[store], *peaks, *more])
     counts = ", ".join(f"{by['none', t]['chunks']:,}" for t in times)
     head = ["peak MB", *(f"{t} ×" for t in times), f"1 × to {times[-1]} ×", "kB a document", "bytes a chunk"]
     return (
-        told(results, "memory")
-        + table(head, rows)
+        describe_measurement(results, "memory")
+        + format_table(head, rows)
         + (
             f"\n1 × is {part['once']} documents; {counts} chunks. The whole tree of processes is counted, "
             f"{part['jobs']} workers and the one that embeds, shared pages once.\n"
@@ -114,16 +114,16 @@ def memory(results: Results) -> str:
     )
 
 
-def flat(results: Results) -> str:
+def write_flat(results: Results) -> str:
     """Return the table that compares the memory of a large ingestion with a small one."""
     points = results["flat"]["points"]
-    grown = growth(points, WHOLE) or {"ratio": math.nan, "document": math.nan}
+    grown = compute_growth(points, WHOLE) or {"ratio": math.nan, "document": math.nan}
     rows = [
         [f"{p['documents']:,}", f"{p['chunks']:,}", f"{p['peak'] / _MB:.0f}", f"{p['seconds']:.0f}"] for p in points
     ]
     return (
-        told(results, "flat")
-        + table(["documents", "chunks", "peak MB", "s by the clock"], rows)
+        describe_measurement(results, "flat")
+        + format_table(["documents", "chunks", "peak MB", "s by the clock"], rows)
         + (
             f"\n{100 * (grown['ratio'] - 1):+.0f}%, {grown['document'] / 1e3:.1f} kB a document: words, three layers "
             f"of vectors in `faiss`, {results['flat']['jobs']} workers and the process that embeds.\n"
@@ -131,7 +131,7 @@ def flat(results: Results) -> str:
     )
 
 
-def memory_pictures(results: Results) -> dict[str, Chart]:
+def draw_memory(results: Results) -> dict[str, Chart]:
     """Return the chart of memory over documents."""
     points = results["memory"]["points"]
     lines = [
@@ -147,64 +147,66 @@ def memory_pictures(results: Results) -> dict[str, Chart]:
 # ---------------------------------------------------------------- chunks
 
 
-def chunks(results: Results) -> str:
+def write_chunks(results: Results) -> str:
     """Return the tables of search by store and size."""
     points = results["chunks"]["points"]
     names = ("one ms", "batch ms", "recall@10", "recall@64", "build s", "search MB", "disk MB")
-    rows = [[f"{p['rows']:,}", f"`{p['store']}`", *(_figure(name, p.get(name)) for name in names)] for p in points]
-    text = told(results, "chunks") + table(
+    rows = [
+        [f"{p['rows']:,}", f"`{p['store']}`", *(_format_figure(name, p.get(name)) for name in names)] for p in points
+    ]
+    text = describe_measurement(results, "chunks") + format_table(
         ["chunks", "store", "ms a query", "in a batch", *names[2:4], "build, s", "memory MB", "disk MB"], rows
     )
-    limits = [(s, crossing(points, s, "one ms", LIMIT_MS)) for s in _stores(points)]
-    words = [f"`{store}` at {about(limit)} chunks" for store, limit in limits if limit]
+    limits = [(s, find_crossing(points, s, "one ms", LIMIT_MS)) for s in _list_stores(points)]
+    words = [f"`{store}` at {round_about(limit)} chunks" for store, limit in limits if limit]
     others = [f"`{store}`" for store, limit in limits if not limit]
     text += f"\nVectors: {results['chunks']['vectors']}; k = 64; times by the clock, a batch by the processor. "
     text += f"By these points a query takes {LIMIT_MS} ms: " + (", ".join(words) or "nowhere")
     text += f"; far beyond what was measured: {', '.join(others)}.\n" if others else ".\n"
-    return text + _ten_million(points)
+    return text + _write_ten_million(points)
 
 
-def _stores(points: Sequence[Mapping[str, Any]]) -> list[str]:
+def _list_stores(points: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(p["store"] for p in points))
 
 
-def _ten_million(points: Sequence[Mapping[str, Any]]) -> str:
+def _write_ten_million(points: Sequence[Mapping[str, Any]]) -> str:
     """Return the table for ten million chunks, extrapolated from the last points."""
     rows = []
-    for store in _stores(points):
+    for store in _list_stores(points):
         sizes = sorted(p["rows"] for p in points if p["store"] == store)
         values = [reckon(points, store, what, _PAPER) for what in ("one ms", "search MB", "disk MB", "build s")]
         if len(sizes) >= 2 and sizes[-1] >= _PAPER // 100 and values[0]:
             cells = [f"{value:,.0f}" if value is not None else "" for value in values]
             rows.append([f"`{store}`", *cells, f"{sizes[-1]:,}"])
     head = ["10,000,000 chunks, on paper", "ms a query", "memory MB", "disk MB", "build, s", "measured up to"]
-    return "\n" + table(head, rows) if rows else ""
+    return "\n" + format_table(head, rows) if rows else ""
 
 
-def _figure(name: str, value: float | None) -> str:
+def _format_figure(name: str, value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.3f}" if name.startswith("recall") else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def about(value: float) -> str:
+def round_about(value: float) -> str:
     """Return a large number rounded to two significant digits."""
     return f"{float(f'{value:.2g}'):,.0f}"
 
 
-def _short(store: str) -> str:
+def _shorten(store: str) -> str:
     """Return a store's name, short enough to stand beside a line: `milvus IVF`."""
     return store.replace("?index=", " ").removesuffix("_FLAT")
 
 
-def chunk_pictures(results: Results) -> dict[str, Chart]:
+def draw_chunks(results: Results) -> dict[str, Chart]:
     """Return the charts of time, recall and memory over chunks."""
     points = results["chunks"]["points"]
 
     def lines(what: str) -> list[Series]:
-        stores = _stores(points)
+        stores = _list_stores(points)
         return [
-            Series(_short(s), [(p["rows"], p[what]) for p in points if p["store"] == s and what in p]) for s in stores
+            Series(_shorten(s), [(p["rows"], p[what]) for p in points if p["store"] == s and what in p]) for s in stores
         ]
 
     limit = (float(LIMIT_MS), f"{LIMIT_MS} ms")
@@ -218,7 +220,7 @@ def chunk_pictures(results: Results) -> dict[str, Chart]:
 # ---------------------------------------------------------------- routed
 
 
-def routed(results: Results) -> str:
+def write_routed(results: Results) -> str:
     """Return the table of time and memory of a whole `routed` query, with and without a document's name."""
     part = results["routed"]
     rows = []
@@ -232,8 +234,8 @@ def routed(results: Results) -> str:
     head = ["chunks", "store", "questions", "ms, median", "ms, nine of ten", "processor ms", "recall@256", "MB", "own"]
     sizes = ", ".join(f"{p['documents']:,}" for p in part["points"])
     return (
-        told(results, "routed")
-        + table(head, rows)
+        describe_measurement(results, "routed")
+        + format_table(head, rows)
         + (
             f"\n{sizes} documents, grown from {part['from']}; {part['points'][0]['named']['questions']} questions of "
             "each kind, one at a time. MB is the most that the process held, pages of mapped files in it; *own* what "
@@ -245,17 +247,17 @@ def routed(results: Results) -> str:
 # ---------------------------------------------------------------- workers
 
 
-def workers(results: Results) -> str:
+def write_workers(results: Results) -> str:
     """Return the table of speed-ups and of the serial share."""
     rows = []
     for p in results["workers"]["points"]:
         alone = next(q for q in results["workers"]["points"] if q["kind"] == p["kind"] and q["engine"] == "serial")
-        faster = speed_up(alone, p)
-        share = f"{100 * serial_share(faster, p['jobs']):.0f}%" if p["jobs"] > 1 else ""
+        faster = compute_speed_up(alone, p)
+        share = f"{100 * compute_serial_share(faster, p['jobs']):.0f}%" if p["jobs"] > 1 else ""
         cells = [
             f"{p['clock']:.1f}",
             f"{p['first']:.1f}",
-            f"{steady(p):.1f}",
+            f"{compute_steady_seconds(p):.1f}",
             f"{faster:.2f}",
             share,
             f"{p['peak'] / _MB:.0f}",
@@ -272,13 +274,15 @@ def workers(results: Results) -> str:
         "serial share",
         "peak MB",
     ]
-    alone = {p["kind"]: parent_share(p["stages"]) for p in results["workers"]["points"] if p["engine"] == "serial"}
+    alone = {
+        p["kind"]: compute_parent_share(p["stages"]) for p in results["workers"]["points"] if p["engine"] == "serial"
+    }
     words = ", ".join(
         f"{100 * share:.0f}% ({kind}): at most {1 / share:.1f} times as fast" for kind, share in alone.items()
     )
     return (
-        told(results, "workers")
-        + table(head, rows)
+        describe_measurement(results, "workers")
+        + format_table(head, rows)
         + (
             f"\n{results['workers']['size']} documents each. By processor time, what stays in the one process "
             f"(summary, embedding with hashed words, index, store) is {words}, however many workers there are.\n"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bench.scale.server import Server
-from bench.stores import compare, grow, mixture, read_vectors
-from bench.vectors import about
+from bench.stores import compare, grow, make_mixture, read_vectors
+from bench.vectors import read_description
 from exhibit.engine import track
 from exhibit.models.protocols import Vectors
 from exhibit.schemas.errors import ToolkitError
@@ -46,29 +46,29 @@ def measure(
 
     Earlier points of the same vectors are included, unless they are measured again.
     """
-    base = read_vectors(vectors) if vectors else mixture(20_000, 384, 1)
+    base = read_vectors(vectors) if vectors else make_mixture(20_000, 384, 1)
     queries = read_vectors(asked)[:_QUERIES] if asked else grow(base, _QUERIES, 2, spread=0.6, keep=False)
     points: list[Point] = []
     for size in track(rows or ROWS, total=len(rows or ROWS), label="chunks", unit="size"):
-        wanted = [one for one in stores or (*STORES, *(MILVUS if server else ())) if rows or allowed(one, size)]
+        wanted = [one for one in stores or (*STORES, *(MILVUS if server else ())) if rows or is_allowed(one, size)]
         here = [one for one in wanted if one not in MILVUS]
         by_store = compare(size, here, base, queries) if here else {}
         for one in (one for one in wanted if one in MILVUS):
             by_store[one] = _measure_server(server, one, size, base, queries)
         points += [{"rows": size, "store": store, **values} for store, values in by_store.items()]
-    told = described(vectors, len(base))
+    told = describe_vectors(vectors, len(base))
     before = known["points"] if known and known["vectors"] == told else ()
-    return {"points": merged(before, points), "vectors": told}
+    return {"points": merge_points(before, points), "vectors": told}
 
 
-def allowed(store: str, rows: int) -> bool:
+def is_allowed(store: str, rows: int) -> bool:
     """Return whether a store is measured with this many rows by default; slow stores have an upper limit."""
     return rows <= _LARGEST or store not in _SLOW
 
 
-def described(vectors: Path | None, there: int) -> str:
+def describe_vectors(vectors: Path | None, there: int) -> str:
     """Return a description of the vectors; it states their number if larger sets are grown from them."""
-    told = about(vectors) if vectors else _MIXED
+    told = read_description(vectors) if vectors else _MIXED
     return told if there >= ROWS[-1] else f"{told}; {there:,}, grown by moving them along the difference of two others"
 
 
@@ -83,10 +83,10 @@ def _measure_server(server: Server | None, store: str, rows: int, base: Vectors,
     before = server.disk()
     spec = store.replace("milvus", f"milvus:{server.uri}", 1)
 
-    def seen() -> dict[str, float]:
+    def measure_memory() -> dict[str, float]:
         return {"search MB": server.memory(), "disk MB": server.disk() - before}
 
-    figures = compare(rows, [spec], base, queries, seen=seen)[spec]
+    figures = compare(rows, [spec], base, queries, seen=measure_memory)[spec]
     figures["build s"] = figures["build clock s"]
     del figures["batch ms"]
     return figures
@@ -99,49 +99,49 @@ def reckon(points: Iterable[Mapping[str, Any]], store: str, what: str, rows: int
     of bytes; times by a power law.
     """
     if what in _BYTES:
-        return _line(points, store, what, rows)
-    law = _law(points, store, what)
+        return _predict(points, store, what, rows)
+    law = _fit_law(points, store, what)
     return float(np.exp(law[1] + law[0] * np.log(rows))) if law else None
 
 
-def _line(points: Iterable[Mapping[str, Any]], store: str, what: str, rows: int) -> float | None:
-    mine = _points(points, store, what)[-2:]
+def _predict(points: Iterable[Mapping[str, Any]], store: str, what: str, rows: int) -> float | None:
+    mine = _list_points(points, store, what)[-2:]
     if len(mine) < 2:
         return None
     (few, less), (many, more) = mine
     return float(more + (more - less) / (many - few) * (rows - many))
 
 
-def _points(points: Iterable[Mapping[str, Any]], store: str, what: str) -> list[tuple[int, float]]:
+def _list_points(points: Iterable[Mapping[str, Any]], store: str, what: str) -> list[tuple[int, float]]:
     return sorted((point["rows"], point[what]) for point in points if point["store"] == store and what in point)
 
 
-def _law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[float, float, int] | None:
+def _fit_law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tuple[float, float, int] | None:
     """Fit a power law to a store's last three points; None if there are fewer than two.
 
     Return the exponent, the logarithm of the factor, and the largest number of rows.
     """
-    mine = _points(points, store, what)[-3:]
+    mine = _list_points(points, store, what)[-3:]
     if len(mine) < 2:
         return None
     slope, start = np.polyfit(np.log([rows for rows, _ in mine]), np.log([value for _, value in mine]), 1)
     return float(slope), float(start), mine[-1][0]
 
 
-def merged(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:
+def merge_points(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:
     """Return all points in order; a new point replaces the old one with the same rows and store."""
     points = {(point["rows"], point["store"]): point for point in [*old, *new]}
     order = {store: number for number, store in enumerate((*STORES, *MILVUS))}
     return [points[key] for key in sorted(points, key=lambda key: (key[0], order.get(key[1], 99)))]
 
 
-def crossing(points: Iterable[Point], store: str, what: str, limit: float) -> float | None:
+def find_crossing(points: Iterable[Point], store: str, what: str, limit: float) -> float | None:
     """Return the number of rows at which a store exceeds a limit, by a power law through its last points.
 
     None if the cost does not grow, or if the number is more than ten times the measured rows, where the law is
     unreliable.
     """
-    law = _law(points, store, what)
+    law = _fit_law(points, store, what)
     if law is None or law[0] <= 0:
         return None
     slope, start, most = law

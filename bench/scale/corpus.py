@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench._table import ROOT
-from exhibit.evidence import readable
+from exhibit.evidence import is_readable
 from exhibit.schemas.errors import SourceError
 
 CONTRACTS = ROOT / "samples" / "cuad" / "CUAD_v1"
@@ -34,10 +34,10 @@ def documents_of(folder: Path | None) -> list[Path]:
 
 def files_of(folder: Path) -> list[Path]:
     """Return the documents below a folder, in order."""
-    return sorted(path for path in folder.rglob("*") if path.is_file() and readable(path))
+    return sorted(path for path in folder.rglob("*") if path.is_file() and is_readable(path))
 
 
-def changed(text: str, number: int) -> str:
+def change_text(text: str, number: int) -> str:
     """Return a text with the number of its copy inserted about every 240 characters: ` (No. 3)`."""
     return _SENTENCE.sub(rf"\1 (No. {number})", text)
 
@@ -54,7 +54,7 @@ def repeat(documents: Sequence[Path], count: int, folder: Path) -> list[Path]:
         path = folder / f"{position // _PER_FOLDER:04}" / f"{source.stem}-{turn:05}{source.suffix}"
         path.parent.mkdir(parents=True, exist_ok=True)
         if source.suffix.lower() == ".txt":
-            path.write_text(changed(source.read_text(encoding="utf-8"), turn), encoding="utf-8")
+            path.write_text(change_text(source.read_text(encoding="utf-8"), turn), encoding="utf-8")
         else:
             path.write_bytes(source.read_bytes() + f"\n%% {turn}\n".encode())
         written.append(path)
@@ -79,9 +79,9 @@ def repeat_contracts(count: int, folder: Path) -> Path:
     """Write a source in CUAD's layout with `count` PDFs; return its folder."""
     with (CONTRACTS / "master_clauses.csv").open(encoding="utf-8-sig", newline="") as file:
         head, *rows = csv.reader(file)
-    pdfs = {_known_by(path.stem): path for path in files_of(CONTRACTS / "full_contract_pdf")}
-    texts = {_known_by(path.stem): path for path in files_of(TEXTS)}
-    kept = [row for row in rows if _known_by(row[0]) in pdfs.keys() & texts.keys()]
+    pdfs = {_make_key(path.stem): path for path in files_of(CONTRACTS / "full_contract_pdf")}
+    texts = {_make_key(path.stem): path for path in files_of(TEXTS)}
+    kept = [row for row in rows if _make_key(row[0]) in pdfs.keys() & texts.keys()]
     for name in ("full_contract_pdf", "full_contract_txt"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     with (folder / "master_clauses.csv").open("w", encoding="utf-8", newline="") as file:
@@ -89,7 +89,7 @@ def repeat_contracts(count: int, folder: Path) -> Path:
         writer.writerow(head)
         for position in range(count):
             turn, which = divmod(position, len(kept))
-            contract = _known_by(kept[which][0])
+            contract = _make_key(kept[which][0])
             name = f"{contract}_{turn:05}_AGREEMENT"
             writer.writerow([f"{name}.pdf", *kept[which][1:]])
             comment = f"\n%% {turn}\n".encode()
@@ -98,6 +98,6 @@ def repeat_contracts(count: int, folder: Path) -> Path:
     return folder
 
 
-def _known_by(name: str) -> str:
+def _make_key(name: str) -> str:
     """Return the first letters of a name, by which a contract's PDF, text file and CSV row are matched."""
     return re.sub(r"[^A-Z]", "", name.upper())[:12]

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.convert import convert
 from bench.scale.corpus import CONTRACTS, documents_of, files_of, repeat, repeat_benchmark, repeat_contracts
-from bench.scale.ingesting import ingest_once, query_times
+from bench.scale.ingesting import ingest_once, measure_queries
 from bench.scale.process import run_apart
 from exhibit.engine import track
 from exhibit.evidence import read_document
@@ -31,57 +31,60 @@ _SAMPLE = 256
 
 def measure(source: Path | None, *, limit: int) -> dict[str, Any]:
     """Return conversion, ingestion and query times by number of documents, and the unit costs for the model."""
-    ingests = [ingested(source, size) for size in track(_up_to(SIZES, limit), total=None, label="sizes", unit="size")]
-    text = [converted("legalbenchrag", repeat_benchmark, size) for size in _up_to(TEXT_SIZES, limit)]
-    pdf = [converted("cuad", repeat_contracts, size) for size in _up_to(PDF_SIZES, limit)]
+    ingests = [
+        measure_ingestion(source, size)
+        for size in track(_list_sizes(SIZES, limit), total=None, label="sizes", unit="size")
+    ]
+    text = [measure_conversion("legalbenchrag", repeat_benchmark, size) for size in _list_sizes(TEXT_SIZES, limit)]
+    pdf = [measure_conversion("cuad", repeat_contracts, size) for size in _list_sizes(PDF_SIZES, limit)]
     return {
         "ingest": ingests,
         "convert": {"text": text, "pdf": pdf},
-        "exponent": exponent([p["documents"] for p in ingests], [p["seconds"] for p in ingests]),
+        "exponent": fit_exponent([p["documents"] for p in ingests], [p["seconds"] for p in ingests]),
         "spread": spread([p["seconds"] / p["documents"] for p in ingests]),
-        "default_embedder": run_apart(embedder_cost, _SAMPLE).value,
-        "pdf": run_apart(reading_cost).value,
+        "default_embedder": run_apart(measure_embedder, _SAMPLE).value,
+        "pdf": run_apart(measure_reading).value,
     }
 
 
-def _up_to(sizes: Sequence[int], limit: int) -> list[int]:
+def _list_sizes(sizes: Sequence[int], limit: int) -> list[int]:
     return [size for size in sizes if size <= limit]
 
 
-def ingested(source: Path | None, size: int) -> dict[str, Any]:
+def measure_ingestion(source: Path | None, size: int) -> dict[str, Any]:
     """Return the cost of ingesting `size` documents, and of queries on that index."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         paths = repeat(documents_of(source), size, folder / "corpus")
         run = run_apart(ingest_once, paths, folder)
-        queries = run_apart(query_times, folder)
+        queries = run_apart(measure_queries, folder)
         return {**run.value, "peak": run.peak, "queries": queries.value, "query_peak": queries.peak}
 
 
-def converted(name: str, make: Callable[[int, Path], Path], size: int) -> dict[str, Any]:
+def measure_conversion(name: str, make: Callable[[int, Path], Path], size: int) -> dict[str, Any]:
     """Return the cost of converting `size` documents.
 
     It has the processor seconds of all processes, the wall-clock seconds, and the peak memory.
     """
     with tempfile.TemporaryDirectory(prefix="scale-") as folder:
         source = make(size, Path(folder) / "source")
-        before = _children()
+        before = _measure_children()
         run = convert(name, source, 2)
         if isinstance(run, str):
             raise ToolkitError(f"bench.scale: converting {size} documents: {run}")
         shutil.rmtree(source)
         counts = run.info["counts"]
         figures = {"documents": counts["documents"], "questions": counts["questions"], "peak": run.peak}
-        return {**figures, "seconds": _children() - before, "clock": run.seconds}
+        return {**figures, "seconds": _measure_children() - before, "clock": run.seconds}
 
 
-def _children() -> float:
+def _measure_children() -> float:
     """Return the processor seconds of all child processes that have ended."""
     times = os.times()
     return times.children_user + times.children_system
 
 
-def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
+def fit_exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
     """Return b of the best fit `seconds = a · sizes^b`: 1 is linear."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]) if len(sizes) > 1 else 1.0
 
@@ -91,7 +94,7 @@ def spread(values: Sequence[float]) -> float:
     return (max(values) - min(values)) / (max(values) + min(values))
 
 
-def embedder_cost(chunks: int) -> dict[str, float]:
+def measure_embedder(chunks: int) -> dict[str, float]:
     """Return the default embedder's time for a chunk of 500 characters: processor time and wall-clock time."""
     texts = [path.read_text(encoding="utf-8") for path in documents_of(None)]
     pieces = [text[start:end] for text in texts for start, end in rcts.split(text)]
@@ -108,7 +111,7 @@ def embedder_cost(chunks: int) -> dict[str, float]:
     }
 
 
-def reading_cost() -> dict[str, float]:
+def measure_reading() -> dict[str, float]:
     """Return the time of reading a page of a PDF, on the samples' contracts."""
     paths = files_of(CONTRACTS / "full_contract_pdf")
     read_document(paths[0])

@@ -56,17 +56,19 @@ def draw(chart: Chart) -> str:
     kept = [series for series in kept if series.points]
     xs = [x for series in kept for x, _ in series.points]
     ys = [y for series in kept for _, y in series.points] + ([chart.limit[0]] if chart.limit else [])
-    place = _Place(_span(xs), (math.floor(20 * min(ys)) / 20, max(ys)) if chart.linear else _span(ys), chart.linear)
+    place = _Place(
+        _find_span(xs), (math.floor(20 * min(ys)) / 20, max(ys)) if chart.linear else _find_span(ys), chart.linear
+    )
     parts = [f'<rect class="ground" width="{WIDTH}" height="{HEIGHT}"/>']
     parts.append(f'<text class="title" x="8" y="20">{escape(chart.title)}</text>')
     parts.append(f'<text class="small" x="8" y="38">{escape(chart.up)}</text>')
     parts.append(
         f'<text class="small" text-anchor="middle" x="{(_LEFT + _RIGHT) / 2:.0f}" y="386">{escape(chart.across)}</text>'
     )
-    parts += _grid(place, chart)
+    parts += _draw_grid(place, chart)
     for number, series in enumerate(kept):
         parts += _draw_series(series, place, _COLOURS[number % len(_COLOURS)])
-    parts += _names(kept, place)
+    parts += _draw_names(kept, place)
     body = "\n".join(parts)
     label = escape(f"{chart.title}. {chart.up} by {chart.across}")
     return (
@@ -83,51 +85,65 @@ class _Place:
     up: tuple[float, float]
     linear: bool
 
-    def x(self, value: float) -> float:
-        return _LEFT + (_RIGHT - _LEFT) * _share(math.log10(value), *map(math.log10, self.across))
+    def place_x(self, value: float) -> float:
+        return _LEFT + (_RIGHT - _LEFT) * _compute_share(math.log10(value), *map(math.log10, self.across))
 
-    def y(self, value: float) -> float:
-        share = _share(value, *self.up) if self.linear else _share(math.log10(value), *map(math.log10, self.up))
+    def place_y(self, value: float) -> float:
+        share = (
+            _compute_share(value, *self.up)
+            if self.linear
+            else _compute_share(math.log10(value), *map(math.log10, self.up))
+        )
         return _BOTTOM - (_BOTTOM - _TOP) * share
 
 
-def _share(value: float, low: float, high: float) -> float:
+def _compute_share(value: float, low: float, high: float) -> float:
     return (value - low) / (high - low) if high > low else 0.5
 
 
-def _span(values: Sequence[float]) -> tuple[float, float]:
+def _find_span(values: Sequence[float]) -> tuple[float, float]:
     """Return the two ends of an axis around the values: whole or half powers of ten, such as 10 or 31.6."""
     low, high = math.log10(min(values)), math.log10(max(values))
     return 10 ** (math.floor(2 * low + 0.01) / 2), 10 ** (math.ceil(2 * high - 0.01) / 2)
 
 
-def _decades(low: float, high: float) -> list[float]:
+def _list_decades(low: float, high: float) -> list[float]:
     """Return the powers of ten in a range; in a short range, also twice and five times each power."""
     steps = (1, 2, 5) if high <= 101 * low else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     return [value for power in powers for step in steps if 0.99 * low <= (value := step * 10.0**power) <= 1.01 * high]
 
 
-def _grid(place: _Place, chart: Chart) -> list[str]:
+def _draw_grid(place: _Place, chart: Chart) -> list[str]:
     parts = []
     low, high = place.up
-    for value in [low + (high - low) * step / 5 for step in range(6)] if place.linear else _decades(*place.up):
-        y = place.y(value)
+    for value in [low + (high - low) * step / 5 for step in range(6)] if place.linear else _list_decades(*place.up):
+        y = place.place_y(value)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="small" text-anchor="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{short(value)}</text>')
-    for value in chart.ticks or _decades(*place.across):
-        x = place.x(value)
+        parts.append(
+            f'<text class="small" text-anchor="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{format_short(value)}</text>'
+        )
+    for value in chart.ticks or _list_decades(*place.across):
+        x = place.place_x(value)
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_BOTTOM}"/>')
-        parts.append(f'<text class="small" text-anchor="middle" x="{x:.1f}" y="{_BOTTOM + 18}">{short(value)}</text>')
+        parts.append(
+            f'<text class="small" text-anchor="middle" x="{x:.1f}" y="{_BOTTOM + 18}">{format_short(value)}</text>'
+        )
     if chart.limit:
-        y = place.y(chart.limit[0])
+        y = place.place_y(chart.limit[0])
         parts.append(f'<line class="limit" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text class="small" x="{_LEFT + 6}" y="{y - 5:.1f}">{escape(chart.limit[1])}</text>')
     return parts
 
 
 def _draw_series(series: Series, place: _Place, colour: str) -> list[str]:
-    line = PlotLine(series.name, [Point(place.x(x), place.y(y), f"{short(y)} at {short(x)}") for x, y in series.points])
+    line = PlotLine(
+        series.name,
+        [
+            Point(place.place_x(x), place.place_y(y), f"{format_short(y)} at {format_short(x)}")
+            for x, y in series.points
+        ],
+    )
     dash = ' stroke-dasharray="6 4"' if series.dashed else ""
     parts = [f'<polyline class="line" stroke="{colour}"{dash} points="{line.path}"/>']
     for point in line.points:
@@ -137,9 +153,9 @@ def _draw_series(series: Series, place: _Place, colour: str) -> list[str]:
     return parts
 
 
-def _names(kept: Sequence[Series], place: _Place) -> list[str]:
+def _draw_names(kept: Sequence[Series], place: _Place) -> list[str]:
     """Return the SVG of the names beside the lines' ends; names that would overlap are moved apart."""
-    ends = sorted((place.y(series.points[-1][1]), number) for number, series in enumerate(kept))
+    ends = sorted((place.place_y(series.points[-1][1]), number) for number, series in enumerate(kept))
     at: list[float] = []
     for wanted, _ in ends:
         at.append(max(wanted, at[-1] + _APART) if at else wanted)
@@ -147,18 +163,20 @@ def _names(kept: Sequence[Series], place: _Place) -> list[str]:
     parts = []
     for y, (_, number) in zip(at, ends, strict=True):
         series, colour = kept[number], _COLOURS[number % len(_COLOURS)]
-        x, up = place.x(series.points[-1][0]), y - over
-        if abs(x - _RIGHT) > 12 or abs(up - place.y(series.points[-1][1])) > 4:  # the name is not beside the line's end
+        x, up = place.place_x(series.points[-1][0]), y - over
+        if (
+            abs(x - _RIGHT) > 12 or abs(up - place.place_y(series.points[-1][1])) > 4
+        ):  # the name is not beside the line's end
             parts.append(
                 f'<line stroke="{colour}" stroke-opacity=".45" x1="{x + 5:.1f}" x2="{_RIGHT + 7}" '
-                f'y1="{place.y(series.points[-1][1]):.1f}" y2="{up:.1f}"/>'
+                f'y1="{place.place_y(series.points[-1][1]):.1f}" y2="{up:.1f}"/>'
             )
         parts.append(f'<circle class="dot" fill="{colour}" cx="{_RIGHT + 12}" cy="{up:.1f}" r="4"/>')
         parts.append(f'<text x="{_RIGHT + 20}" y="{up + 4:.1f}">{escape(series.name)}</text>')
     return parts
 
 
-def short(value: float) -> str:
+def format_short(value: float) -> str:
     """Return a number as an axis shows it: 0.01, 5, 300, 10k, 1M."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:

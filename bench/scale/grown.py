@@ -17,7 +17,7 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
-from bench.stores import unit
+from bench.stores import scale_rows
 from exhibit.engine import track
 from exhibit.law.names import name_terms
 from exhibit.models.protocols import Vectors
@@ -25,7 +25,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, Index, open_index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.lexicon.postings import TermCounts, digest
-from exhibit.rag.protocols import section_keys
+from exhibit.rag.protocols import make_section_keys
 
 _SPREAD = 0.35
 """The distance of a copy's vector from its original: about that of chunks of one contract, as in `bench.stores`."""
@@ -67,7 +67,7 @@ def grow_index(source: Path, folder: Path, *, chunks: int, store: str) -> Path:
     turns = -(-chunks // len(small))
     for turn in track(range(turns), total=turns, label="copies", unit="copy"):
         for original in originals:
-            _add(index, original, turn, _near(original.vectors, all_vectors, draw) if turn else original.vectors)
+            _add(index, original, turn, _make_near(original.vectors, all_vectors, draw) if turn else original.vectors)
     index.save()
     index.close()
     return folder
@@ -79,7 +79,7 @@ def read_originals(index: Index) -> Iterator[Original]:
     vectors = faiss.downcast_index(stored.index).reconstruct_n(0, stored.ntotal)
     for entry in index.documents:
         rows = index.table[index.table[:, 1] == entry.number]
-        text = index.document_text(entry.filename)
+        text = index.read_document_text(entry.filename)
         words = read_words(
             filename=entry.filename,
             profile=entry.profile,
@@ -96,7 +96,7 @@ def names_of(entry: Entry) -> tuple[str, ...]:
     return tuple(sorted({word for word in _NAME.findall(written) if word.lower() not in _KNOWN}))
 
 
-def renamed(word: str, turn: int) -> str:
+def rename_word(word: str, turn: int) -> str:
     """Return the word of the same length that replaces a word in a copy; letters keep their case."""
     if not turn:
         return word
@@ -115,11 +115,11 @@ def rename(text: str, names: Sequence[str], turn: int) -> str:
     if not turn or not names:
         return text
     pattern = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)), re.IGNORECASE)
-    return pattern.sub(lambda match: renamed(match[0], turn), text)
+    return pattern.sub(lambda match: rename_word(match[0], turn), text)
 
 
 def _add(index: Index, original: Original, turn: int, vectors: Vectors) -> None:
-    number = index.next_number()
+    number = index.find_next_number()
     entry = replace(original.entry, number=number)
     if turn:
         filename = f"{turn:03}/{rename(entry.filename, original.names, turn)}"
@@ -127,18 +127,18 @@ def _add(index: Index, original: Original, turn: int, vectors: Vectors) -> None:
         parties = tuple(rename(party, original.names, turn) for party in entry.profile.parties)
         entry = replace(entry, filename=filename, profile=replace(entry.profile, title=title, parties=parties))
     keys = index.add(entry, rename(original.text, original.names, turn), original.chunks)
-    words = _words(original, entry, turn)
-    index.lexicon.add(number, words, chunks=keys, sections=section_keys(number, len(entry.sections)))
+    words = _count_words(original, entry, turn)
+    index.lexicon.add(number, words, chunks=keys, sections=make_section_keys(number, len(entry.sections)))
     index.store("chunk").add(keys, vectors)
 
 
-def _words(original: Original, entry: Entry, turn: int) -> DocumentWords:
+def _count_words(original: Original, entry: Entry, turn: int) -> DocumentWords:
     """Return the word counts of a copy: hashes of the name's words are replaced, and no text is counted again."""
     if not turn:
         return original.words
     swaps: dict[int, int] = {}
     for name in original.names:
-        for old, new in zip(name_terms(name), name_terms(renamed(name, turn)), strict=False):
+        for old, new in zip(name_terms(name), name_terms(rename_word(name, turn)), strict=False):
             swaps[digest(old)] = digest(new)
     fresh = read_words(filename=entry.filename, profile=entry.profile, text="", chunks=(), headings=())
     named = original.words.names
@@ -157,6 +157,6 @@ def _swap(hashed: npt.NDArray[np.uint32], swaps: Mapping[int, int]) -> npt.NDArr
     return np.where(old[at] == hashed, new[at], hashed)
 
 
-def _near(vectors: Vectors, others: Vectors, draw: np.random.Generator) -> Vectors:
+def _make_near(vectors: Vectors, others: Vectors, draw: np.random.Generator) -> Vectors:
     one, two = (draw.integers(0, len(others), len(vectors)) for _ in range(2))
-    return unit(vectors + _SPREAD * (others[one] - others[two]))
+    return scale_rows(vectors + _SPREAD * (others[one] - others[two]))

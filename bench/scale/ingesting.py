@@ -16,7 +16,7 @@ from bench.scale.process import Clock
 from exhibit.engine import Engine, Outcome, open_engine
 from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.protocols import Embedder, Role, Vectors
-from exhibit.rag.config import Config, preset_names
+from exhibit.rag.config import Config, list_presets
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.lexicon import Lexicon
 from exhibit.rag.pipeline import Pipeline, find_files
@@ -64,7 +64,7 @@ class _Engine:
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         started = time.perf_counter()
-        work = self._clock.timed("prepare", function) if self._whole else function
+        work = self._clock.wrap_timed("prepare", function) if self._whole else function
         for outcome in self._inner.map(work, items):
             self.first = self.first or time.perf_counter() - started
             yield outcome
@@ -78,7 +78,7 @@ class _Embedder:
         self._inner, self._clock = inner, clock
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
-        with self._clock.stage("embed"):
+        with self._clock.time_stage("embed"):
             return self._inner.embed(texts, role=role)
 
 
@@ -90,11 +90,11 @@ class _Summariser:
         self.alone = inner.alone
 
     def __call__(self, *arguments: Any) -> str:
-        with self._clock.stage("summarise"):
+        with self._clock.time_stage("summarise"):
             return self._inner(*arguments)
 
     def summarise_sections(self, *arguments: Any, **options: Any) -> list[str]:
-        with self._clock.stage("summarise"):
+        with self._clock.time_stage("summarise"):
             return self._inner.summarise_sections(*arguments, **options)
 
 
@@ -111,7 +111,7 @@ class _Store:
         return self._rows if self._inner is None else len(self._inner)
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        with self._clock.stage("store"):
+        with self._clock.time_stage("store"):
             self._rows += len(keys)
             if self._inner is not None:
                 self._inner.add(keys, vectors)
@@ -150,19 +150,19 @@ class _Index(Index):
         fresh = self._lexicon is None
         lexicon = super().lexicon
         if fresh:
-            lexicon.add = self.clock.timed("index", lexicon.add)  # type: ignore[method-assign]
+            lexicon.add = self.clock.wrap_timed("index", lexicon.add)  # type: ignore[method-assign]
         return lexicon
 
     def add(self, *arguments: Any) -> Keys:
-        with self.clock.stage("index"):
+        with self.clock.time_stage("index"):
             return super().add(*arguments)
 
     def save(self) -> None:
-        with self.clock.stage("save"):
+        with self.clock.time_stage("save"):
             super().save()
 
 
-def config_for(store: str, *, words: bool = True) -> Config:
+def make_config(store: str, *, words: bool = True) -> Config:
     """Return the settings that are measured: three layers and the lexicon, the most that an index can have."""
     return Config.preset("sac-multilayer", embedder=EMBEDDER, store=store, lexicon=words)
 
@@ -183,7 +183,7 @@ def ingest_once(
     """
     clock = Clock()
     paths = find_files(documents) if isinstance(documents, Path) else list(documents)
-    config = config_for("faiss" if store == "none" else store, words=words)
+    config = make_config("faiss" if store == "none" else store, words=words)
     module, argument = load_plugin("exhibit.models.embedders", config.embedder)
     inner: Embedder = module.open(argument)
     embedder = _Embedder(CachedEmbedder(inner, VectorCache(folder / "cache" / "vectors", inner)), clock)
@@ -194,7 +194,7 @@ def ingest_once(
     started, clocked = time.process_time(), time.perf_counter()
     with ExitStack() as patched:
         for name, stage in _WORKER.items() if engine == "serial" else ():
-            timed = clock.timed(stage, getattr(exhibit.rag.ingest, name))
+            timed = clock.wrap_timed(stage, getattr(exhibit.rag.ingest, name))
             patched.enter_context(patch.object(exhibit.rag.ingest, name, timed))
         report = exhibit.rag.ingest.ingest(paths, index, config, engine=runner, embedder=embedder, summarise=summarise)
     index.save()
@@ -206,12 +206,12 @@ def ingest_once(
         "chunks": report.chunks,
         "characters": sum(index.document(number).characters for number in index.numbers),  # one at a time
         "set_aside": len(report.set_aside),
-        "stages": _stages(clock),
-        "disk": sizes(folder / "index"),
+        "stages": _list_stages(clock),
+        "disk": measure_sizes(folder / "index"),
     }
 
 
-def _stages(clock: Clock) -> dict[str, float]:
+def _list_stages(clock: Clock) -> dict[str, float]:
     seconds = dict(clock.seconds)
     if "prepare" in seconds:
         apart = (*_WORKER.values(), "summarise")  # an index without words lacks that stage
@@ -219,7 +219,7 @@ def _stages(clock: Clock) -> dict[str, float]:
     return {stage: seconds[stage] for stage in STAGES if stage in seconds}
 
 
-def sizes(folder: Path) -> dict[str, int]:
+def measure_sizes(folder: Path) -> dict[str, int]:
     """Return the bytes of an index, by kind of file."""
     bytes_of = {"documents and words": 0, "vectors": 0}
     for path in folder.rglob("*"):
@@ -229,14 +229,14 @@ def sizes(folder: Path) -> dict[str, int]:
     return bytes_of
 
 
-def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
+def measure_queries(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
     """Return query times in milliseconds for each preset, without the time of the embedding.
 
     They are the time of the first query, and the median of the others.
     """
     times_of: dict[str, Any] = {}
     made_with = open_index(folder / "index").config
-    for preset in (name for name in PRESETS if name in preset_names()):
+    for preset in (name for name in PRESETS if name in list_presets()):
         clock = Clock()
         module, argument = load_plugin("exhibit.models.embedders", made_with.embedder)
         config = Config.preset(
@@ -244,12 +244,12 @@ def query_times(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
         )
         embedder = _Embedder(module.open(argument), clock)
         pipeline = Pipeline(config, cache=folder / "cache", embedder=embedder).open(folder / "index")
-        times = [_one_query(pipeline, question, clock) for _ in range(rounds) for question in QUESTIONS]
+        times = [_time_query(pipeline, question, clock) for _ in range(rounds) for question in QUESTIONS]
         times_of[preset] = {"first": 1000 * times[0], "median": 1000 * float(np.median(times[1:]))}
     return times_of
 
 
-def _one_query(pipeline: Pipeline, question: str, clock: Clock) -> float:
+def _time_query(pipeline: Pipeline, question: str, clock: Clock) -> float:
     before, started = clock.seconds.get("embed", 0.0), time.process_time()
     pipeline.search([question])
     return time.process_time() - started - (clock.seconds.get("embed", 0.0) - before)

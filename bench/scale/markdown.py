@@ -20,13 +20,13 @@ def fill(text: str, part: str, block: str) -> str:
     return marked.sub(lambda match: f"{match[1]}{block.strip()}\n{match[2]}", text)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
-def told(results: Results, part: str) -> str:
+def describe_measurement(results: Results, part: str) -> str:
     """Return a line that says how a part was measured: the command, the machine, and its load."""
     where = results["machines"][part]
     share = where.get("busy")

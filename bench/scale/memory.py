@@ -34,18 +34,22 @@ def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
     once = 30 if quick else ONCE
     stores = [store for store in STORES if store != "milvus:lite" or find_spec("pymilvus")]
     wanted = [(store, times) for store in stores for times in TIMES]
-    points = [point(source, once, times, store) for store, times in track(wanted, total=len(wanted), label="memory")]
+    points = [
+        measure_point(source, once, times, store) for store, times in track(wanted, total=len(wanted), label="memory")
+    ]
     return {"once": once, "jobs": JOBS, "points": points}
 
 
 def measure_flatness(source: Path | None, *, quick: bool) -> dict[str, Any]:
     """Return the peak memory of two ingestions with words and vectors: of 1,000 and of 20,000 documents."""
     once = 15 if quick else FLAT_ONCE
-    points = [point(source, once, times, WHOLE) for times in track(FLAT_TIMES, total=None, label="flat", unit="size")]
+    points = [
+        measure_point(source, once, times, WHOLE) for times in track(FLAT_TIMES, total=None, label="flat", unit="size")
+    ]
     return {"jobs": JOBS, "points": points}
 
 
-def point(source: Path | None, once: int, times: int, store: str) -> dict[str, Any]:
+def measure_point(source: Path | None, once: int, times: int, store: str) -> dict[str, Any]:
     """Return the peak memory of ingesting `once` × `times` documents into a store with two workers."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
@@ -57,7 +61,7 @@ def point(source: Path | None, once: int, times: int, store: str) -> dict[str, A
         return {"store": store, "times": times, **figures, "peak": run.peak}
 
 
-def growth(points: Sequence[dict[str, Any]], store: str) -> dict[str, float] | None:
+def compute_growth(points: Sequence[dict[str, Any]], store: str) -> dict[str, float] | None:
     """Return the growth of a store's peak: as a ratio of last to first, and in bytes per document and per chunk."""
     mine = sorted((p for p in points if p["store"] == store), key=lambda p: float(p["documents"]))
     if len(mine) < 2:

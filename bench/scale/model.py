@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.scale.chunks import LIMIT_MS, crossing
+from bench.scale.chunks import LIMIT_MS, find_crossing
 from bench.scale.ingesting import PARENT
 
 DATE = "November 2026"
@@ -64,7 +64,7 @@ ASSUMED = {
 }
 
 
-def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
+def list_constants(results: Mapping[str, Any]) -> dict[str, Constant]:
     """Return the table of constants: measured on this machine, or assumed."""
     documents, last = results["documents"], results["documents"]["ingest"][-1]
     stages, chunks = last["stages"], last["chunks"]
@@ -77,12 +77,17 @@ def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
         "page": Constant(documents["pdf"]["seconds"], "core s", f"{here}: a page of a PDF read"),
         "chunk, workers": Constant(worker / chunks, "core s", f"{here}: structure, profile, splitting"),
         "chunk, one process": Constant(parent / chunks, "core s", f"{here}: summary, index, store, save"),
-        "chunk, cache": Constant(_sorting(last) / chunks, "core s", f"{here}: hashing and the cache of vectors"),
+        "chunk, cache": Constant(
+            _compute_sorting(last) / chunks, "core s", f"{here}: hashing and the cache of vectors"
+        ),
         "chunk, default embedder": Constant(
             documents["default_embedder"]["seconds"], "core s", f"{here}: MiniLM, 8-bit, without an accelerator"
         ),
         "chunk in memory": Constant(
-            max(0.0, _held(documents["ingest"]) - vector_bytes(ASSUMED["numbers a vector"].value, "faiss")),
+            max(
+                0.0,
+                _compute_held(documents["ingest"]) - compute_vector_bytes(ASSUMED["numbers a vector"].value, "faiss"),
+            ),
             "bytes",
             f"{here}: what a process that asks holds for a chunk beside its vector",
         ),
@@ -93,24 +98,24 @@ def constants(results: Mapping[str, Any]) -> dict[str, Constant]:
     }
 
 
-def _held(points: Sequence[Mapping[str, Any]]) -> float:
+def _compute_held(points: Sequence[Mapping[str, Any]]) -> float:
     """Return the bytes per chunk that a searching process holds, from its growth between first and last size."""
     first, last = points[0], points[-1]
     return float((last["query_peak"] - first["query_peak"]) / max(1, last["chunks"] - first["chunks"]))
 
 
-def _sorting(last: Mapping[str, Any]) -> float:
+def _compute_sorting(last: Mapping[str, Any]) -> float:
     return float(last["stages"]["embed"])
 
 
-def vector_bytes(numbers: float, store: str) -> float:
+def compute_vector_bytes(numbers: float, store: str) -> float:
     """Return the bytes of a vector in memory: 4 per number (2 in fp16), its key, and its sketch or list."""
     extra = {"faiss": 8, "faiss:fp16": 8, "faiss:pq": 8 + numbers / 4, "milvus": 16}
     width = 2 if store == "faiss:fp16" else 4
     return width * numbers + extra[store]
 
 
-def cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dict[str, float]:
+def compute_cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dict[str, float]:
     """Return the hours, gigabytes and dollars that this many documents cost in a scenario, by part."""
     of = {name: constant.value for name, constant in table.items()}
     chunks = documents * of["chunks a document"]
@@ -122,7 +127,7 @@ def cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dic
     )
     # workers prepare while one process embeds: the slower of the two decides, not their sum
     hours = max(workers / cores, alone + embed) / 3600
-    vectors = chunks * vector_bytes(of["numbers a vector"], setting.store)
+    vectors = chunks * compute_vector_bytes(of["numbers a vector"], setting.store)
     disk = (documents * (of["bytes of a PDF"] + of["characters a document"]) + 2 * vectors) / 1e9
     machines = hours * (cores * of["core"] + setting.gpus * of["accelerator's price"])
     return {
@@ -147,11 +152,11 @@ class Break:
     mend: str
 
 
-def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Break]:
+def find_breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Break]:
     """Return the limits on two cores with 16 GB and the default flags, the smallest number of documents first."""
     of = {name: constant.value for name, constant in table.items()}
     laptop, per, long = SETTINGS[0], of["chunks a document"], of["long"]
-    slow = crossing(results["chunks"]["points"], "faiss", "one ms", LIMIT_MS) or math.inf
+    slow = find_crossing(results["chunks"]["points"], "faiss", "one ms", LIMIT_MS) or math.inf
     ram = laptop.ram * 1e9
     prepared = (of["pages a document"] * of["page"] + per * of["chunk, workers"]) / laptop.cores
     alone = per * (of["chunk, one process"] + of["chunk, cache"])
@@ -162,7 +167,7 @@ def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Br
         Break("reading and splitting take over a day", long / prepared, "`--engine ray:…`, more machines"),
         Break(
             f"the flat index fills {laptop.ram:.0f} GB",
-            ram / (per * vector_bytes(of["numbers a vector"], "faiss")),
+            ram / (per * compute_vector_bytes(of["numbers a vector"], "faiss")),
             "`--store faiss:fp16` (half of it), `--store milvus:URI`",
         ),
         Break("the one process that hands on takes over a day", long / alone, "nothing yet but several indexes"),
@@ -170,19 +175,23 @@ def breaks(results: Mapping[str, Any], table: Mapping[str, Constant]) -> list[Br
         Break("one folder holds a million files", of["files in a folder"], "a corpus: `s3://…`; an index: several"),
         Break(
             "what an index knows of its documents fills memory",
-            _room(ram, per * of["chunk in memory"]),
+            _compute_room(ram, per * of["chunk in memory"]),
             "several indexes",
         ),
-        Break("a bundle's train and gold files fill memory", _room(ram, of["document converted"]), "several bundles"),
+        Break(
+            "a bundle's train and gold files fill memory",
+            _compute_room(ram, of["document converted"]),
+            "several bundles",
+        ),
     ]
     return sorted(points, key=lambda item: item.documents)
 
 
-def _room(memory: float, each: float) -> float:
+def _compute_room(memory: float, each: float) -> float:
     return memory / each if each else math.inf
 
 
-def plain(hours: float) -> str:
+def format_hours(hours: float) -> str:
     """Return a number of hours as text in a suitable unit: `3 days`, `40 min`."""
     for unit, size in (("years", 24 * 365), ("days", 24), ("h", 1)):
         if hours >= 2 * size:
@@ -190,11 +199,13 @@ def plain(hours: float) -> str:
     return f"{60 * hours:.0f} min" if hours >= 1 / 30 else f"{3600 * hours:.0f} s"
 
 
-def figure(value: float) -> str:
+def format_figure(value: float) -> str:
     """Return a constant as text: without decimals from 100 on, else with four significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
 
 
-def rows(table: Mapping[str, Constant], sizes: Sequence[int] = SIZES) -> list[tuple[int, Setting, dict[str, float]]]:
+def make_rows(
+    table: Mapping[str, Constant], sizes: Sequence[int] = SIZES
+) -> list[tuple[int, Setting, dict[str, float]]]:
     """Return the costs of every size in every scenario."""
-    return [(size, setting, cost(size, setting, table)) for size in sizes for setting in SETTINGS]
+    return [(size, setting, compute_cost(size, setting, table)) for size in sizes for setting in SETTINGS]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.scale import blocks, model
 from bench.scale.draw import Chart, Series, draw
-from bench.scale.markdown import Results, fill, table
+from bench.scale.markdown import Results, fill, format_table
 
 
 def write(results: Results, out: Path, template: Path) -> list[Path]:
@@ -29,20 +29,20 @@ def write(results: Results, out: Path, template: Path) -> list[Path]:
     return [page, *written]
 
 
-def reckoned(results: Results) -> str:
+def write_model(results: Results) -> str:
     """Return the page's text on the cost model: its constants, its results, and its limits."""
-    constants = model.constants(results)
-    rows = [[name, model.figure(c.value), c.unit, c.source] for name, c in constants.items()]
-    text = table(["constant", "value", "unit", "source"], rows) + "\n"
+    constants = model.list_constants(results)
+    rows = [[name, model.format_figure(c.value), c.unit, c.source] for name, c in constants.items()]
+    text = format_table(["constant", "value", "unit", "source"], rows) + "\n"
     rows = [
         [s.name, f"{s.machines}", f"{s.cores}", f"{s.gpus}", f"{s.ram:.0f}", f"`{s.store}`", s.flags]
         for s in model.SETTINGS
     ]
     head = ["on", "machines", "cores each", "accelerators in all", "GB each", "store", "flags"]
-    text += table(head, rows) + "\n"
+    text += format_table(head, rows) + "\n"
     rows = []
-    for size, setting, cost in model.rows(constants):
-        cells = [model.plain(cost[name]) for name in ("workers h", "one process h", "embed h", "hours")]
+    for size, setting, cost in model.make_rows(constants):
+        cells = [model.format_hours(cost[name]) for name in ("workers h", "one process h", "embed h", "hours")]
         gigabytes = [f"{cost[name]:,.0f}" for name in ("ram GB", "disk GB")]
         money = [f"{cost[name]:,.0f}" for name in ("once $", "month $")]
         rows.append([f"{size:,}", setting.name, *cells, *gigabytes, *money])
@@ -58,20 +58,24 @@ def reckoned(results: Results) -> str:
         "$ once",
         "$ a month",
     ]
-    text += table(head, rows) + "\n"
+    text += format_table(head, rows) + "\n"
     rows = [
-        [blocks.about(b.documents), b.what, b.mend] for b in model.breaks(results, constants) if b.documents < math.inf
+        [blocks.round_about(b.documents), b.what, b.mend]
+        for b in model.find_breaks(results, constants)
+        if b.documents < math.inf
     ]
-    return text + table(["from about so many documents", "what breaks, on two cores with 16 GB", "what mends it"], rows)
+    return text + format_table(
+        ["from about so many documents", "what breaks, on two cores with 16 GB", "what mends it"], rows
+    )
 
 
-def model_pictures(results: Results) -> dict[str, Chart]:
+def draw_model(results: Results) -> dict[str, Chart]:
     """Return the chart of hours over documents."""
-    constants = model.constants(results)
+    constants = model.list_constants(results)
     sizes = [10**power for power in range(3, 9)]
     names = ("two cores", "one machine", "a cluster", "16 indexes")
     lines = [
-        Series(name, [(size, model.cost(size, setting, constants)["hours"]) for size in sizes], dashed=True)
+        Series(name, [(size, model.compute_cost(size, setting, constants)["hours"]) for size in sizes], dashed=True)
         for name, setting in zip(names, model.SETTINGS, strict=True)
     ]
     return {"model": Chart("Ingest, reckoned", "documents", "hours", lines, (24.0, "a day"))}
@@ -81,11 +85,11 @@ Block = Callable[[Results], str]
 Pictures = Callable[[Results], dict[str, Chart]]
 _NEEDS = {"model": ("documents", "chunks", "memory")}
 PARTS: dict[str, tuple[Block, Pictures]] = {
-    "documents": (blocks.documents, blocks.document_pictures),
-    "memory": (blocks.memory, blocks.memory_pictures),
-    "flat": (blocks.flat, lambda _: {}),
-    "chunks": (blocks.chunks, blocks.chunk_pictures),
-    "routed": (blocks.routed, lambda _: {}),
-    "workers": (blocks.workers, lambda _: {}),
-    "model": (reckoned, model_pictures),
+    "documents": (blocks.write_documents, blocks.draw_documents),
+    "memory": (blocks.write_memory, blocks.draw_memory),
+    "flat": (blocks.write_flat, lambda _: {}),
+    "chunks": (blocks.write_chunks, blocks.draw_chunks),
+    "routed": (blocks.write_routed, lambda _: {}),
+    "workers": (blocks.write_workers, lambda _: {}),
+    "model": (write_model, draw_model),
 }

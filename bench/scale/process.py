@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-from bench.convert import tree_memory
+from bench.convert import measure_tree_memory
 from exhibit.schemas.errors import ToolkitError
 
 Result = TypeVar("Result")
@@ -39,14 +39,14 @@ def run_apart(work: Callable[..., Result], *arguments: Any, **options: Any) -> A
     """Run a picklable function in a new process and measure it; its errors are raised in this process."""
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(theirs, work, arguments, options))
+    process = context.Process(target=_run_work, args=(theirs, work, arguments, options))
     started = time.perf_counter()
     process.start()
     theirs.close()
     peak = 0
     try:
         while not ours.poll(_EVERY):
-            peak = max(peak, tree_memory(process.pid or 0))
+            peak = max(peak, measure_tree_memory(process.pid or 0))
         succeeded, value = ours.recv()
     except EOFError:
         raise ToolkitError("the measured process died: out of memory, or a fault in a library") from None
@@ -57,7 +57,7 @@ def run_apart(work: Callable[..., Result], *arguments: Any, **options: Any) -> A
     return Apart(cast(Result, value), time.perf_counter() - started, peak)
 
 
-def _work(answer: Connection, work: Callable[..., Any], arguments: Any, options: Any) -> None:
+def _run_work(answer: Connection, work: Callable[..., Any], arguments: Any, options: Any) -> None:
     try:
         answer.send((True, work(*arguments, **options)))
     except Exception as error:  # any error is raised again in the parent
@@ -71,7 +71,7 @@ class Clock:
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def time_stage(self, name: str) -> Iterator[None]:
         """Add the processor time of the `with` block to the stage of this name."""
         started = time.process_time()
         try:
@@ -79,17 +79,17 @@ class Clock:
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.process_time() - started
 
-    def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap_timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a wrapper of the function that adds its processor time to the stage of this name."""
 
-        def counted(*arguments: Any, **options: Any) -> Any:
-            with self.stage(name):
+        def count_time(*arguments: Any, **options: Any) -> Any:
+            with self.time_stage(name):
                 return function(*arguments, **options)
 
-        return counted
+        return count_time
 
 
-def resident(kind: str) -> int:
+def measure_resident(kind: str) -> int:
     """Return the resident memory of this process in bytes; 0 if it is unknown.
 
     The kind `RssAnon` is the process's own memory, `RssFile` that of mapped files.
@@ -99,7 +99,7 @@ def resident(kind: str) -> int:
     return 1024 * int(told[0]) if told else 0
 
 
-def busy_share(seconds: float = _LOOKED, *, stat: Path = Path("/proc/stat")) -> float:
+def measure_busy_share(seconds: float = _LOOKED, *, stat: Path = Path("/proc/stat")) -> float:
     """Return the share of all cores that other programs use, measured while this process sleeps.
 
     Without `/proc/stat` it is computed from the load average of the last minute, which may include this
@@ -107,13 +107,13 @@ def busy_share(seconds: float = _LOOKED, *, stat: Path = Path("/proc/stat")) -> 
     """
     if not stat.is_file():
         return min(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-    before = _ticks(stat)
+    before = _read_ticks(stat)
     time.sleep(seconds)
-    after = _ticks(stat)
+    after = _read_ticks(stat)
     return 1 - (after[1] - before[1]) / max(1, after[0] - before[0])
 
 
-def _ticks(stat: Path) -> tuple[int, int]:
+def _read_ticks(stat: Path) -> tuple[int, int]:
     """Return the total ticks of all cores, and their idle ticks."""
     ticks = [int(number) for number in stat.read_text(encoding="utf-8").partition("\n")[0].split()[1:9]]
     return sum(ticks), ticks[3] + ticks[4]
@@ -128,12 +128,12 @@ def refuse_busy(what: str, share: float) -> None:
         )
 
 
-def machine() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """Return a description of the machine: its kind, its processors, and its load before the measurement."""
-    return {**machine_kind(), "load": os.getloadavg()[0], "busy": busy_share()}
+    return {**describe_machine_kind(), "load": os.getloadavg()[0], "busy": measure_busy_share()}
 
 
-def machine_kind() -> dict[str, Any]:
+def describe_machine_kind() -> dict[str, Any]:
     """Return the properties that two machines must share for their figures to be comparable."""
     system = os.uname()
     return {"system": system.sysname, "machine": system.machine, "cores": os.cpu_count() or 1}

@@ -14,7 +14,7 @@ import numpy as np
 from bench.scale.corpus import documents_of
 from bench.scale.grown import grow_index, names_of, rename
 from bench.scale.ingesting import EMBEDDER, QUESTIONS
-from bench.scale.process import resident, run_apart
+from bench.scale.process import measure_resident, run_apart
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.rag.index import Entry, open_index
@@ -44,7 +44,7 @@ def measure(index: Path | None, bundle: Path | None, *, quick: bool) -> dict[str
     """Return the query times at each size, on an index that is grown from the given one or from the samples."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
-        small = index or small_index(folder / "small")
+        small = index or make_small_index(folder / "small")
         questions = read_questions(bundle)
         points = []
         for chunks, store in _QUICK if quick else POINTS:
@@ -54,7 +54,7 @@ def measure(index: Path | None, bundle: Path | None, *, quick: bool) -> dict[str
     return {"points": points, "from": index.name if index else "the samples' contracts"}
 
 
-def small_index(folder: Path) -> Path:
+def make_small_index(folder: Path) -> Path:
     config = Config.preset("routed", embedder=EMBEDDER)
     Pipeline(config, cache=folder.with_name("small-cache"), engine="serial").index(documents_of(None), folder)
     return folder
@@ -79,23 +79,23 @@ def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[s
     embedder: Embedder = module.open(argument)
     pipeline = Pipeline(index.config, cache=cache, embedder=embedder).open(folder)
     entries = {entry.number: entry for entry in index.documents}
-    named = [renamed_for(entries, *question, turn=turn) for turn, question in enumerate(questions[:most])]
+    named = [rename_question(entries, *question, turn=turn) for turn, question in enumerate(questions[:most])]
     unnamed = [understand(question).asks for question, _ in questions[:most]]
     # vectors are cached before the clock starts, and the threads that computed them are idle again
     vectors = pipeline.embedder.embed([*named, *unnamed], role="query")[len(named) :]
     pipeline.search([named[0]])
     figures: dict[str, Any] = {"chunks": len(index), "documents": len(index.documents)}
     for kind, asked in (("named", named), ("unnamed", unnamed)):
-        figures[kind] = told([_time_question(pipeline, question) for question in asked])
+        figures[kind] = summarise_asked([_time_question(pipeline, question) for question in asked])
     store, keys = index.store("chunk"), index.keys("chunk")
     nearest, exact = (store.search(vectors, _POOL, within=within)[1] for within in (None, keys))
     figures["recall"] = float(
         np.mean([len(np.intersect1d(*both)) / _POOL for both in zip(nearest, exact, strict=True)])
     )
-    return {**figures, "own": resident("RssAnon"), "mapped": resident("RssFile")}
+    return {**figures, "own": measure_resident("RssAnon"), "mapped": measure_resident("RssFile")}
 
 
-def renamed_for(entries: Mapping[int, Entry], question: str, filename: str, *, turn: int) -> str:
+def rename_question(entries: Mapping[int, Entry], question: str, filename: str, *, turn: int) -> str:
     """Return a question with its document's name replaced by that of a copy; `turn` chooses the copy."""
     original = next((entry for entry in entries.values() if entry.filename == filename), None)
     if original is None:
@@ -104,7 +104,7 @@ def renamed_for(entries: Mapping[int, Entry], question: str, filename: str, *, t
     return rename(question, names_of(original), turn % copies)
 
 
-def told(asked: Sequence[Asked]) -> dict[str, float]:
+def summarise_asked(asked: Sequence[Asked]) -> dict[str, float]:
     """Return the median costs of some queries, and the 90th percentile of their wall-clock time."""
     clock, processor, compared = (np.array(column) for column in zip(*asked, strict=True))
     return {

@@ -35,23 +35,23 @@ def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
     return {"size": size, "points": points}
 
 
-def speed_up(alone: dict[str, Any], shared: dict[str, Any]) -> float:
+def compute_speed_up(alone: dict[str, Any], shared: dict[str, Any]) -> float:
     """Return the speed-up of the run with several workers, once they have started."""
-    return steady(alone) / steady(shared)
+    return compute_steady_seconds(alone) / compute_steady_seconds(shared)
 
 
-def steady(point: dict[str, Any]) -> float:
+def compute_steady_seconds(point: dict[str, Any]) -> float:
     """Return the wall-clock seconds after the first document was done, so that starting workers does not count."""
     return float(point["clock"] - point["first"])
 
 
-def serial_share(faster: float, workers: int) -> float:
+def compute_serial_share(faster: float, workers: int) -> float:
     """Return the serial share of the work, by Amdahl's law: 0 = all is parallel, 1 = nothing is."""
     if workers < 2:
         return 1.0
     return min(1.0, max(0.0, (workers / faster - 1) / (workers - 1)))
 
 
-def parent_share(stages: dict[str, float]) -> float:
+def compute_parent_share(stages: dict[str, float]) -> float:
     """Return the share of a serial run's time that is spent in stages which always run in one process."""
     return sum(stages.get(stage, 0.0) for stage in PARENT) / sum(stages.values())

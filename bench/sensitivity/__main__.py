@@ -22,17 +22,17 @@ from pathlib import Path
 
 from bench._table import ROOT, print_table
 from bench.legalbenchrag.runs import Condition, make_bundle
-from bench.sensitivity.panels import WAYS, draw, page_block
+from bench.sensitivity.panels import WAYS, draw, write_page_block
 from bench.sensitivity.trials import (
     METRICS,
     Curve,
     Setting,
     Trying,
-    asked,
     choose_settings,
     curves_of,
     trials_of,
     ways_of,
+    word_question,
 )
 from exhibit.engine import add_engine_arguments, check_engine, open_engine, track
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
@@ -49,7 +49,7 @@ BEGIN, END = "<!-- sensitivity -->\n", "<!-- /sensitivity -->"
 @guarded("stopped; nothing was written")
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure every value, print the figures, and write the pictures and the page."""
-    options = _parser().parse_args(argv)
+    options = _make_parser().parse_args(argv)
     check_engine(options.engine)
     settings = choose_settings([name for name in options.settings.split(",") if name])
     images = options.out or (None if options.settings else IMAGES)
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if images:
         _draw(curves, images)
     if page:
-        page.write_text(fill(page, page_block(curves, questions=questions)), encoding="utf-8")
+        page.write_text(fill(page, write_page_block(curves, questions=questions)), encoding="utf-8")
         print(f"\npage: {page}")
     return 0
 
@@ -102,7 +102,7 @@ def _measure(settings: Sequence[Setting], options: argparse.Namespace) -> tuple[
 def _embed(pipeline: Pipeline, settings: Sequence[Setting], dataset: Dataset) -> None:
     """Embed all questions in advance and cache the vectors, so that the workers do not compute them."""
     ways = {way for setting in settings for way in ways_of(setting)}
-    texts = {understand(asked(case, way)).asks for way in ways for case in dataset.cases}
+    texts = {understand(word_question(case, way)).asks for way in ways for case in dataset.cases}
     pipeline.embedder.embed(sorted(texts), role="query")
 
 
@@ -134,7 +134,7 @@ def _draw(curves: Sequence[Curve], folder: Path) -> None:
             print(f"\npicture: {path}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     what, _, more = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.sensitivity",

@@ -28,7 +28,7 @@ text{font:12px system-ui,sans-serif;fill:#1f2933}.small{font-size:11px;fill:#526
 """
 
 
-def number(value: Value) -> str:
+def format_number(value: Value) -> str:
     """Return a setting's value as text: three significant digits, or `on` and `off`."""
     return ("on" if value else "off") if isinstance(value, bool) else f"{value:.3g}"
 
@@ -50,7 +50,7 @@ class Panel:
         share = (change - self.low) / (self.high - self.low)
         return self.y + _TALL - _BELOW - share * (_TALL - _ABOVE - _BELOW)
 
-    def across(self, place: int, of: int) -> float:
+    def find_across(self, place: int, of: int) -> float:
         """Return the horizontal position of value number `place` among `of` evenly spaced values."""
         room = _WIDE - _LEFT - _RIGHT
         return self.x + _LEFT + room * (place + 0.5) / of
@@ -59,12 +59,14 @@ class Panel:
 def draw(curves: Sequence[Curve]) -> str:
     """Return an SVG picture with the curves of one way of asking."""
     title = f"Change from the default in points: {curves[0].way.title}"
-    low, high, step = _axis([f.change for curve in curves for _, figures in curve.points for f in figures.values()])
+    low, high, step = _choose_axis(
+        [f.change for curve in curves for _, figures in curve.points for f in figures.values()]
+    )
     parts = [f'<rect class="ground" width="{WIDTH}" height="100%"/>']
-    parts += [f'<text class="title" x="10" y="20">{escape(title)}</text>', *_legend()]
+    parts += [f'<text class="title" x="10" y="20">{escape(title)}</text>', *_draw_legend()]
     for place, curve in enumerate(curves):
         panel = Panel(place % _COLUMNS * _WIDE, _HEAD + place // _COLUMNS * _TALL, low, high)
-        parts += _frame(panel, curve, step) + _lines(panel, curve)
+        parts += _draw_frame(panel, curve, step) + _draw_lines(panel, curve)
     height = _HEAD + math.ceil(len(curves) / _COLUMNS) * _TALL
     body = "\n".join(parts)
     return (
@@ -73,14 +75,14 @@ def draw(curves: Sequence[Curve]) -> str:
     )
 
 
-def _axis(changes: Sequence[float]) -> tuple[float, float, int]:
+def _choose_axis(changes: Sequence[float]) -> tuple[float, float, int]:
     """Return the axis that all panels share: its lowest and highest value, and the distance of its grid lines."""
     least, most = min(*changes, -1.0), max(*changes, 1.0)
     step = next((step for step in _TICKS if most - least <= 6 * step), _TICKS[-1])
     return step * math.floor(least / step), step * math.ceil(most / step), step
 
 
-def _legend() -> list[str]:
+def _draw_legend() -> list[str]:
     parts = []
     for place, (metric, name) in enumerate(METRICS.items()):
         x, colour = 10 + 74 * place, _COLOURS[metric]
@@ -97,7 +99,7 @@ def _legend() -> list[str]:
     return parts
 
 
-def _frame(panel: Panel, curve: Curve, step: int) -> list[str]:
+def _draw_frame(panel: Panel, curve: Curve, step: int) -> list[str]:
     left, right = panel.x + _LEFT, panel.x + _WIDE - _RIGHT
     parts = [f'<text class="title" x="{left}" y="{panel.y + 15}">{escape(curve.setting.shown)}</text>']
     for change in range(int(panel.low), int(panel.high) + 1, step):
@@ -106,21 +108,25 @@ def _frame(panel: Panel, curve: Curve, step: int) -> list[str]:
         shown = f"{change:+d}".replace("-", "−") if change else "0"
         parts.append(f'<text class="small" text-anchor="end" x="{left - 4}" y="{y + 4:.1f}">{shown}</text>')
     for place, (value, _) in enumerate(curve.points):
-        x = panel.across(place, len(curve.points))
+        x = panel.find_across(place, len(curve.points))
         if value == curve.setting.default:
             top, bottom = panel.height(panel.high), panel.height(panel.low)
             parts.append(f'<line class="own" x1="{x:.1f}" x2="{x:.1f}" y1="{top:.1f}" y2="{bottom:.1f}"/>')
         y = panel.y + _TALL - _BELOW + 15
-        parts.append(f'<text class="small" text-anchor="middle" x="{x:.1f}" y="{y}">{number(value)}</text>')
+        parts.append(f'<text class="small" text-anchor="middle" x="{x:.1f}" y="{y}">{format_number(value)}</text>')
     return parts
 
 
-def _lines(panel: Panel, curve: Curve) -> list[str]:
+def _draw_lines(panel: Panel, curve: Curve) -> list[str]:
     parts = []
     for metric, colour in _COLOURS.items():
         known = [(place, value, f[metric]) for place, (value, f) in enumerate(curve.points) if metric in f]
         points = [
-            Point(panel.across(place, len(curve.points)), panel.height(f.change), f"{f.mean:.1f} at {number(value)}")
+            Point(
+                panel.find_across(place, len(curve.points)),
+                panel.height(f.change),
+                f"{f.mean:.1f} at {format_number(value)}",
+            )
             for place, value, f in known
         ]
         line = PlotLine(METRICS[metric], points)
@@ -139,19 +145,23 @@ def _lines(panel: Panel, curve: Curve) -> list[str]:
 # ---------------------------------------------------------------- the page
 
 
-def page_block(curves: Sequence[Curve], *, questions: int) -> str:
+def write_page_block(curves: Sequence[Curve], *, questions: int) -> str:
     """Return the block between the page's markers: pictures, the effect of each constant, and every figure."""
     by_way = {name: [curve for curve in curves if curve.way == way] for name, way in WAYS.items()}
     pictures = [f"![{some[0].way.title}](images/retrieval-{name}.svg)" for name, some in by_way.items() if some]
     settings = list(dict.fromkeys(curve.setting for curve in curves))
     rows = [
-        [f"`{s.shown}`", number(s.default), s.why, *_summarise([c for c in curves if c.setting == s])] for s in settings
+        [f"`{s.shown}`", format_number(s.default), s.why, *_summarise([c for c in curves if c.setting == s])]
+        for s in settings
     ]
     lines = [f"{questions} questions. Written by `python -m bench.sensitivity`: run it again, do not edit.", ""]
     lines += ["\n\n".join(pictures), ""]
-    lines += [*_table(["", "default", "why", "tried, nothing beyond chance", "beyond chance, in points"], rows), ""]
+    lines += [
+        *_format_table(["", "default", "why", "tried, nothing beyond chance", "beyond chance, in points"], rows),
+        "",
+    ]
     lines += ["<details><summary>Every figure: mean of the datasets (the worst of them), per cent</summary>", ""]
-    lines += [*_table(["", "value", "", *METRICS.values()], _rows(curves)), "", "</details>", ""]
+    lines += [*_format_table(["", "value", "", *METRICS.values()], _make_rows(curves)), "", "</details>", ""]
     return "\n".join(lines)
 
 
@@ -169,21 +179,21 @@ def _summarise(curves: Sequence[Curve]) -> list[str]:
             if f.beyond_chance
         ]
         if moved:
-            loud.append(f"{number(value)}: {', '.join(moved)}")
+            loud.append(f"{format_number(value)}: {', '.join(moved)}")
         else:
-            calm.append(number(value))
+            calm.append(format_number(value))
     return [", ".join(calm) or "–", "; ".join(loud) or "–"]
 
 
-def _rows(curves: Sequence[Curve]) -> list[list[str]]:
+def _make_rows(curves: Sequence[Curve]) -> list[list[str]]:
     rows = []
     for curve in curves:
         for value, figures in curve.points:
             bold = "**" if value == curve.setting.default else ""
             cells = [f"{f.mean:.1f} ({f.worst:.1f})" for f in figures.values()]
-            rows.append([f"`{curve.setting.shown}`", f"{bold}{number(value)}{bold}", curve.way.title, *cells])
+            rows.append([f"`{curve.setting.shown}`", f"{bold}{format_number(value)}{bold}", curve.way.title, *cells])
     return rows
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *rows]]

@@ -48,7 +48,7 @@ class Setting(NamedTuple):
     def default(self) -> Value:
         """The default value."""
         if self.module is None:
-            value: Value = Config.preset("routed").single(self.name)
+            value: Value = Config.preset("routed").get_setting(self.name)
             return value
         if not hasattr(self.module, self.name):
             raise ToolkitError(
@@ -156,15 +156,15 @@ class Trying:
             else:
                 constants.append((setting.module, setting.name, trial.value))
         with _set(constants):
-            return self._measure(self._pipeline(told), trial.way)
+            return self._measure(self._open_pipeline(told), trial.way)
 
-    def _pipeline(self, told: Mapping[str, Any]) -> Pipeline:
+    def _open_pipeline(self, told: Mapping[str, Any]) -> Pipeline:
         # k is the number of sources of an answer, which is not needed: the ranking is the same, and tokens are not
         # counted
         return Pipeline(Config.preset("routed", **{"k": 1, "candidates": 1, **told})).open(self.index)
 
     def _measure(self, pipeline: Pipeline, way: Way) -> dict[str, Values]:
-        results = pipeline.search([asked(case, way) for case in self.cases])
+        results = pipeline.search([word_question(case, way) for case in self.cases])
         replied = []
         for case, retrieved in zip(self.cases, results, strict=True):
             passages = (Passage(hit.text, hit.chunk.document, hit.chunk.span) for hit in retrieved.ranked)
@@ -173,7 +173,7 @@ class Trying:
         return {name: values[name] for name in METRICS}
 
 
-def asked(case: Case, way: Way) -> str:
+def word_question(case: Case, way: Way) -> str:
     """Return a case's question with or without the document's name, as the way of asking requires."""
     return unname(case.question) if way.unnamed else case.question
 
@@ -243,12 +243,12 @@ def curves_of(
     for setting in settings:
         for way in ways_of(setting):
             chosen = [(v, Trial(way) if v == setting.default else Trial(way, setting.name, v)) for v in setting.values]
-            points = tuple((value, _figures(tables[trial], tables[Trial(way)])) for value, trial in chosen)
+            points = tuple((value, _make_figures(tables[trial], tables[Trial(way)])) for value, trial in chosen)
             curves.append(Curve(setting, way, points))
     return curves
 
 
-def _figures(table: Table, default: Table) -> dict[str, Figure]:
+def _make_figures(table: Table, default: Table) -> dict[str, Figure]:
     means = summarise(table)
     parts = summarise_by(table, table.groups).values() if table.groups else [means]
     changes: Mapping[str, Difference] = {} if table is default else compare([default], [table])

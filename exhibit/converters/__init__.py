@@ -10,7 +10,7 @@ from exhibit.converters.benchmark import (
     RawDocument,
     RawRow,
     Tally,
-    points,
+    format_points,
     read_info,
 )
 from exhibit.schemas.models import Licence
@@ -26,6 +26,6 @@ __all__ = [
     "RawDocument",
     "RawRow",
     "Tally",
-    "points",
+    "format_points",
     "read_info",
 ]

@@ -57,8 +57,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         tally.note("part of the release: grades of a split are not there", ", ".join(missing))
     kept = dict(list(clauses.items())[: options.limit])
     chosen = [query for query in queries if options.split in (query.split, "all")]
-    rows = [row for query in chosen for row in _rows(query, kept, options, tally)]
-    documents = [RawDocument(_file(key), f"Clause {key}", text=text) for key, text in kept.items()]
+    rows = [row for query in chosen for row in _make_rows(query, kept, options, tally)]
+    documents = [RawDocument(_name_file(key), f"Clause {key}", text=text) for key, text in kept.items()]
     return Benchmark(documents, rows, sha256)
 
 
@@ -134,14 +134,14 @@ def _read_queries(
         elif len(splits) > 1:
             tally.fault("query that is graded in two splits", f"{key}: {', '.join(splits)}")
         else:
-            yield _JudgedQuery(record.index, key, text, splits[0], _labels(record.cells), judged[splits[0]][key])
+            yield _JudgedQuery(record.index, key, text, splits[0], _read_labels(record.cells), judged[splits[0]][key])
         seen.add(key)
     for key in dict.fromkeys(query for split in SPLITS for query in judged[split]):
         if key not in seen:
             tally.fault("grades of a query that is not in queries.jsonl", key)
 
 
-def _labels(cells: Mapping[str, Any]) -> dict[str, Label]:
+def _read_labels(cells: Mapping[str, Any]) -> dict[str, Label]:
     """Return the labels in a query's metadata: its category and its type, if the release states them."""
     metadata = cells.get("metadata")
     known = metadata if isinstance(metadata, dict) else {}
@@ -151,7 +151,7 @@ def _labels(cells: Mapping[str, Any]) -> dict[str, Label]:
 # ---------------------------------------------------------------- questions
 
 
-def _rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespace, tally: Tally) -> Iterator[RawRow]:
+def _make_rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespace, tally: Tally) -> Iterator[RawRow]:
     """Yield the row of a query, with its gold clauses in descending order of grade.
 
     The grades of all its clauses become a label of the first gold passage, or of the row if no clause is gold.
@@ -165,7 +165,7 @@ def _rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespace, t
             tally.leave_out(f"no clause of grade {GOLD_GRADE} or 4 in the library", query.key)
             return
         tally.note(f"best clause below grade {GOLD_GRADE}: graded metrics alone apply", query.key)
-    every: Label = json.dumps({_file(key): grade for key, grade in grades.items()}, separators=(", ", ": "))
+    every: Label = json.dumps({_name_file(key): grade for key, grade in grades.items()}, separators=(", ", ": "))
     labels = {"split": query.split, **query.labels}
     yield RawRow(
         id=query.id,
@@ -173,7 +173,7 @@ def _rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespace, t
         answer=clauses[ranked[0]],
         quotes=tuple(
             Quote(
-                _file(key),
+                _name_file(key),
                 clauses[key],
                 spans=((0, len(clauses[key])),),
                 labels=(("grade", grades[key]), *((("grades", every),) if key == gold[0] else ())),
@@ -184,7 +184,7 @@ def _rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespace, t
     )
 
 
-def _file(key: str) -> str:
+def _name_file(key: str) -> str:
     return f"{key}.pdf"
 
 

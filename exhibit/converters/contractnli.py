@@ -14,9 +14,9 @@ from urllib.parse import unquote
 from pydantic import BaseModel, Field, ValidationError
 
 from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.printing.press import filed_text, filing
-from exhibit.converters.raw.source import by_name, find_one, read_json
-from exhibit.converters.raw.titles import join_names, unique_titles
+from exhibit.converters.printing.press import split_filed_text, strip_filing
+from exhibit.converters.raw.source import find_one, key_by_name, read_json
+from exhibit.converters.raw.titles import choose_unique_titles, join_names
 from exhibit.converters.steps.cli import main
 from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
@@ -35,14 +35,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the flags that only ContractNLI needs."""
     parser.add_argument(
         "--split",
-        type=_splits,
+        type=_parse_splits,
         default="all",
         metavar="NAME[,NAME]",
         help="which of the source's files to take: train, dev, test, or all that are there (default: all)",
     )
 
 
-def _splits(text: str) -> str:
+def _parse_splits(text: str) -> str:
     names = [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in {*SPLITS, "all"}]
     if unknown:
@@ -92,17 +92,17 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     chosen = list(SPLITS) if options.split == "all" else options.split.split(",")
     _check_splits(root, chosen, paths, options, tally)
     data = {path.stem: path.read_bytes() for path in paths}
-    contracts = list(_contracts(root, data, chosen, tally))
+    contracts = list(_read_contracts(root, data, chosen, tally))
     # make titles unique over the whole source, so that neither a split nor a limit changes a title
-    titles = unique_titles({c.filename: list(_candidates(c)) for c in contracts})
+    titles = choose_unique_titles({c.filename: list(_list_titles(c)) for c in contracts})
     contracts = [c for c in contracts if c.split in chosen][: options.limit]
     sha256 = {f"{split}.json": hashlib.sha256(content).hexdigest() for split, content in data.items()}
-    files = by_name(sorted(path for path in (root / "raw").rglob("*") if path.is_file()))
+    files = key_by_name(sorted(path for path in (root / "raw").rglob("*") if path.is_file()))
     if not files:
         tally.note("no raw/ folder in the source, so texts are printed", root.name)
     return Benchmark(
-        documents=[_document(c, titles[c.filename], files, sha256, tally) for c in contracts],
-        rows=[row for c in contracts for row in _rows(c, titles[c.filename], tally)],
+        documents=[_make_document(c, titles[c.filename], files, sha256, tally) for c in contracts],
+        rows=[row for c in contracts for row in _make_rows(c, titles[c.filename], tally)],
         sha256=sha256,
     )
 
@@ -125,7 +125,7 @@ def _check_splits(root: Path, chosen: list[str], paths: list[Path], options: Nam
         tally.note("split that the source does not have", f"{split}.json")
 
 
-def _contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tally) -> Iterator[_Contract]:
+def _read_contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tally) -> Iterator[_Contract]:
     """Yield the valid documents of all splits; count faults only in the chosen splits.
 
     `index` numbers the documents of the release in the order train, dev, test. Each split starts at its number
@@ -144,7 +144,7 @@ def _contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tal
                 fault = error.errors()[0]
                 report.fault("document that is not in the release's form", f"{place}: {fault['loc']}: {fault['msg']}")
                 continue
-            filename = _corpus_name(record.file_name)
+            filename = _make_corpus_name(record.file_name)
             if len(filename.encode()) > 255:
                 report.fault("file name that is too long for a file", f"{place}: {filename}")
             elif taken.setdefault(filename, place) != place:
@@ -169,12 +169,12 @@ def _read_split(path: Path, data: bytes) -> list[object]:
 # ---------------------------------------------------------------- documents
 
 
-def _corpus_name(file_name: str) -> str:
+def _make_corpus_name(file_name: str) -> str:
     name = PurePosixPath(file_name).name
     return name if name.lower().endswith(".pdf") else f"{name}.pdf"
 
 
-def _document(
+def _make_document(
     contract: _Contract, title: str, files: dict[str, Path], sha256: dict[str, str], tally: Tally
 ) -> RawDocument:
     """Return a contract's document: its PDF in raw/, else its HTML or text in raw/, else the text in the JSON.
@@ -190,16 +190,16 @@ def _document(
         return RawDocument(filename, title, path, text=record.text, source=record.url)
     data = path.read_bytes()
     sha256[f"raw/{path.name}"] = hashlib.sha256(data).hexdigest()
-    page = filing(data)
+    page = strip_filing(data)
     if path.suffix.lower() in {".htm", ".html"}:
         return RawDocument(filename, title, text=record.text, html=page, source=record.url)
-    return RawDocument(filename, title, text=record.text, blocks=filed_text(page), source=record.url)
+    return RawDocument(filename, title, text=record.text, blocks=split_filed_text(page), source=record.url)
 
 
 # ---------------------------------------------------------------- questions
 
 
-def _rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
+def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
     annotations = contract.record.annotation_sets[0].annotations
     if len(contract.record.annotation_sets) > 1:
         tally.note("more than one set of annotations; the first counts", contract.name)
@@ -210,7 +210,7 @@ def _rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
             tally.fault("hypothesis without a choice of the three", place)
             continue
         impossible = annotation.choice == "NotMentioned"
-        quotes = [] if impossible else list(_evidence(contract, annotation, place, tally))
+        quotes = [] if impossible else list(_read_evidence(contract, annotation, place, tally))
         if not impossible and not quotes:
             tally.note("answer without evidence: only its document is named", place)
             quotes = [Quote(contract.filename, None)]
@@ -231,7 +231,7 @@ def _rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
         )
 
 
-def _evidence(contract: _Contract, annotation: _Annotation, place: str, tally: Tally) -> Iterator[Quote]:
+def _read_evidence(contract: _Contract, annotation: _Annotation, place: str, tally: Tally) -> Iterator[Quote]:
     """Yield one quote per evidence span, without white space at its edges."""
     text, spans = contract.record.text, contract.record.spans
     for index in dict.fromkeys(annotation.spans):
@@ -250,7 +250,7 @@ def _evidence(contract: _Contract, annotation: _Annotation, place: str, tally: T
 # ---------------------------------------------------------------- titles
 
 
-def _candidates(contract: _Contract) -> Iterator[str]:
+def _list_titles(contract: _Contract) -> Iterator[str]:
     """Yield candidate titles of a contract, from the shortest to the most precise."""
     text, stem = contract.record.text, unquote(Path(contract.name).stem).strip()
     kind, parties = kind_of(text), parties_of(text)

@@ -16,11 +16,11 @@ from pathlib import Path
 from exhibit.converters import Benchmark, Item, Quote, RawRow, Tally, read_info
 from exhibit.converters.benchmark import Label
 from exhibit.converters.civil_procedure.corpus import METHODS, Corpus, Resolution, RowEvidence
-from exhibit.converters.civil_procedure.names import RuleCitation, citations
-from exhibit.converters.civil_procedure.parsing import string
-from exhibit.converters.civil_procedure.sources import RulesFile, candidates, load
+from exhibit.converters.civil_procedure.names import RuleCitation, find_citations
+from exhibit.converters.civil_procedure.parsing import read_string
+from exhibit.converters.civil_procedure.sources import RulesFile, load, make_candidates
 from exhibit.converters.fetching.fetch import add_fetch_arguments as add_arguments
-from exhibit.converters.fetching.fetch import policy_from
+from exhibit.converters.fetching.fetch import read_policy
 from exhibit.converters.raw.records import read_records
 from exhibit.converters.raw.source import find_one, open_source
 from exhibit.converters.steps.cli import add_own_flags, main
@@ -56,8 +56,8 @@ class _Entry:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the ground truth and the documents, and resolve each citation to a document."""
-    sources, entries, hashes = _resolved(source, options, tally)
-    rows = [_row(entry) for entry in entries]
+    sources, entries, hashes = _resolve_sources(source, options, tally)
+    rows = [_make_row(entry) for entry in entries]
     if options.limit:
         # documents with questions first, so that a small bundle still has gold
         cited = [quote.filename for row in rows for quote in row.quotes]
@@ -66,18 +66,20 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     return Benchmark(documents=[s.raw for s in sources], rows=rows, sha256=hashes)
 
 
-def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[RulesFile], list[_Entry], dict[str, str]]:
+def _resolve_sources(
+    source: Path, options: Namespace, tally: Tally
+) -> tuple[list[RulesFile], list[_Entry], dict[str, str]]:
     table = find_one(source, INFO, "ground_truth*.jsonl", "*.jsonl")
     documents: Path = options.documents or (source if source.is_dir() else table.parent)
     if documents == Path(SHIPPED) and not documents.exists():
         documents = Path(__file__).with_name("cpr_urls.txt")
     if not documents.exists():
         raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs, HTML or a URL list")
-    sources, digest = load(documents, policy_from(options), tally, table=table)
-    entries = list(_entries(table, tally))
+    sources, digest = load(documents, read_policy(options), tally, table=table)
+    entries = list(_read_entries(table, tally))
     corpus = Corpus(sources)
     hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}
-    tied = [_tied(entry, corpus, tally) for entry in entries]
+    tied = [_tie_entry(entry, corpus, tally) for entry in entries]
     for fault in corpus.faults:
         tally.note("document whose headings were not looked for to the end", fault)
     return sources, tied, hashes
@@ -86,26 +88,26 @@ def _resolved(source: Path, options: Namespace, tally: Tally) -> tuple[list[Rule
 # ---------------------------------------------------------------- the ground truth
 
 
-def _entries(path: Path, tally: Tally) -> Iterator[_Entry]:
+def _read_entries(path: Path, tally: Tally) -> Iterator[_Entry]:
     """Yield the questions of the ground truth.
 
     An id is the index of the line; blank lines and comments do not count. A bad line changes no other id.
     """
     for record in read_records(path, path.read_bytes(), tally):
         cells = record.cells
-        question, truth = string(cells, "question"), string(cells, "truth")
+        question, truth = read_string(cells, "question"), read_string(cells, "truth")
         if not question or not truth:
             tally.fault("row without question or truth", f"{path.name}: {record.place}", item=record.item)
             continue
         others = sorted(cells.keys() - {"question", "truth", "source_type"})
-        fields = tuple(filter(None, (string(cells, name) for name in others)))
-        kind, category = string(cells, "source_type"), string(cells, "category")
+        fields = tuple(filter(None, (read_string(cells, name) for name in others)))
+        kind, category = read_string(cells, "source_type"), read_string(cells, "category")
         yield _Entry(record.index, record.item, question, truth, kind, category, fields)
 
 
-def _tied(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
+def _tie_entry(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
     row = RowEvidence(entry.source_type, entry.fields, f"{entry.question}\n{_BRACKETS.sub(' ', entry.truth)}")
-    cited = [pair for citation in citations(entry.truth) for pair in corpus.resolve_all(citation, row)]
+    cited = [pair for citation in find_citations(entry.truth) for pair in corpus.resolve_all(citation, row)]
     for citation, resolution in cited:
         place = f"row {entry.id}: [{citation.text}]"
         if resolution.source is None:
@@ -120,7 +122,7 @@ def _tied(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
     return replace(entry, cited=tuple(cited))
 
 
-def _row(entry: _Entry) -> RawRow:
+def _make_row(entry: _Entry) -> RawRow:
     labels: dict[str, Label] = {"source_type": entry.source_type, "category": entry.category}
     review = [citation.text for citation, resolution in entry.cited if resolution.source is None]
     if review:
@@ -176,7 +178,7 @@ def _check(argv: list[str]) -> int:
     add_own_flags(sys.modules[__name__], parser)
     options = parser.parse_args(argv)
     with open_source(INFO, options.source) as source:
-        _, entries, _ = _resolved(source, options, Tally())
+        _, entries, _ = _resolve_sources(source, options, Tally())
     lines = [("row", "how", "citation", "document")]
     for entry in entries:
         for citation, cited in entry.cited:
@@ -204,7 +206,7 @@ def _from_search(exports: list[Path], argv: list[str]) -> int:
     out: Path = options.ground_truth_out
     if out.exists() and not options.force:
         raise SourceError(f"{out}: exists already; add --force to replace it, or choose another --ground-truth-out")
-    lines = [json.dumps(line, ensure_ascii=False) for line in candidates(exports)]
+    lines = [json.dumps(line, ensure_ascii=False) for line in make_candidates(exports)]
     try:
         write_whole(out, "\n".join(lines) + "\n")
     except OSError as error:

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, read_info
-from exhibit.converters.raw.source import by_name, find_one, read_csv
-from exhibit.converters.raw.titles import join_names, llm_titles, pair_files, unique_titles
+from exhibit.converters.raw.source import find_one, key_by_name, read_csv
+from exhibit.converters.raw.titles import ask_titles, choose_unique_titles, join_names, pair_files
 from exhibit.converters.steps.cli import main
 from exhibit.evidence.read import read_within
 from exhibit.law.profile import tidy
@@ -46,18 +46,18 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     table = find_one(source, INFO, "master_clauses.csv")
     data = table.read_bytes()
     records = read_table(table, data)
-    contracts = _pair(records, _pdfs(table.parent), tally)
+    contracts = _pair(records, _list_pdfs(table.parent), tally)
     # make titles unique over the whole source, so that neither a filter nor a limit changes a title
-    titles = unique_titles({c.path.name: list(_candidates(c)) for c in contracts})
+    titles = choose_unique_titles({c.path.name: list(_list_titles(c)) for c in contracts})
     if not options.keep_ambiguous:
         contracts = [c for c in contracts if not _leave_ambiguous(c, titles[c.path.name], tally)]
     contracts = contracts[: options.limit]
     if options.titles == "llm":
-        asked = llm_titles({c.path.name: partial(_text_of, c.path) for c in contracts})
-        titles = unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
+        asked = ask_titles({c.path.name: partial(_text_of, c.path) for c in contracts})
+        titles = choose_unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
     return Benchmark(
         documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
-        rows=[row for c in contracts for row in _rows(c, titles[c.path.name], tally)],
+        rows=[row for c in contracts for row in _make_rows(c, titles[c.path.name], tally)],
         sha256={table.name: hashlib.sha256(data).hexdigest()},
     )
 
@@ -75,12 +75,12 @@ def read_table(path: Path, data: bytes) -> list[dict[str, str]]:
 # ---------------------------------------------------------------- rows and their PDFs
 
 
-def _pdfs(root: Path) -> list[Path]:
+def _list_pdfs(root: Path) -> list[Path]:
     folder = root / "full_contract_pdf"
     paths = sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".pdf" and p.is_file())
     if not paths:
         raise SourceError(f"{folder}: no PDF in it; expected {INFO.expects}, from {INFO.url}")
-    return list(by_name(paths).values())
+    return list(key_by_name(paths).values())
 
 
 def _pair(records: list[dict[str, str]], pdfs: list[Path], tally: Tally) -> list[_Contract]:
@@ -112,11 +112,11 @@ def _text_of(path: Path) -> str:
     return read_within(path).text
 
 
-def _candidates(contract: _Contract) -> Iterator[str]:
+def _list_titles(contract: _Contract) -> Iterator[str]:
     """Yield candidate titles of a contract, from the shortest to the most precise."""
     cells = contract.cells
-    name = tidy(cells["Document Name-Answer"]) or tidy(_first_quote(cells["Document Name"])) or contract.path.stem
-    parties = join_names(party_names(cells["Parties-Answer"]))
+    name = tidy(cells["Document Name-Answer"]) or tidy(_find_first_quote(cells["Document Name"])) or contract.path.stem
+    parties = join_names(split_party_names(cells["Parties-Answer"]))
     title = f"{name} between {parties}" if " and " in parties else f"{name} of {parties}" if parties else name
     yield title
     date = cells["Agreement Date-Answer"].strip() or cells["Effective Date-Answer"].strip()
@@ -126,7 +126,7 @@ def _candidates(contract: _Contract) -> Iterator[str]:
     yield f"{title} ({contract.path.stem})"
 
 
-def party_names(answer: str) -> list[str]:
+def split_party_names(answer: str) -> list[str]:
     """Return the names in a cell like `Acme Inc. ("Buyer"); Bolt Ltd. ("Seller")("Party", together "Parties")`."""
     names: list[str] = []
     for part in answer.split(";"):
@@ -141,7 +141,7 @@ def party_names(answer: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _first_quote(cell: str) -> str:
+def _find_first_quote(cell: str) -> str:
     try:
         return next(iter(quotes_of(cell)), "")
     except ValueError:
@@ -151,7 +151,7 @@ def _first_quote(cell: str) -> str:
 # ---------------------------------------------------------------- questions
 
 
-def _rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
+def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
     for column, (clause, question) in enumerate(QUESTIONS.items()):
         place = f"{contract.path.name}: {clause}"
         try:

@@ -54,15 +54,15 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     root = find_one(source, INFO, "benchmarks").parent
     as_pdf = vars(options)["as"] == "pdf"
     tests, sha256 = _read_benchmarks(root / "benchmarks", tally)
-    files = _corpus(root / "corpus", tally)
+    files = _list_corpus(root / "corpus", tally)
     # over the whole corpus, so that neither a filter nor a limit changes a name
-    names = _unique_names(files, ".pdf" if as_pdf else "", tally)
+    names = _make_unique_names(files, ".pdf" if as_pdf else "", tally)
     if options.mini:
-        tests = _mini(tests, tally)
-        files = _used(files, tests, tally)
+        tests = _choose_mini(tests, tally)
+        files = _keep_used(files, tests, tally)
     if options.limit:
         files = dict(list(files.items())[: options.limit])
-        tests = [test for test in tests if all(_key(snippet.path) in files for snippet in test.snippets)]
+        tests = [test for test in tests if all(_make_key(snippet.path) in files for snippet in test.snippets)]
     words = _verify(files, tests, tally)
     return Benchmark(
         documents=[
@@ -70,7 +70,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             for key, path in files.items()
             if key in words
         ],
-        rows=[row for test in tests for row in _row(test, words, names, tally)],
+        rows=[row for test in tests for row in _make_row(test, words, names, tally)],
         sha256=sha256,
     )
 
@@ -88,18 +88,18 @@ def _read_benchmarks(folder: Path, tally: Tally) -> tuple[list[_Test], dict[str,
         records: list[Any] = read_json(path, data, INFO, lists="tests")["tests"]
         for index, record in enumerate(records):
             name = f"{path.stem} {index}"
-            problem = _problem(record)
+            problem = _find_problem(record)
             if problem:
                 tally.fault(problem, name)
             else:
-                snippets = tuple(_snippet(item) for item in record["snippets"])
+                snippets = tuple(_read_snippet(item) for item in record["snippets"])
                 tests.append(_Test(first + index, path.stem, name, record["query"], snippets))
         first += len(records)
         sha256[path.name] = hashlib.sha256(data).hexdigest()
     return tests, sha256
 
 
-def _problem(record: Any) -> str:
+def _find_problem(record: Any) -> str:
     """Return the fault of a test record; empty if it is valid."""
     if not isinstance(record, dict) or not isinstance(record.get("query"), str) or not record["query"].strip():
         return "test without a query"
@@ -111,7 +111,7 @@ def _problem(record: Any) -> str:
     return ""
 
 
-def _snippet(item: dict[str, Any]) -> _Snippet:
+def _read_snippet(item: dict[str, Any]) -> _Snippet:
     answer = item["answer"] if isinstance(item.get("answer"), str) else None
     match item.get("span"):
         case [int(start), int(end)]:
@@ -119,7 +119,7 @@ def _snippet(item: dict[str, Any]) -> _Snippet:
     return _Snippet(item["file_path"], None, answer)
 
 
-def _mini(tests: list[_Test], tally: Tally) -> list[_Test]:
+def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
     """Return the tests of the published sample, LegalBench-RAG-mini, in the source's order."""
     kept: set[int] = set()
     for benchmark in dict.fromkeys(test.benchmark for test in tests):
@@ -138,13 +138,13 @@ def _mini(tests: list[_Test], tally: Tally) -> list[_Test]:
 # ---------------------------------------------------------------- the corpus
 
 
-def _corpus(folder: Path, tally: Tally) -> dict[str, Path]:
+def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
     """Return the text files of the corpus, keyed by their path below corpus/, which is how `file_path` names them."""
     files: dict[str, Path] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         inside = path.relative_to(folder).as_posix()
         if path.suffix.lower() == ".txt":
-            files[_key(inside)] = path
+            files[_make_key(inside)] = path
         else:
             tally.leave_out("file in corpus/ that is no text", inside)
     if not files:
@@ -152,12 +152,12 @@ def _corpus(folder: Path, tally: Tally) -> dict[str, Path]:
     return files
 
 
-def _key(path: str) -> str:
+def _make_key(path: str) -> str:
     """Return a path in Unicode's NFC form: some systems unpack an accented letter as two characters."""
     return unicodedata.normalize("NFC", path)
 
 
-def _unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dict[str, str]:
+def _make_unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dict[str, str]:
     """Return the file name in the bundle for each file of the corpus.
 
     Files with the same name get their folders as a prefix. `ending` replaces the suffix, unless it is empty.
@@ -175,8 +175,8 @@ def _unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dict[str
     return names
 
 
-def _used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> dict[str, Path]:
-    used = {_key(snippet.path) for test in tests for snippet in test.snippets}
+def _keep_used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> dict[str, Path]:
+    used = {_make_key(snippet.path) for test in tests for snippet in test.snippets}
     for key in sorted(files.keys() - used):
         tally.leave_out("file that the published sample does not use (--mini)", key)
     return {key: path for key, path in files.items() if key in used}
@@ -190,7 +190,7 @@ def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Wo
     wanted: dict[str, set[_Snippet]] = defaultdict(set)
     for test in tests:
         for snippet in test.snippets:
-            wanted[_key(snippet.path)].add(snippet)
+            wanted[_make_key(snippet.path)].add(snippet)
     words: _Words = {}
     for key, path in files.items():
         try:
@@ -204,14 +204,14 @@ def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Wo
     return words
 
 
-def _row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
+def _make_row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
     """Yield the row of a test; yield nothing if one of its gold passages has no text.
 
     Incomplete gold would give wrong scores.
     """
     passages: list[tuple[str, Quote]] = []
     for snippet in test.snippets:
-        key, place = _key(snippet.path), f"{test.name}: {snippet.path} {snippet.span}"
+        key, place = _make_key(snippet.path), f"{test.name}: {snippet.path} {snippet.span}"
         if key not in words:
             tally.fault("test on a document that is not in corpus/ or cannot be read", place)
             return

@@ -21,7 +21,7 @@ from exhibit.converters.raw.records import ENDINGS, Record, read_records
 from exhibit.converters.raw.source import find_one
 from exhibit.converters.steps.cli import main
 from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
-from exhibit.law.language import content_words, numbers, stem
+from exhibit.law.language import list_content_words, list_numbers, stem
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import DraftInfo
 
@@ -80,7 +80,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     data = path.read_bytes()
     records = read_records(path, data, tally)
     shelf = Shelf(path, options.documents, True, Policy())
-    logged = list(_logged(records, shelf, options, tally))
+    logged = list(_read_logged(records, shelf, options, tally))
     if records and not logged and not tally.left_out:
         columns = ", ".join(dict.fromkeys(name for record in records for name in record.cells))
         raise SourceError(f"{path}: no row has a question (its fields: {columns}); rename the field to `question`")
@@ -88,7 +88,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     documents = shelf.find(names, tally) if shelf.folder else {}
     others = shelf.find_others(documents, take=True, limited=False, tally=tally) if shelf.folder else {}
     rows = []
-    for group in _joined(logged):
+    for group in _group_by_question(logged):
         first = next((one for one in group if one.feedback == "down"), group[0])
         files = list(dict.fromkeys(name for one in group for name in one.sources if name in documents))
         labels: dict[str, Label] = {"draft": "unsure", "asked": len(group), "feedback": first.feedback}
@@ -112,29 +112,29 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     return Benchmark(list(kept.values()), rows, sha256, info=info, draft=DraftInfo())
 
 
-def _logged(records: Sequence[Record], shelf: Shelf, options: Namespace, tally: Tally) -> Iterator[_Logged]:
+def _read_logged(records: Sequence[Record], shelf: Shelf, options: Namespace, tally: Tally) -> Iterator[_Logged]:
     flat = [
-        {name.removeprefix("attributes."): cell for name, cell in flatten_object(_opened(record.cells)).items()}
+        {name.removeprefix("attributes."): cell for name, cell in flatten_object(_parse_cells(record.cells)).items()}
         for record in records
     ]
     opinions = [list(_opinions(record.cells, cells)) for record, cells in zip(records, flat, strict=True)]
     graded = {one.series for some in opinions for one in some if (one.rating[0] or 0) > 1}
     for record, cells, stated in zip(records, flat, opinions, strict=True):
-        question = _said(record.cells, cells, "logged-question", "question")
-        answer = _said(record.cells, cells, "logged-answer", "answer")
+        question = _find_said(record.cells, cells, "logged-question", "question")
+        answer = _find_said(record.cells, cells, "logged-answer", "answer")
         if not question or not answer:
             tally.fault("row of the log without a question or a reply", record.place, item=record.item)
             continue
-        feedback = next(filter(None, (_verdict(one, graded) for one in stated)), "")
+        feedback = next(filter(None, (_read_verdict(one, graded) for one in stated)), "")
         if options.complaints and feedback != "down":
             tally.leave_out("no complaint (--complaints)", record.place, item=record.item)
             continue
         if options.mask:
-            question, answer = _masked(question), _masked(answer)
-        yield _Logged(question, answer, tuple(_sources(cells, record.cells, shelf)), feedback, record)
+            question, answer = _mask(question), _mask(answer)
+        yield _Logged(question, answer, tuple(_find_sources(cells, record.cells, shelf)), feedback, record)
 
 
-def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row with its JSON strings parsed: exports write inputs and outputs as strings."""
     opened = {}
     for name, cell in cells.items():
@@ -143,7 +143,7 @@ def _opened(cells: Mapping[str, Any]) -> dict[str, Any]:
     return opened
 
 
-def _said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, role: str) -> str:
+def _find_said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, role: str) -> str:
     name = choose_name(cells, field)
     if name is not None:
         return read_cell_text(cells[name], role)
@@ -151,19 +151,19 @@ def _said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, role: st
     return read_cell_text(row[whole], role) if whole is not None else ""
 
 
-def _sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> Iterator[str]:
+def _find_sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> Iterator[str]:
     """Yield the files of the folder that the log names as the sources of a reply."""
     for mapping in (cells, row):
         name = choose_name(mapping, "logged-sources")
         for value in list_cell_values(mapping[name]) if name is not None else ():
             texts = flatten_object(value).values() if isinstance(value, dict) else [value]
-            found = next((one for text in texts if (one := shelf.named_in(read_cell_words(text))) is not None), None)
+            found = next((one for text in texts if (one := shelf.find_named(read_cell_words(text))) is not None), None)
             if found is not None:
                 yield found[0]
 
 
 def _opinions(row: Mapping[str, Any], cells: Mapping[str, Any]) -> Iterator[_Opinion]:
-    """Yield a row's opinions of its reply; the log may state them as words, numbers or named scores."""
+    """Yield a row's opinions of its reply; the log may state them as words, list_numbers or named scores."""
     for mapping in (cells, row):
         name = choose_name(mapping, "feedback")
         if name is None:
@@ -185,11 +185,11 @@ def _best_rating(fields: Mapping[str, Any]) -> float | None:
     return float(match[1]) if match else None
 
 
-def _verdict(opinion: _Opinion, graded: Container[str]) -> str:
+def _read_verdict(opinion: _Opinion, graded: Container[str]) -> str:
     """Return an opinion as `down`, `up` or, if it is neither, empty.
 
     A number without a scale is a thumb: 1 is up, and 0 and -1 are down. In the series that are `graded`, which have
-    numbers above 1, 1 may be the lowest rating, and only numbers up to 0 decide.
+    list_numbers above 1, 1 may be the lowest rating, and only list_numbers up to 0 decide.
     """
     number, best = opinion.rating
     if number is None:
@@ -200,13 +200,13 @@ def _verdict(opinion: _Opinion, graded: Container[str]) -> str:
     return "down" if number <= _POOR * best else "up" if number >= _GOOD * best else ""
 
 
-def _masked(text: str) -> str:
+def _mask(text: str) -> str:
     for mark, pattern in _MASKS.items():
         text = pattern.sub(mark, text)
     return text
 
 
-def _joined(logged: Sequence[_Logged]) -> list[list[_Logged]]:
+def _group_by_question(logged: Sequence[_Logged]) -> list[list[_Logged]]:
     """Group the rows by question.
 
     Two wordings are one question if they have the same numbers and nearly the same content words.
@@ -214,10 +214,12 @@ def _joined(logged: Sequence[_Logged]) -> list[list[_Logged]]:
     groups: list[tuple[frozenset[str], tuple[str, ...], list[_Logged]]] = []
     exact: dict[tuple[frozenset[str], tuple[str, ...]], list[_Logged]] = {}
     for one in logged:
-        key = frozenset(map(stem, content_words(one.question))), tuple(sorted(numbers(one.question)))
+        key = frozenset(map(stem, list_content_words(one.question))), tuple(sorted(list_numbers(one.question)))
         group = exact.get(key)
         if group is None:
-            near = (rows for terms, figures, rows in groups if figures == key[1] and _share(terms, key[0]) >= _ALIKE)
+            near = (
+                rows for terms, figures, rows in groups if figures == key[1] and _compute_share(terms, key[0]) >= _ALIKE
+            )
             group = next(near, None)
         if group is None:
             group = []
@@ -226,7 +228,7 @@ def _joined(logged: Sequence[_Logged]) -> list[list[_Logged]]:
     return [rows for _, _, rows in groups]
 
 
-def _share(one: frozenset[str], other: frozenset[str]) -> float:
+def _compute_share(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one and other else 0.0
 
 

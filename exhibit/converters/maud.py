@@ -17,13 +17,13 @@ from exhibit.converters.raw.maud_release import (
     Excerpt,
     Labels,
     Release,
-    definition_key,
     find_excerpts,
+    make_definition_key,
     read_cell,
     read_release,
     titles_of,
 )
-from exhibit.converters.raw.titles import unique_titles
+from exhibit.converters.raw.titles import choose_unique_titles
 from exhibit.converters.steps.cli import main
 from exhibit.evidence import Document, fold
 
@@ -74,11 +74,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     release = read_release(source, INFO, ["Filename", *QUESTIONS], tally)
     contracts = _pair(release, tally)
     # make titles unique over the whole source, so that a limit changes no title
-    titles = unique_titles({c.filename: list(titles_of(c.text, deal=c.deal, stem=c.name)) for c in contracts})
+    titles = choose_unique_titles({c.filename: list(titles_of(c.text, deal=c.deal, stem=c.name)) for c in contracts})
     kept = [c for c in contracts[: options.limit] if not _leave_wrong(c, tally)]
     return Benchmark(
         documents=[RawDocument(c.filename, titles[c.filename], text=c.text) for c in kept],
-        rows=[row for c in kept for row in _rows(c, titles[c.filename], release.labels, tally)],
+        rows=[row for c in kept for row in _make_rows(c, titles[c.filename], release.labels, tally)],
         sha256=release.sha256,
     )
 
@@ -97,7 +97,7 @@ def _pair(release: Release, tally: Tally) -> list[_Contract]:
     pairs: dict[str, list[_Contract]] = defaultdict(list)
     for row, cells in enumerate(release.rows):
         deal = _deal(cells)
-        name = _owner(cells[MAE], labels, texts)
+        name = _find_owner(cells[MAE], labels, texts)
         if name is None:
             tally.fault("no agreement has the row's MAE definition, or several do", deal or f"row {row}")
         elif name not in texts:
@@ -106,12 +106,12 @@ def _pair(release: Release, tally: Tally) -> list[_Contract]:
             pairs[name].append(_Contract(row, cells, name, texts[name]))
     for name in sorted(texts.keys() - pairs.keys()):
         tally.leave_out("no row for the agreement", f"{name}.txt")
-    return sorted((_best(rows, labels, tally) for rows in pairs.values()), key=lambda contract: contract.row)
+    return sorted((_choose_best(rows, labels, tally) for rows in pairs.values()), key=lambda contract: contract.row)
 
 
-def _owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
+def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
     """Return the only agreement to which the label files assign the definition, else the only one that contains it."""
-    key = definition_key(definition)
+    key = make_definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:
         parts = [fold(part, loose=True) for part in read_cell(definition).excerpts]
@@ -124,7 +124,7 @@ def _has(text: str, parts: list[str]) -> bool:
     return all(part in folded for part in parts)
 
 
-def _best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
+def _choose_best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
     """Return the most complete row for an agreement and count its other rows as faults.
 
     The release has a broken copy of the Soliton row.
@@ -154,7 +154,7 @@ def _leave_wrong(contract: _Contract, tally: Tally) -> bool:
 # ---------------------------------------------------------------- questions
 
 
-def _rows(contract: _Contract, title: str, labels: Labels, tally: Tally) -> Iterator[RawRow]:
+def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) -> Iterator[RawRow]:
     for column, (point, question) in enumerate(QUESTIONS.items()):
         place = f"{contract.filename}: {point}"
         excerpts = contract.excerpts.get(point)

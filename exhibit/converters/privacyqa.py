@@ -18,7 +18,7 @@ from exhibit.converters import Benchmark, Quote, RawDocument, RawRow, Tally, rea
 from exhibit.converters.benchmark import Block
 from exhibit.converters.raw.records import decode_table, split_cells
 from exhibit.converters.raw.source import find_one, refuse_pointer
-from exhibit.converters.raw.titles import unique_titles
+from exhibit.converters.raw.titles import choose_unique_titles
 from exhibit.converters.steps.cli import main
 from exhibit.schemas.errors import SourceError
 
@@ -86,16 +86,16 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         asked = sum(len(policy.questions) for policy in policies)
         policies += _read_policies(table, asked, tally if options.split in (table.split, "all") else Tally())
     # make names unique over the whole source, so that neither a split nor a limit changes a name
-    names = {f"{policy.key}, {policy.split}": list(_names(policy)) for policy in policies}
-    titles = unique_titles(names)
-    stems = unique_titles({key: [_UNSAFE.sub("_", name) for name in choices] for key, choices in names.items()})
-    ready = [_printed(*parts) for parts in zip(policies, titles.values(), stems.values(), strict=True)]
+    names = {f"{policy.key}, {policy.split}": list(_list_names(policy)) for policy in policies}
+    titles = choose_unique_titles(names)
+    stems = choose_unique_titles({key: [_UNSAFE.sub("_", name) for name in choices] for key, choices in names.items()})
+    ready = [_make_printed(*parts) for parts in zip(policies, titles.values(), stems.values(), strict=True)]
     chosen = [printed for printed in ready if options.split in (printed.policy.split, "all")][: options.limit]
     if not chosen:
         raise SourceError(f"{source}: no {options.split} set in it; expected {INFO.expects}, from {INFO.url}")
     if options.split == "all" and len(tables) == 1:
         tally.note("half of the release: the other table is not there", tables[0].name)
-    rows = [row for printed in chosen for row in _rows(printed, tally)]
+    rows = [row for printed in chosen for row in _make_rows(printed, tally)]
     return Benchmark([printed.document for printed in chosen], rows, sha256)
 
 
@@ -176,7 +176,7 @@ def _mark(row: dict[str, str], columns: Sequence[str], place: str, tally: Tally)
     return _Mark(marks["relevant"], answered, len(columns) - answered)
 
 
-def _names(policy: _Policy) -> Iterator[str]:
+def _list_names(policy: _Policy) -> Iterator[str]:
     """Yield candidate names of a policy, from the shortest to the most precise.
 
     The app's name is the first: `Fiverr` for the policy `Fiverr _1`.
@@ -190,12 +190,12 @@ def _names(policy: _Policy) -> Iterator[str]:
     yield f"{name} ({policy.split} {numbered[2]})" if numbered else f"{name} ({policy.split})"
 
 
-def _printed(policy: _Policy, name: str, stem: str) -> _Printed:
+def _make_printed(policy: _Policy, name: str, stem: str) -> _Printed:
     """Return a policy as text: its title on top, then one sentence per line."""
     title = name if name.casefold().endswith("privacy policy") else f"{name} privacy policy"
     text = f"{title}\n"
     places: dict[str, tuple[int, int]] = {}
-    for key in _in_order(policy.sentences):
+    for key in _sort_keys(policy.sentences):
         if policy.sentences[key]:
             places[key] = (len(text) + 1, len(text) + 1 + len(policy.sentences[key]))
             text += f"\n{policy.sentences[key]}"
@@ -203,7 +203,7 @@ def _printed(policy: _Policy, name: str, stem: str) -> _Printed:
     return _Printed(policy, RawDocument(f"{stem}.pdf", title, text=text, blocks=blocks), places)
 
 
-def _in_order(keys: Iterable[str]) -> list[str]:
+def _sort_keys(keys: Iterable[str]) -> list[str]:
     """Return sentence ids sorted by the number at their end (`_10` after `_9`); ids without a number come last."""
     numbers = {key: _NUMBERED.fullmatch(key) for key in keys}
     return sorted(numbers, key=lambda key: int(match[2]) if (match := numbers[key]) else sys.maxsize)
@@ -212,7 +212,7 @@ def _in_order(keys: Iterable[str]) -> list[str]:
 # ---------------------------------------------------------------- questions
 
 
-def _rows(printed: _Printed, tally: Tally) -> Iterator[RawRow]:
+def _make_rows(printed: _Printed, tally: Tally) -> Iterator[RawRow]:
     policy, document, places = printed
     for question in policy.questions.values():
         name = f"{policy.key}: question {question.key}"

@@ -17,11 +17,11 @@ from exhibit.converters import Benchmark, Item, Quote, RawDocument, RawRow, Tall
 from exhibit.converters.benchmark import Label
 from exhibit.converters.raw.source import find_one
 from exhibit.converters.steps.cli import main
-from exhibit.law.names import file_key
+from exhibit.law.names import make_file_key
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
 from exhibit.schemas.parsing import parse_json
-from exhibit.storage.atomic import files_below
+from exhibit.storage.atomic import list_files
 
 INFO = read_info(__file__)
 _ODD = re.compile(r"[^\w.-]+")
@@ -33,16 +33,16 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read a SQuAD file; each context becomes a document, and each of its questions becomes a row."""
     path = find_one(source, INFO, "*.json")
     data = path.read_bytes()
-    contexts = list(_contexts(path, data, tally))
+    contexts = list(_read_contexts(path, data, tally))
     if not contexts:
         raise SourceError(f"{path}: not in SQuAD's form (no context in it); expected {INFO.expects}")
-    names = _names(contexts)
-    given = _given(options.documents)
+    names = _make_names(contexts)
+    given = _list_given(options.documents)
     documents, rows = [], []
     numbers: set[int] = set()
     count = 0
     for context, name in zip(contexts, names, strict=True):
-        official = given.get(file_key(context.title))
+        official = given.get(make_file_key(context.title))
         items = (Item("files", f"context {context.number}: {name}"),)
         tally.take(items)
         documents.append(
@@ -55,7 +55,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             )
         )
         for record in context.qas:
-            row = _row(record, context, documents[-1].filename, count, numbers, tally)
+            row = _make_row(record, context, documents[-1].filename, count, numbers, tally)
             count += 1
             if row is not None:
                 rows.append(row)
@@ -81,7 +81,7 @@ class _Context:
     qas: tuple[Any, ...]
 
 
-def _contexts(path: Path, data: bytes, tally: Tally) -> Iterator[_Context]:
+def _read_contexts(path: Path, data: bytes, tally: Tally) -> Iterator[_Context]:
     """Yield the contexts in order; count and leave out a malformed one."""
     record = parse_json(data, where=path, error=SourceError)
     articles = record.get("data") if isinstance(record, dict) else None
@@ -112,7 +112,7 @@ def _leave_out(tally: Tally, kind: Literal["files", "rows"], reason: str, name: 
     tally.fault(reason, name, item=item)
 
 
-def _names(contexts: list[_Context]) -> list[str]:
+def _make_names(contexts: list[_Context]) -> list[str]:
     """Return a file name for each context: its title, else its number; equal titles also get their numbers."""
     stems = [_ODD.sub("_", context.title.removesuffix(".pdf")).strip("_.")[:_LONGEST] for context in contexts]
     keys = [stem.casefold() for stem in stems]
@@ -124,10 +124,10 @@ def _names(contexts: list[_Context]) -> list[str]:
     ]
 
 
-def _given(folder: Path | None) -> dict[str, Path]:
+def _list_given(folder: Path | None) -> dict[str, Path]:
     if folder is None:
         return {}
-    files = {file_key(path.name): path for path in files_below(folder) if path.suffix.lower() == ".pdf"}
+    files = {make_file_key(path.name): path for path in list_files(folder) if path.suffix.lower() == ".pdf"}
     if not files:
         raise SourceError(f"{folder}: no PDFs in it")
     return files
@@ -138,7 +138,9 @@ def _is_impossible(value: Any) -> bool | None:
     return {"true": True, "1": True, "false": False, "0": False, "none": False, "": False}.get(str(value).lower())
 
 
-def _row(record: Any, context: _Context, filename: str, count: int, numbers: set[int], tally: Tally) -> RawRow | None:
+def _make_row(
+    record: Any, context: _Context, filename: str, count: int, numbers: set[int], tally: Tally
+) -> RawRow | None:
     if not isinstance(record, Mapping):
         _leave_out(tally, "rows", "question that is no object", f"question {count}")
         return None
@@ -163,7 +165,7 @@ def _row(record: Any, context: _Context, filename: str, count: int, numbers: set
     if not isinstance(answers, list) or not all(isinstance(answer, Mapping) for answer in answers):
         tally.fault("question whose answers are no list of objects", name, item=item)
         return None
-    quotes = () if impossible else _quotes(answers, context, filename, name, tally)
+    quotes = () if impossible else _make_quotes(answers, context, filename, name, tally)
     if not quotes and not impossible:
         tally.fault("question without an answer that is not marked impossible", name, item=item)
         return None
@@ -172,7 +174,7 @@ def _row(record: Any, context: _Context, filename: str, count: int, numbers: set
     return RawRow(number, question, answer, quotes, filename, impossible, labels, (item,), name)
 
 
-def _quotes(
+def _make_quotes(
     answers: Sequence[Mapping[str, Any]], context: _Context, filename: str, name: str, tally: Tally
 ) -> tuple[Quote, ...]:
     """Return the answers as gold; one text at several offsets is one passage with alternative locations."""

@@ -18,9 +18,9 @@ from exhibit.converters.raw.law_files import Version, read_versions
 from exhibit.converters.raw.law_questions import PrintedEdition, QuestionMaker
 from exhibit.converters.raw.laws import Law, read_law, wrap_paragraph
 from exhibit.converters.steps.cli import main
-from exhibit.law.editions import LawName, law_name
+from exhibit.law.editions import LawName, make_law_name
 from exhibit.law.figures import write_day
-from exhibit.law.language import system_for, systems
+from exhibit.law.language import choose_system, load_systems
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
 
@@ -30,26 +30,29 @@ INFO = read_info(__file__)
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the flags for days and languages."""
     parser.add_argument(
-        "--from", type=_day, dest="since", metavar="DATE", help="leave out versions that ended before this day"
+        "--from", type=_parse_day, dest="since", metavar="DATE", help="leave out versions that ended before this day"
     )
-    parser.add_argument("--as-of", type=_day, metavar="DATE", help="only the versions in force on this day")
+    parser.add_argument("--as-of", type=_parse_day, metavar="DATE", help="only the versions in force on this day")
     parser.add_argument(
-        "--ask-in", type=_languages, metavar="LANG,…", help=f"ask in these languages too: {', '.join(_asking())}"
+        "--ask-in",
+        type=_parse_languages,
+        metavar="LANG,…",
+        help=f"ask in these languages too: {', '.join(_list_asking())}",
     )
 
 
-def _asking() -> list[str]:
-    return sorted(system.language for system in systems() if "questions" in system.data)
+def _list_asking() -> list[str]:
+    return sorted(system.language for system in load_systems() if "questions" in system.data)
 
 
-def _languages(text: str) -> str:
-    unknown = set(text.split(",")) - set(_asking())
+def _parse_languages(text: str) -> str:
+    unknown = set(text.split(",")) - set(_list_asking())
     if unknown:
-        raise ArgumentTypeError(f"no questions in {', '.join(sorted(unknown))}; there are {', '.join(_asking())}")
+        raise ArgumentTypeError(f"no questions in {', '.join(sorted(unknown))}; there are {', '.join(_list_asking())}")
     return text
 
 
-def _day(text: str) -> str:
+def _parse_day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError as error:
@@ -74,7 +77,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         if not law.paragraphs:
             tally.leave_out("no § or article in it", version.source, item=Item("files", version.source))
             continue
-        edition, document = _edition(version, law)
+        edition, document = _make_edition(version, law)
         documents.append(document)
         laws.setdefault(version.law, []).append(edition)
     if not documents:
@@ -83,18 +86,18 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     ids: set[int] = set()
     rows: list[RawRow] = []
     for key, editions in laws.items():
-        title = _title(editions[-1].law)
+        title = _find_title(editions[-1].law)
         own = editions[-1].law.system
-        for system in dict.fromkeys([own, *map(system_for, filter(None, (options.ask_in or "").split(",")))]):
+        for system in dict.fromkeys([own, *map(choose_system, filter(None, (options.ask_in or "").split(",")))]):
             asker = QuestionMaker(
                 editions, names[key], title, dict(laws), list(names.values()), options.questions, system, ids
             )
             rows += asker.rows()
     digest = {name: _digest(list(group)) for name, group in groupby(versions, lambda version: version.law)}
-    return Benchmark(documents, rows, digest, info=replace(INFO, questions=_counts(laws, rows)))
+    return Benchmark(documents, rows, digest, info=replace(INFO, questions=_describe_counts(laws, rows)))
 
 
-def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
+def _make_edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
     """Return a version as it is printed, and its document; title and days are printed above the law's text."""
     system, day = law.system, version.start
     dated = ""
@@ -102,7 +105,7 @@ def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
         pattern = system.data["ended" if version.end else "version"]
         end = write_day(version.end, system) if version.end else ""
         dated = pattern.format(start=write_day(day, system), end=end)
-    title = _title(law)
+    title = _find_title(law)
     above = "".join(f"{line}\n" for text in (title, dated) if text for line in wrap_paragraph(text))
     stem = f"{version.law}_{day.isoformat()}" if day else version.law
     labels = {"law": version.law, "effective_from": day.isoformat() if day else None,
@@ -118,7 +121,7 @@ def _edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
     return PrintedEdition(version, law, document.filename, len(above)), document
 
 
-def _title(law: Law) -> str:
+def _find_title(law: Law) -> str:
     """Return a law's full name as it is used inside a sentence: its `full_citation`, else its title."""
     return law.fields.get("full_citation") or law.title
 
@@ -127,7 +130,7 @@ def _name(key: str, law: Law) -> LawName:
     """Return the names by which references cite a law: its codes, and its title without the kind of law."""
     codes = [law.fields.get(name, "") for name in ("official_code", "jurabk", "abbreviation", "short_title")]
     if not any(codes):  # if the text has no code at its start, use the title
-        full = law_name(law.title)
+        full = make_law_name(law.title)
         return LawName(key, full.codes[:1], full.title)
     named = law.title.partition(" (")[0] if law.fields.get("jurabk") else law.title
     title = " ".join(named.split()[1:]) if law.fields.get("official_code") else named
@@ -141,7 +144,7 @@ def _digest(versions: Sequence[Version]) -> str:
     return digest.hexdigest()
 
 
-def _counts(laws: dict[str, list[PrintedEdition]], rows: Sequence[RawRow]) -> str:
+def _describe_counts(laws: dict[str, list[PrintedEdition]], rows: Sequence[RawRow]) -> str:
     """Return a description of how the questions were made, with documents by language and questions by kind."""
     languages = Counter(edition.law.system.language for editions in laws.values() for edition in editions)
     kinds = Counter(str(row.labels["kind"]) for row in rows)

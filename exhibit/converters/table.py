@@ -14,26 +14,26 @@ from typing import Any, NamedTuple
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally, read_info, squad
 from exhibit.converters.benchmark import BEYOND, Label
-from exhibit.converters.fetching.fetch import add_fetch_arguments, policy_from
+from exhibit.converters.fetching.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.raw.assertions import open_record
 from exhibit.converters.raw.cells import (
-    chosen_option,
+    find_chosen_option,
     label,
     list_cell_values,
-    options_in,
     read_cell_text,
     read_cell_words,
-    refusal,
+    read_options,
+    read_refusal,
     split_values,
 )
-from exhibit.converters.raw.columns import ROLES, Columns, choose_columns, columns_by_cells, list_columns, show_columns
+from exhibit.converters.raw.columns import ROLES, Columns, choose_columns, correct_columns, list_columns, show_columns
 from exhibit.converters.raw.documents import Shelf, Texts
 from exhibit.converters.raw.gold import CitedPassage, GoldReader, name_unplaced
-from exhibit.converters.raw.judgments import judged_folder, read_judged
+from exhibit.converters.raw.judgments import find_judged_folder, read_judged
 from exhibit.converters.raw.records import ENDINGS, Record, columns_of, read_records
-from exhibit.converters.raw.titles import unique_titles
+from exhibit.converters.raw.titles import choose_unique_titles
 from exhibit.converters.steps.cli import main
-from exhibit.evidence.read import readable
+from exhibit.evidence.read import is_readable
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import ANSWER_FROM, MUST_CONTAIN, MUST_NOT_CONTAIN
 from exhibit.schemas.models import Licence
@@ -88,13 +88,13 @@ class _Kinds(NamedTuple):
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the table, find its documents, and assign each passage to its document."""
-    policy = policy_from(options)
-    if folder := judged_folder(source):
+    policy = read_policy(options)
+    if folder := find_judged_folder(source):
         shelf = Shelf(folder.queries, options.documents, getattr(options, "as") == "pdf", policy)
-        return replace(read_judged(folder, shelf, tally), info=_info(source, options))
+        return replace(read_judged(folder, shelf, tally), info=_make_info(source, options))
     table = _find_table(source)
     if squad.is_squad(table):
-        return replace(squad.read(table, options, tally), info=_info(table, options))
+        return replace(squad.read(table, options, tally), info=_make_info(table, options))
     data = table.read_bytes()
     given = read_records(table, data, tally, sheet=options.sheet, encoding=options.encoding)
     records = [open_record(record, tally) for record in given]
@@ -103,10 +103,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     shelf = Shelf(table, options.documents, getattr(options, "as") == "pdf", policy)
     texts = Texts(shelf)
     chosen_by_user = [role for role, name in named.items() if name is not None]
-    columns = columns_by_cells(choose_columns(table, seen, named), chosen_by_user, records, texts)
+    columns = correct_columns(choose_columns(table, seen, named), chosen_by_user, records, texts)
     show_columns(table, seen, columns, named, tally, records)
-    gold = GoldReader(columns, seen, texts, _only_document(columns, shelf), tally)
-    questions = list(_questions(records, columns, gold, tally))
+    gold = GoldReader(columns, seen, texts, _find_only_document(columns, shelf), tally)
+    questions = list(_read_questions(records, columns, gold, tally))
     gold.check(table)
     _count_pages_from_1(questions)
     questions = [question for question in questions if _find_documents(question, texts, tally)]
@@ -129,15 +129,17 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             tally.leave_out_all(BEYOND, question.items)
     documents_by_name = _with_texts(documents_by_name, asked, texts)
     documents = {document.filename: document for document in [*documents_by_name.values(), *others.values()]}
-    titles = unique_titles({name: [document.title, name] for name, document in documents.items()})
+    titles = choose_unique_titles({name: [document.title, name] for name, document in documents.items()})
     placed = any(columns[role] for role in ("document", "text", "provision"))
     worded = any(columns[role] for role in ("answer", "text", "provision"))
     kinds = _Kinds(needs_document=placed or not judged, needs_words=worded)
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
-        rows=[row for question in asked for row in _row(question, documents_by_name, shelf, options, tally, kinds)],
+        rows=[
+            row for question in asked for row in _make_row(question, documents_by_name, shelf, options, tally, kinds)
+        ],
         sha256={table.name: hashlib.sha256(data).hexdigest()},
-        info=_info(table, options),
+        info=_make_info(table, options),
     )
 
 
@@ -176,15 +178,15 @@ def _find_table(source: Path) -> Path:
     return tables[0]
 
 
-def _only_document(columns: Columns, shelf: Shelf) -> str | None:
+def _find_only_document(columns: Columns, shelf: Shelf) -> str | None:
     """Return the name of the folder's only document if no column names documents; else None."""
     if columns["document"] is not None:
         return None
-    files = [file for file in shelf.files if readable(file.path)]
+    files = [file for file in shelf.files if is_readable(file.path)]
     return files[0].name if len(files) == 1 else None
 
 
-def _info(table: Path, options: Namespace) -> DatasetInfo:
+def _make_info(table: Path, options: Namespace) -> DatasetInfo:
     name = options.name or table.stem
     title = options.title or name
     terms = options.licence
@@ -196,14 +198,14 @@ def _info(table: Path, options: Namespace) -> DatasetInfo:
 # ---------------------------------------------------------------- questions
 
 
-def _questions(records: list[Record], columns: Columns, gold: GoldReader, tally: Tally) -> Iterator[_Question]:
+def _read_questions(records: list[Record], columns: Columns, gold: GoldReader, tally: Tally) -> Iterator[_Question]:
     """Yield the questions in order; rows with the same id are one question."""
     ids = [read_cell_words(record.cells.get(columns["id"] or "")) for record in records]
     keep = all(re.fullmatch(r"\d{1,15}", name) for name in ids) and columns["id"] is not None
     grouped: dict[str, _Question] = {}
     for record, name in zip(records, ids, strict=True):
         try:
-            question = _question(record, columns, gold, int(name) if keep else record.index)
+            question = _read_question(record, columns, gold, int(name) if keep else record.index)
         except ValueError as error:
             tally.fault(str(error), record.place, item=record.item)
             continue
@@ -225,24 +227,24 @@ def _questions(records: list[Record], columns: Columns, gold: GoldReader, tally:
     yield from grouped.values()
 
 
-def _question(record: Record, columns: Columns, gold: GoldReader, number: int) -> _Question:
+def _read_question(record: Record, columns: Columns, gold: GoldReader, number: int) -> _Question:
     """Return the question of a row; raise a ValueError that names the missing part."""
     cells = {role: record.cells.get(name) if name else None for role, name in columns.items()}
     question = read_cell_text(cells["question"], "question")
     if not question:
         raise ValueError("row without a question")
-    refused, answerable = refusal(cells["impossible"]), refusal(cells["answerable"])
+    refused, answerable = read_refusal(cells["impossible"]), read_refusal(cells["answerable"])
     if refused is None or (answerable is None and read_cell_words(cells["answerable"])):
         raise ValueError("whether it is impossible is neither yes nor no")
     used = {name.split(".")[0] for name in columns.values() if name} | {name for name in columns.values() if name}
     labels = {name: label(value) for name, value in record.cells.items() if name not in used}
-    options = options_in(cells["options"])
+    options = read_options(cells["options"])
     letter = read_cell_text(cells["answer"], "answer")
-    answer = chosen_option(letter, options)
+    answer = find_chosen_option(letter, options)
     if options:
         labels |= {"options": label(options), "label": answer}
     lists = {
-        name: _listed_words(cells[role])
+        name: _read_words(cells[role])
         for role, name in (("must-contain", MUST_CONTAIN), ("must-not-contain", MUST_NOT_CONTAIN))
     }
     labels |= {name: label(items) for name, items in lists.items() if items}
@@ -256,12 +258,12 @@ def _question(record: Record, columns: Columns, gold: GoldReader, number: int) -
         passages=[one for one in gold.read(record.cells, record.place) if one.grade != 0],
         items=[record.item],
         quoted=bool(list_cell_values(cells["text"]) or list_cell_values(cells["provision"])),
-        acceptable=tuple(gold.acceptable(record.cells, record.place)),
+        acceptable=tuple(gold.read_acceptable(record.cells, record.place)),
         lists=lists,
     )
 
 
-def _listed_words(cell: Any) -> list[Any]:
+def _read_words(cell: Any) -> list[Any]:
     """Return the list of texts that an answer must contain or must not contain.
 
     A nested list stands for alternatives: one of its texts is enough.
@@ -292,7 +294,7 @@ def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
             tally.leave_out_all("passage without a document", question.items, fault=True)
             return False
         text = _HOP.sub("", passage.text or "")
-        holders = texts.holders(text)
+        holders = texts.find_holders(text)
         if len(holders) == 1:
             passages.append(passage._replace(document=holders[0], text=text))
         else:
@@ -303,7 +305,7 @@ def _find_documents(question: _Question, texts: Texts, tally: Tally) -> bool:
     return True
 
 
-def _row(
+def _make_row(
     question: _Question,
     documents: dict[str, RawDocument],
     shelf: Shelf,
@@ -318,7 +320,7 @@ def _row(
         more = f"{missing[0]} ({more})" if more else missing[0]
         tally.leave_out_all(reason, question.items, more=more, fault=True)
         return
-    lacking = _lacking(question, texts, kinds)
+    lacking = _find_lacking(question, texts, kinds)
     if lacking:
         tally.leave_out_all(lacking, question.items, fault=True)
         return
@@ -344,7 +346,7 @@ def _row(
     )
 
 
-def _lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> str:
+def _find_lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> str:
     """Return what a row lacks, such as `row names no document`; empty if replies to its question can be judged."""
     if question.is_impossible:
         return ""

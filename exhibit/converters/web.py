@@ -19,15 +19,15 @@ from exhibit.converters.fetching.download import flaw_of
 from exhibit.converters.fetching.fetch import (
     UrlLine,
     add_fetch_arguments,
-    corpus_names,
     fetch_all,
     fetch_folder,
-    policy_from,
+    make_corpus_names,
+    read_policy,
     report,
 )
 from exhibit.converters.raw.records import Record, columns_of, decode_table, read_records
 from exhibit.converters.raw.source import find_one
-from exhibit.converters.raw.titles import own_title, unique_titles
+from exhibit.converters.raw.titles import choose_unique_titles, read_own_title
 from exhibit.converters.steps.cli import main
 from exhibit.law.profile import tidy
 from exhibit.schemas.errors import SourceError
@@ -60,7 +60,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     path = find_one(source, INFO, "urls.txt")
     data = path.read_bytes()
     listed: dict[str, list[Item]] = {}
-    for url, item in _urls(path, data, options.column, tally):
+    for url, item in _read_urls(path, data, options.column, tally):
         tally.take([item])
         listed.setdefault(url, []).append(item)
     urls = list(listed)
@@ -69,8 +69,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             tally.note("listed more than once, fetched once", url)
     if not urls:
         raise SourceError(f"{path}: no URL in it; expected {INFO.expects}")
-    corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever --limit is
-    fetched = fetch_all(urls[: options.limit], folder=fetch_folder(), policy=policy_from(options))
+    make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever --limit is
+    fetched = fetch_all(urls[: options.limit], folder=fetch_folder(), policy=read_policy(options))
     report(fetched, tally, items=listed)
     for url in urls if options.limit else ():
         if url not in fetched:
@@ -78,7 +78,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
                 tally.leave_out(BEYOND, url, item=item)
     by_name = {one.filename: listed[url] for url, one in fetched.items() if one.path is not None}
     pages = [one for one in fetched.values() if one.path is not None]
-    titles = unique_titles({one.filename: _titles(one) for one in pages})
+    titles = choose_unique_titles({one.filename: _list_titles(one) for one in pages})
     return Benchmark(
         documents=[
             RawDocument(name, titles[name], one.path, source=one.url, printer=one.printer, items=tuple(by_name[name]))
@@ -87,14 +87,14 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         ],
         rows=[],
         sha256={path.name: hashlib.sha256(data).hexdigest()},
-        info=replace(INFO, url=_site(pages)),
+        info=replace(INFO, url=_find_site(pages)),
     )
 
 
 # ---------------------------------------------------------------- the list
 
 
-def _urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[tuple[str, Item]]:
+def _read_urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[tuple[str, Item]]:
     """Yield the URLs as they are written, without surrounding spaces."""
     if path.suffix.lower() == ".txt":
         lines = (line.strip() for line in decode_table(path, data, tally).splitlines())
@@ -136,17 +136,17 @@ def _guess(path: Path, records: list[Record]) -> str:
 # ---------------------------------------------------------------- titles
 
 
-def _titles(one: UrlLine) -> list[str]:
+def _list_titles(one: UrlLine) -> list[str]:
     """Return candidate titles of a page: the title in the document, then the same title with the file's name."""
     stem = unquote(one.filename[:-4])
-    own = tidy(_MADE_BY.sub("", own_title(one.path) if one.path else ""))
+    own = tidy(_MADE_BY.sub("", read_own_title(one.path) if one.path else ""))
     # Chromium uses the address as the title of a page without one
     if not own or own.startswith(urlsplit(one.final_url).netloc) or own.lower() == "untitled":
         return [stem]
     return [own, f"{own} ({stem})"]
 
 
-def _site(pages: Sequence[UrlLine]) -> str:
+def _find_site(pages: Sequence[UrlLine]) -> str:
     """Return the site of all pages; empty if there are several sites."""
     sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in pages)}
     return sites.pop() if len(sites) == 1 else ""

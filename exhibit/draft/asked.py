@@ -14,10 +14,10 @@ import numpy as np
 from exhibit.draft.drafts import Draft, Status, pick
 from exhibit.draft.playbook import ABSENT, SURE, Playbook
 from exhibit.evidence import Span
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.reader import EMBEDDER, QuestionKind, Reading, shared_kinds
-from exhibit.models.rerankers import Reranker, confidence
+from exhibit.models.rerankers import Reranker, estimate_confidence
 from exhibit.rag.ingest import Prepared
 
 READ = 3
@@ -86,7 +86,7 @@ class Thresholds:
     sure: float | None = None
     absent: float | None = None
 
-    def over(self, playbook: Playbook) -> Levels:
+    def choose_levels(self, playbook: Playbook) -> Levels:
         """Return the thresholds for a playbook's questions: the user's values, else the playbook's."""
         sure = playbook.sure if self.sure is None else self.sure
         return Levels(sure, playbook.absent if self.absent is None else self.absent, playbook.again)
@@ -130,7 +130,7 @@ class Asker:
     def ask(self, playbook: Playbook, prepared: Prepared) -> list[Draft]:
         """Return a draft for each question of the playbook."""
         chunks = self.embedder.embed(list(prepared.texts), role="passage")
-        levels = self.thresholds.over(playbook)
+        levels = self.thresholds.choose_levels(playbook)
         sought = [self._seek(one.seeks, [one.seeks, *one.ask], prepared, chunks, levels) for one in playbook.questions]
         with ThreadPoolExecutor(self.reader.threads) as pool:
             read = list(pool.map(self._read, sought))
@@ -160,7 +160,7 @@ class Asker:
             return _Sought(question, QuestionKind(), (), (), (), None, levels)
         vectors = self._embed(tuple(wordings))
         near, odds, spot = _COSINE * np.mean(chunks @ vectors.T, axis=1), np.zeros(len(chunks), np.float32), None
-        kind = self._kind(question)
+        kind = self._find_kind(question)
         # a page with all clauses has a vector that shows none of them: a document that is read whole is left to the
         # reader
         if kind.number >= 0 and len(chunks) > READ:
@@ -190,21 +190,21 @@ class Asker:
         question, levels, best = sought.question, sought.levels, sought.chunks
         if likely <= levels.absent:
             doubted = levels.again and sought.texts
-            again = confidence(self.reranker, self.reranker.score(question, sought.texts)) if doubted else None
+            again = estimate_confidence(self.reranker, self.reranker.score(question, sought.texts)) if doubted else None
             if (again or 0.0) <= _DOUBT:
                 return Judged("absent", (), round(1 - likely, 3))
             likely = min(again or 0.0, _DISAGREE)
             readings = [*readings, *self.reader.read(question, sought.texts[len(readings) :], sought.kind.asks)]
-        spans = self._spans(best, readings, prepared) or [Span(*map(int, prepared.chunks[best[0]][:2]))]
+        spans = self._locate_spans(best, readings, prepared) or [Span(*map(int, prepared.chunks[best[0]][:2]))]
         if likely >= levels.sure:
             return Judged("sure", tuple(spans), round(likely, 3))
         return Judged("unsure", tuple(spans[:PROPOSED]), round(likely, 3))
 
-    def _kind(self, question: str) -> QuestionKind:
+    def _find_kind(self, question: str) -> QuestionKind:
         [vector] = self._embed((question,))
         return shared_kinds().of(question, vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
-    def _spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
+    def _locate_spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
         """Return the spans in the document of the words that the model marked, the best first.
 
         A chunk's text lacks the running heads, so its offsets may differ from those in the document.
@@ -245,7 +245,7 @@ def complete_passage(text: str, span: Span, at_start: bool, at_end: bool) -> Spa
     while end < len(text) and not (text[end].isspace() or text[end - 1].isspace()):
         end += 1
     low, high = max(0, start - _SENTENCE), min(len(text), end + _SENTENCE)
-    for one in sentences(text[low:high]) if at_start or at_end else ():
+    for one in split_sentences(text[low:high]) if at_start or at_end else ():
         whole = Span(one.start + low, one.end + low)
         if at_start and whole.start < start < whole.end and (not low or text[low : whole.start].strip()):
             start = whole.start

@@ -8,7 +8,7 @@ from exhibit.draft.drafts import Draft, digest, pick
 from exhibit.evidence import Document, Span
 from exhibit.law.figures import MONTH
 from exhibit.law.profile import Profile, tidy
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.tree import Section
 
 _SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: from a sentence to half a page
@@ -69,19 +69,19 @@ WORDINGS = {
 def construct_questions(document: Document, root: Section, profile: Profile) -> list[Draft]:
     """Return the questions that a document's own text yields, at most a few of each kind."""
     text = document.text
-    spans = sentences(text)
+    spans = split_sentences(text)
     return [
-        *_few(_definitions(document.filename, text, spans)),
-        *_few(_headings(document.filename, text, root)),
-        *_few(_mentions("amount", _AMOUNT, document.filename, text, spans)),
-        *_few(_mentions("date", _DAY, document.filename, text, spans)),
-        *_few(_references(document.filename, text, root)),
-        *_parties(document.filename, text, spans, profile),
-        *_few(_absent(document.filename, text)),
+        *_choose_few(_draft_definitions(document.filename, text, spans)),
+        *_choose_few(_draft_headings(document.filename, text, root)),
+        *_choose_few(_draft_mentions("amount", _AMOUNT, document.filename, text, spans)),
+        *_choose_few(_draft_mentions("date", _DAY, document.filename, text, spans)),
+        *_choose_few(_draft_references(document.filename, text, root)),
+        *_draft_parties(document.filename, text, spans, profile),
+        *_choose_few(_draft_absent_terms(document.filename, text)),
     ]
 
 
-def _absent(filename: str, text: str) -> Iterator[Draft]:
+def _draft_absent_terms(filename: str, text: str) -> Iterator[Draft]:
     """Yield questions without an answer: about terms that contracts often define and this document never contains."""
     folded = " ".join(text.casefold().split())
     if _DEFINED.search(text):  # in a document without definitions the absence would be too easy to find
@@ -95,43 +95,45 @@ def _draft(filename: str, kind: str, name: str, spans: tuple[Span, ...], *, abse
     return Draft(filename, asks, kind, "absent" if absent else "sure", name, spans)
 
 
-def _few(drafts: Iterable[Draft]) -> list[Draft]:
+def _choose_few(drafts: Iterable[Draft]) -> list[Draft]:
     """Return a few drafts of one kind, chosen by a hash: spread over the document, and the same in every run."""
     return sorted(drafts, key=lambda draft: digest(draft.key, "few"))[:MOST]
 
 
-def _definitions(filename: str, text: str, spans: list[Span]) -> Iterator[Draft]:
+def _draft_definitions(filename: str, text: str, spans: list[Span]) -> Iterator[Draft]:
     matches = list(_DEFINED.finditer(text))
     times = Counter(match[1].casefold() for match in matches)
     for match in matches:
         name = " ".join(match[1].split())
-        span = _sentence_at(spans, match.start())
-        if span and times[match[1].casefold()] == 1 and _fits(span) and match.end() <= span.end:
+        span = _find_sentence(spans, match.start())
+        if span and times[match[1].casefold()] == 1 and _has_good_length(span) and match.end() <= span.end:
             yield _draft(filename, "definition", name, (Span(match.start(), span.end),))
 
 
-def _headings(filename: str, text: str, root: Section) -> Iterator[Draft]:
+def _draft_headings(filename: str, text: str, root: Section) -> Iterator[Draft]:
     leaves = [s for s in root.walk() if s.heading and not s.children and s.kind not in _NO_TERMS]
-    titles = Counter(_title(section.heading).casefold() for section in leaves)
+    titles = Counter(_format_title(section.heading).casefold() for section in leaves)
     for section in leaves:
-        name, span = _title(section.heading), _trim(text, section.span)
+        name, span = _format_title(section.heading), _trim(text, section.span)
         words = len(re.findall(r"[A-Za-z]{3,}", name))
-        if 1 <= words <= 8 and len(name) < 70 and titles[name.casefold()] == 1 and _fits(span):
+        if 1 <= words <= 8 and len(name) < 70 and titles[name.casefold()] == 1 and _has_good_length(span):
             yield _draft(filename, "heading", name, (span,))
 
 
-def _mentions(kind: str, pattern: re.Pattern[str], filename: str, text: str, spans: list[Span]) -> Iterator[Draft]:
+def _draft_mentions(
+    kind: str, pattern: re.Pattern[str], filename: str, text: str, spans: list[Span]
+) -> Iterator[Draft]:
     """Yield a question for each amount or date that occurs only once, so that one sentence can answer it."""
     matches = list(pattern.finditer(text))
     times = Counter(match[0].casefold() for match in matches)
     for match in matches:
-        span = _sentence_at(spans, match.start())
+        span = _find_sentence(spans, match.start())
         alone = span and len(pattern.findall(text, span.start, span.end)) < _LISTED
-        if span and alone and times[match[0].casefold()] == 1 and _fits(span) and match.end() <= span.end:
+        if span and alone and times[match[0].casefold()] == 1 and _has_good_length(span) and match.end() <= span.end:
             yield _draft(filename, kind, " ".join(match[0].split()), (span,))
 
 
-def _references(filename: str, text: str, root: Section) -> Iterator[Draft]:
+def _draft_references(filename: str, text: str, root: Section) -> Iterator[Draft]:
     """Yield a question for each section that another section refers to by its number."""
     sections: dict[str, list[Section]] = {}
     for section in root.walk():
@@ -143,24 +145,24 @@ def _references(filename: str, text: str, root: Section) -> Iterator[Draft]:
         targets = sections.get(number, [])
         if len(targets) == 1:
             span = _trim(text, targets[0].span)
-            if _fits(span):
+            if _has_good_length(span):
                 yield _draft(filename, "reference", number, (span,))
 
 
-def _parties(filename: str, text: str, spans: list[Span], profile: Profile) -> list[Draft]:
+def _draft_parties(filename: str, text: str, spans: list[Span], profile: Profile) -> list[Draft]:
     if len(profile.parties) < 2:
         return []
-    places = [span for name in profile.parties if (span := _sentence_at(spans, text.find(name)))]
+    places = [span for name in profile.parties if (span := _find_sentence(spans, text.find(name)))]
     unique = tuple(dict.fromkeys(places))
-    whole = len(places) == len(profile.parties) and all(_fits(span) for span in unique)
+    whole = len(places) == len(profile.parties) and all(_has_good_length(span) for span in unique)
     return [_draft(filename, "parties", "parties", unique)] if whole else []
 
 
-def _sentence_at(spans: list[Span], at: int) -> Span | None:
+def _find_sentence(spans: list[Span], at: int) -> Span | None:
     return next((span for span in spans if span.start <= at < span.end), None)
 
 
-def _title(heading: str) -> str:
+def _format_title(heading: str) -> str:
     return tidy(_LABEL.sub("", " ".join(heading.split())).strip(" .:-–—§"))
 
 
@@ -169,5 +171,5 @@ def _trim(text: str, span: Span) -> Span:
     return Span(span.start + len(words) - len(words.lstrip()), span.start + len(words.rstrip()))
 
 
-def _fits(span: Span) -> bool:
+def _has_good_length(span: Span) -> bool:
     return _SHORTEST <= span.end - span.start <= _LONGEST

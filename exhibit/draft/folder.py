@@ -14,18 +14,18 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from exhibit.converters.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, format_points
 from exhibit.converters.fetching.fetch import Policy
 from exhibit.converters.printing.press import check_printers
 from exhibit.converters.raw.documents import Shelf
-from exhibit.converters.raw.titles import join_names, unique_titles
+from exhibit.converters.raw.titles import choose_unique_titles, join_names
 from exhibit.draft.asked import Asker, Thresholds
 from exhibit.draft.constructed import construct_questions
 from exhibit.draft.drafts import Draft, digest, word_question
 from exhibit.draft.generated import Generator
 from exhibit.draft.playbook import Playbook, choose_playbook, find_playbooks, only_mentions_agreement
-from exhibit.engine import limits_from, open_engine, track
-from exhibit.evidence.scan import ocr_from
+from exhibit.engine import open_engine, read_limits, track
+from exhibit.evidence.scan import read_ocr_flags
 from exhibit.law.profile import Profile
 from exhibit.models.reader import shared_reader
 from exhibit.rag.config import Config
@@ -35,7 +35,7 @@ from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 INFO = DatasetInfo(
     name="draft",
@@ -62,7 +62,7 @@ INFO = DatasetInfo(
         "documents (definitions, headings, dates, amounts, parties, references), where the passage is known by "
         "construction."
     ),
-    limits=points(
+    limits=format_points(
         "Drafted gold is not expert gold: a passage may be wrong, or one among several that answer.",
         "An impossible row says that our models are sure that nothing in the document answers.",
         "What was not sure is in drafts.jsonl, for a person to judge; it is not scored.",
@@ -125,15 +125,16 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
     drafter = Drafter(playbooks, options)
     drafted = list(drafter.all(documents))
-    titles = _titles(drafted)
-    rows = [row for one in drafted for row in _rows(one, titles[one.filename])]
-    rows += _comparisons(drafted, titles)
+    titles = _make_titles(drafted)
+    rows = [row for one in drafted for row in _make_rows(one, titles[one.filename])]
+    rows += _make_comparisons(drafted, titles)
     rows = _cap_impossible(rows, options.impossible, tally)
     for why, count in drafter.dropped.items():
         tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
     if not rows:
         raise SourceError(
-            f"{source}: no question was drafted: {_why(drafted)}; write a playbook for these documents (docs/draft.md)"
+            f"{source}: no question was drafted: {_explain_none(drafted)}; "
+            "write a playbook for these documents (docs/draft.md)"
         )
     for one in drafted:
         if not one.playbook:
@@ -196,7 +197,7 @@ class Drafter:
         self._pipeline = Pipeline(
             Config.preset("careful", embedder=options.embedder, reranker=options.reranker, llm=options.llm)
         )
-        self._store = cache_folder() / "drafts"
+        self._store = find_cache_folder() / "drafts"
 
     @cached_property
     def _asker(self) -> Asker:
@@ -221,13 +222,15 @@ class Drafter:
     def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
         """Yield the drafts of each document, in order; a document that cannot be read is skipped."""
         paths = {raw.filename: raw.original or raw.path for raw in documents}
-        keys = {name: self._key(path) for name, path in paths.items() if path is not None}
+        keys = {name: self._make_key(path) for name, path in paths.items() if path is not None}
         known = {name: drafted for name, key in keys.items() if (drafted := self._recall(key)) is not None}
         new = [(name, path) for name, path in paths.items() if path is not None and name not in known]
         options = self._options
-        engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=limits_from(options))
+        engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=read_limits(options))
         config = self._pipeline.config.model_copy(update={"lexicon": False})  # drafting needs no lexicon
-        outcomes = engine.map(PreparationWork(Preparation(config, None, ocr_from(options))), (path for _, path in new))
+        outcomes = engine.map(
+            PreparationWork(Preparation(config, None, read_ocr_flags(options))), (path for _, path in new)
+        )
         for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
             if outcome.error is None:
                 known[name] = self._draft(name, outcome.unwrap())
@@ -248,7 +251,7 @@ class Drafter:
 
     # ---------------------------------------------------------------- cached drafts
 
-    def _key(self, path: Path) -> str:
+    def _make_key(self, path: Path) -> str:
         books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
         options = self._options
         named = options.embedder, options.reranker, options.llm, options.topic
@@ -287,7 +290,7 @@ _GENERIC = re.compile(r"(?:the |this |letter )?(?:agreement|contract|amendment|a
 """Titles that do not distinguish one document from another."""
 
 
-def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
+def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
     """Return a unique title for each document: its name and, where needed, its parties, its date or its file name."""
     candidates = {}
     for one in drafted:
@@ -297,15 +300,15 @@ def _titles(drafted: Iterable[Drafted]) -> dict[str, str]:
         dated = f"{parties} of {profile.date}" if profile.date else parties
         called = [plain, parties, dated, f"{plain} ({Path(one.filename).stem})"]
         candidates[one.filename] = [name for name in called if not _GENERIC.fullmatch(name)]
-    return unique_titles(candidates)
+    return choose_unique_titles(candidates)
 
 
-def _quotes(one: Drafted, draft: Draft) -> tuple[Quote, ...]:
+def _make_quotes(one: Drafted, draft: Draft) -> tuple[Quote, ...]:
     places = zip(draft.spans, one.words[draft.key], strict=True)
     return tuple(Quote(one.filename, words, marked=((span.start, span.end),)) for span, words in places)
 
 
-def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
+def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:
     for draft in one.drafts:
         labels: dict[str, Label] = {
             "drafted": draft.kind,
@@ -318,14 +321,14 @@ def _rows(one: Drafted, title: str) -> Iterator[RawRow]:
             id=int(draft.key[:12], 16),
             question=word_question(draft, title),
             answer=" ".join(" ".join(one.words[draft.key]).split()),
-            quotes=_quotes(one, draft),
+            quotes=_make_quotes(one, draft),
             filename=one.filename,
             is_impossible=draft.status == "absent",
             labels=labels,
         )
 
 
-def _comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
+def _make_comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Iterator[RawRow]:
     """Yield questions that compare two documents with the same playbook.
 
     Both documents must have an answer with the status `sure` to the compared question.
@@ -340,11 +343,11 @@ def _comparisons(drafted: Sequence[Drafted], titles: Mapping[str, str]) -> Itera
         pairs = [(sure[d.name], d) for d in one.drafts if d.status == "sure" and d.name in sure]
         # one question for each pair of documents: deterministic, but varied between pairs
         for first, second in sorted(pairs, key=lambda pair: digest(pair[1].key, "compare"))[:1]:
-            yield _comparison((before, first), (one, second), titles)
+            yield _make_comparison((before, first), (one, second), titles)
 
 
-def _comparison(first: tuple[Drafted, Draft], second: tuple[Drafted, Draft], titles: Mapping[str, str]) -> RawRow:
-    quotes = tuple(quote for one, draft in (first, second) for quote in _quotes(one, draft))
+def _make_comparison(first: tuple[Drafted, Draft], second: tuple[Drafted, Draft], titles: Mapping[str, str]) -> RawRow:
+    quotes = tuple(quote for one, draft in (first, second) for quote in _make_quotes(one, draft))
     names = [titles[one.filename] for one, _ in (first, second)]
     answers = [" ".join(" ".join(one.words[draft.key]).split()) for one, draft in (first, second)]
     asked = first[1]
@@ -363,6 +366,6 @@ def _comparison(first: tuple[Drafted, Draft], second: tuple[Drafted, Draft], tit
     )
 
 
-def _why(drafted: Sequence[Drafted]) -> str:
+def _explain_none(drafted: Sequence[Drafted]) -> str:
     kinds = sorted({one.profile.kind or "unknown" for one in drafted})
     return f"{len(drafted)} documents, of the kinds: {', '.join(kinds) or 'none that can be read'}"

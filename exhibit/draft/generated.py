@@ -12,7 +12,7 @@ from exhibit.draft.asked import Asker
 from exhibit.draft.drafts import Draft, Label, digest
 from exhibit.draft.playbook import SURE
 from exhibit.evidence import Document, locate
-from exhibit.law.language import content_words
+from exhibit.law.language import list_content_words
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Vectors
 from exhibit.rag.ingest import Prepared
@@ -84,7 +84,7 @@ class Generator:
         A question is dropped if its quotes are not in the document, or if it should have no answer but has one.
         """
         chunks = self.asker.embedder.embed(list(prepared.texts), role="passage")
-        windows = self._windows(prepared, chunks)
+        windows = self._choose_windows(prepared, chunks)
         topic = f" Ask only about this topic: {self.topic}." if self.topic else ""
         types = "\n".join(f"- {name}: {what}" for name, what in TYPES.items())
         prompts = [
@@ -97,11 +97,11 @@ class Generator:
             if reply.error:
                 self.dropped["the language model failed"] += 1
                 continue
-            for item in self._items(reply.text):
+            for item in self._read_items(reply.text):
                 drafts += self._check(item, document, prepared, chunks)
         return self._mark_answered(self._drop_repeats(drafts))
 
-    def _windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
+    def _choose_windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
         """Return the parts of a document to show to the model: those nearest to the topic, else evenly spaced parts."""
         count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW))
         if self.topic and len(chunks):
@@ -112,7 +112,7 @@ class Generator:
         step = len(prepared.text) / count
         return [prepared.text[int(part * step) :][:_WINDOW] for part in range(count)]
 
-    def _items(self, text: str) -> Iterator[dict[str, Any]]:
+    def _read_items(self, text: str) -> Iterator[dict[str, Any]]:
         """Yield the questions of a model's reply; count the items that do not have the required form."""
         start, end = text.find("{"), text.rfind("}")
         try:
@@ -171,7 +171,7 @@ class Generator:
         prompts = [Prompt(_BARE.format(question=draft.asks)) for draft in asked]
         replies = self.llm.complete(prompts, max_tokens=80, temperature=0.0) if prompts else []
         for draft, reply in zip(asked, replies, strict=True):
-            words = set(content_words(self._answers.get(draft.name, "")))
-            known = len(words & set(content_words(reply.text))) / len(words) if words else 0.0
+            words = set(list_content_words(self._answers.get(draft.name, "")))
+            known = len(words & set(list_content_words(reply.text))) / len(words) if words else 0.0
             draft.labels["closed_book"] = known >= _CLOSED
         return list(drafts)

@@ -68,7 +68,7 @@ class Playbook(_Model):
             raise ValueError(f"questions with the same name: {', '.join(sorted(twice))}")
         return self
 
-    def suits(self, profile: Profile) -> bool:
+    def applies_to(self, profile: Profile) -> bool:
         """Return whether the playbook applies to a document of this profile."""
         title = profile.title.casefold()
         named = not self.words or any(word.casefold() in title for word in self.words)
@@ -126,5 +126,5 @@ def choose_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str |
     """
     if text is not None and only_mentions_agreement(profile, text):
         return None
-    fitting = [playbook for playbook in playbooks if playbook.suits(profile)]
+    fitting = [playbook for playbook in playbooks if playbook.applies_to(profile)]
     return min(fitting, key=lambda playbook: not playbook.words, default=None)

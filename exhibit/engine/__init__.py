@@ -7,17 +7,17 @@ from exhibit.engine import runners
 from exhibit.engine.limits import (
     Limits,
     add_limit_arguments,
+    apply_limits,
+    get_limits,
     is_worker,
-    limits_from,
-    limits_in_force,
-    limits_now,
     make_limits,
+    read_limits,
 )
 from exhibit.engine.outcome import Engine, In, Out, Outcome, track
 from exhibit.engine.runners.local import OneWorker
 from exhibit.engine.worker import shutdown_idle
 from exhibit.runtime.command import parse_positive
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 
 __all__ = [
@@ -27,13 +27,13 @@ __all__ = [
     "Outcome",
     "add_engine_arguments",
     "add_limit_arguments",
+    "apply_limits",
     "check_engine",
-    "engine_names",
-    "limits_from",
-    "limits_in_force",
+    "list_engines",
     "make_limits",
     "open_engine",
     "parse_positive",
+    "read_limits",
     "run_in_worker",
     "shutdown_idle",
     "track",
@@ -51,41 +51,41 @@ def open_engine(
     A map over a single item (`items=1`) starts at most one process. With `limits=None`, a map with one job
     or one item runs in this process: use it only for work that reads no files from outside.
     """
-    runner, address = _runner(wanted)
+    runner, address = _open_runner(wanted)
     if limits is None and (items == 1 or (jobs == 1 and not runner.takes_address)):
-        runner, address = _runner("serial")
+        runner, address = _open_runner("serial")
     elif items == 1 and runner.takes_address:
-        runner, address = _runner("local")
+        runner, address = _open_runner("local")
     return cast(Engine, runner(jobs=1 if items == 1 else jobs, address=address, limits=limits))
 
 
 def run_in_worker(function: Callable[[In], Out], item: In, *, limits: Limits | None = None) -> Out:
     """Return the function's result for one item, computed in a worker; raise LimitError when it exceeds its limits.
 
-    The default limits are those of the running command (`limits_in_force`). The first call in a process starts a
+    The default limits are those of the running command (`apply_limits`). The first call in a process starts a
     worker; later calls reuse it. Inside a worker no second worker is started: the limits of its current item apply.
     """
     if is_worker():
         return function(item)
-    (outcome,) = open_engine("local", items=1, limits=limits or limits_now()).map(function, [item])
+    (outcome,) = open_engine("local", items=1, limits=limits or get_limits()).map(function, [item])
     return outcome.unwrap()
 
 
 def check_engine(wanted: str) -> str:
     """Return the engine's name unchanged; raise an error if it is unknown or its package is not installed."""
-    _runner(wanted)
+    _open_runner(wanted)
     return wanted
 
 
-def engine_names() -> list[str]:
+def list_engines() -> list[str]:
     """Return the names that `--engine` takes."""
-    return plugin_names(runners.__name__)
+    return list_plugins(runners.__name__)
 
 
 def add_engine_arguments(parser: Any) -> None:
     """Add --engine, --jobs and the flags for limits to a parser or to an argument group."""
     what = (
-        f"engine that runs the work: {', '.join(engine_names())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
+        f"engine that runs the work: {', '.join(list_engines())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
         "(default: local, processes on this machine)"
     )
     parser.add_argument("--engine", metavar="NAME", default="local", help=what)
@@ -93,10 +93,10 @@ def add_engine_arguments(parser: Any) -> None:
     add_limit_arguments(parser)
 
 
-def _runner(wanted: str) -> tuple[Any, str]:
+def _open_runner(wanted: str) -> tuple[Any, str]:
     name, _, address = wanted.partition(":")
-    if name not in engine_names():
-        raise ToolkitError(f"no engine {name!r}; there are {', '.join(engine_names())}")
+    if name not in list_engines():
+        raise ToolkitError(f"no engine {name!r}; there are {', '.join(list_engines())}")
     try:
         runner = load_plugin(runners.__name__, name)[0].Runner
     except ModuleNotFoundError as error:

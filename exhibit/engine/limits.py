@@ -66,7 +66,7 @@ class Limits:
             f"(a share of --item-timeout, {self.seconds or 0:g} s); set aside"
         )
 
-    def large(self, name: str) -> LimitError:
+    def make_memory_error(self, name: str) -> LimitError:
         """Return the error for an item that exceeded its memory limit."""
         most = (self.memory or 0) // _MIB
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); set aside")
@@ -86,7 +86,7 @@ _in_force = [Limits()]
 
 
 @contextmanager
-def limits_in_force(limits: Limits) -> Iterator[None]:
+def apply_limits(limits: Limits) -> Iterator[None]:
     """Make these limits the default within the block, for calls that give none; a command does so with its flags."""
     _in_force.append(limits)
     try:
@@ -95,7 +95,7 @@ def limits_in_force(limits: Limits) -> Iterator[None]:
         _in_force.pop()
 
 
-def limits_now() -> Limits:
+def get_limits() -> Limits:
     """Return the limits that apply to a call that gives none."""
     return _in_force[-1]
 
@@ -105,7 +105,7 @@ def add_limit_arguments(parser: Any) -> None:
     add_arguments(parser, read_beside(__file__))
 
 
-def limits_from(options: Any) -> Limits:
+def read_limits(options: Any) -> Limits:
     """Return the limits that the flags set, or the default limits where the parser has no such flags."""
     return make_limits(getattr(options, "item_timeout", SECONDS), getattr(options, "item_memory", MEMORY // _MIB))
 
@@ -137,7 +137,7 @@ def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[
     """Limit the processor time and memory for reading a file of `size` bytes in a worker; elsewhere do nothing.
 
     The limit counts processor time, which does not depend on other work on the machine. At the limit the system kills
-    the process, even inside a library that never returns; its exit code shows the reason (`spent_by`).
+    the process, even inside a library that never returns; its exit code shows the reason (`is_processor_exit`).
     """
     if not _serving:
         yield
@@ -148,7 +148,7 @@ def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[
         if timed:
             signal.signal(signal.SIGPROF, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_PROF, limits.seconds or 0)
-        with memory_limited(limits.memory):
+        with limit_memory(limits.memory):
             yield
     except MemoryError as error:
         most = (limits.memory or 0) // _MIB
@@ -161,13 +161,13 @@ def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[
             signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def spent_by(exitcode: int | None) -> bool:
+def is_processor_exit(exitcode: int | None) -> bool:
     """Return whether this exit code means that a process spent too much processor time on a file."""
     return hasattr(signal, "SIGPROF") and exitcode == -signal.SIGPROF
 
 
 @contextmanager
-def _data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
+def _set_data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
     """Set this process's memory limit to the value that `choose` computes from its soft and hard limit; Linux only."""
     if sys.platform != "linux":
         yield
@@ -183,33 +183,35 @@ def _data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (usual, hard))
 
 
-def memory_limited(most: int | None) -> AbstractContextManager[None]:
+def limit_memory(most: int | None) -> AbstractContextManager[None]:
     """Allow this process to allocate at most `most` more bytes within the block; Linux only."""
-    return nullcontext() if most is None else _data_limit(lambda usual, hard: min(_data_bytes() + most, usual, hard))
+    return (
+        nullcontext() if most is None else _set_data_limit(lambda usual, hard: min(_measure_data() + most, usual, hard))
+    )
 
 
-def programs_unlimited() -> AbstractContextManager[None]:
+def lift_memory_limit() -> AbstractContextManager[None]:
     """Lift the memory limit for programs started in the block: a browser reserves far more than it uses."""
-    return _data_limit(lambda _, hard: hard)
+    return _set_data_limit(lambda _, hard: hard)
 
 
-def memory_left() -> int | None:
+def measure_memory_left() -> int | None:
     """Return how many more bytes this process may allocate; None without a limit."""
     if sys.platform != "linux":
         return None
     import resource
 
     most, _ = resource.getrlimit(resource.RLIMIT_DATA)
-    return None if most == resource.RLIM_INFINITY else max(most - _data_bytes(), 0)
+    return None if most == resource.RLIM_INFINITY else max(most - _measure_data(), 0)
 
 
-def _data_bytes() -> int:
+def _measure_data() -> int:
     """Return the private memory that this process has mapped, as the kernel counts it for the limit."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager
-def time_limited(limits: Limits, name: str) -> Iterator[None]:
+def limit_time(limits: Limits, name: str) -> Iterator[None]:
     """Raise LimitError in the block when its time is over; works only for Python code in the main thread.
 
     Inside a library that never returns, only killing the process helps: this is why workers exist.
@@ -241,7 +243,7 @@ LEAST = 1 << 30
 
 
 @contextmanager
-def programs_watched(limits: Limits, name: str) -> Iterator[None]:
+def watch_programs(limits: Limits, name: str) -> Iterator[None]:
     """Kill the largest child program when all child programs together exceed the memory limit, and raise LimitError.
 
     Linux only. The code in the block must fail, not wait, when its program is killed.
@@ -256,7 +258,7 @@ def programs_watched(limits: Limits, name: str) -> Iterator[None]:
         yield
     except Exception as error:
         if over.is_set():
-            raise limits.large(name) from error
+            raise limits.make_memory_error(name) from error
         raise
     finally:
         stop.set()
@@ -265,7 +267,7 @@ def programs_watched(limits: Limits, name: str) -> Iterator[None]:
 
 def _watch(most: int, over: threading.Event, stop: threading.Event) -> None:
     while not stop.wait(_LOOK):
-        taken = {pid: _private_bytes(pid) for pid in programs_below(os.getpid())}
+        taken = {pid: _estimate_private_bytes(pid) for pid in list_programs(os.getpid())}
         if sum(taken.values()) > most:
             over.set()
             with suppress(ProcessLookupError):
@@ -292,12 +294,12 @@ def run_program(
 
 def end_programs(pid: int) -> None:
     """Kill all descendants of a process; killing its process group is not enough, as a browser makes its own."""
-    for program in programs_below(pid):
+    for program in list_programs(pid):
         with suppress(OSError):
             os.kill(program, signal.SIGKILL)
 
 
-def programs_below(pid: int) -> list[int]:
+def list_programs(pid: int) -> list[int]:
     """Return the ids of all descendants of a process; Linux only, an empty list elsewhere."""
     if sys.platform != "linux":
         return []
@@ -316,7 +318,7 @@ def programs_below(pid: int) -> list[int]:
     return programs
 
 
-def _private_bytes(pid: int) -> int:
+def _estimate_private_bytes(pid: int) -> int:
     """Return an estimate of the memory that a process shares with no other process."""
     try:
         _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split())

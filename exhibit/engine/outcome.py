@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TextIO, TypeVar, cast
 
-from exhibit.engine.limits import Limits, memory_limited
+from exhibit.engine.limits import Limits, limit_memory
 from exhibit.runtime.command import is_quiet
 from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
 
@@ -71,22 +71,22 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
     An item that needs too much memory, or is nested too deeply, becomes a failed outcome.
     """
     try:
-        with memory_limited(limits.memory):
+        with limit_memory(limits.memory):
             return attempt(function, item)
     except MemoryError:
-        return Outcome(None, limits.large(name_item(item)))
+        return Outcome(None, limits.make_memory_error(name_item(item)))
     except RecursionError as error:
         _log.debug("%s", name_item(item), exc_info=error)
         return Outcome(None, LimitError(f"{name_item(item)}: nested too deeply; set aside"))
 
 
-def worker_died(item: object) -> Outcome[Out]:
+def report_dead_worker(item: object) -> Outcome[Out]:
     """Return the outcome of an item that killed its worker at every attempt."""
     why = "out of memory, or a fault in a library"
     return Outcome(None, DocumentError(f"{name_item(item)}: its worker process died {TRIES} times ({why}); set aside"))
 
 
-def worker_failed(item: object, signal: str) -> Outcome[Out]:
+def report_failed_worker(item: object, signal: str) -> Outcome[Out]:
     """Return the outcome of an item on which a library aborted the worker."""
     why = "a fault in a library, or too little memory"
     return Outcome(None, DocumentError(f"{name_item(item)}: its worker process ended with {signal} ({why}); set aside"))
@@ -143,11 +143,11 @@ def track(
             last = now
             done = f"{count}/{total}" if total else f"{count}"
             rate = count / (now - started)
-            left = f", {_duration((total - count) / rate)} left" if total and total > count else ""
+            left = f", {_format_duration((total - count) / rate)} left" if total and total > count else ""
             print(f"{label}: {done} {unit}s, {rate:.1f}/s{left}", file=out, flush=True)
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """Return a duration for people: 40 s, 12 min, 3 h 20 min."""
     minutes = round(seconds / 60)
     if seconds < 60:

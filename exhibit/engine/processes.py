@@ -12,14 +12,14 @@ from typing import Any
 class _Process(SpawnProcess):
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # noqa: N802 - multiprocessing's own name
-        with _hiding, _working_folder_hidden(), _script_hidden():
+        with _hiding, _hide_working_folder(), _hide_script():
             return SpawnProcess._Popen(process_obj)
 
 
 class _ScriptProcess(SpawnProcess):
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # noqa: N802 - multiprocessing's own name
-        with _hiding, _working_folder_hidden():
+        with _hiding, _hide_working_folder():
             return SpawnProcess._Popen(process_obj)
 
 
@@ -39,7 +39,7 @@ _hiding = threading.Lock()  # threads start workers at the same time
 
 
 @contextmanager
-def _working_folder_hidden() -> Iterator[None]:
+def _hide_working_folder() -> Iterator[None]:
     """Prevent a new process from importing modules of the working folder.
 
     multiprocessing starts `python -c`, which searches that folder before the standard library: a file `struct.py` in a
@@ -57,7 +57,7 @@ def _working_folder_hidden() -> Iterator[None]:
 
 
 @contextmanager
-def _script_hidden() -> Iterator[None]:
+def _hide_script() -> Iterator[None]:
     """Prevent a new process from running the current script or module again.
 
     A worker rarely needs a module that was started with `-m`: it imports the module if the work refers to it.

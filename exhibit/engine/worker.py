@@ -21,8 +21,8 @@ from multiprocessing.reduction import ForkingPickler
 from multiprocessing.spawn import _fixup_main_from_name  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from exhibit.engine.limits import Limits, end_programs, serve_within, spent_by
-from exhibit.engine.outcome import TRIES, Outcome, attempt_within, worker_died, worker_failed
+from exhibit.engine.limits import Limits, end_programs, is_processor_exit, serve_within
+from exhibit.engine.outcome import TRIES, Outcome, attempt_within, report_dead_worker, report_failed_worker
 from exhibit.engine.processes import ScriptContext, WorkerContext, belongs_to_script, main_name
 from exhibit.schemas.errors import ToolkitError
 
@@ -51,7 +51,7 @@ class Bug(NamedTuple):
     error: Exception
     trace: str
 
-    def raised(self) -> Exception:
+    def make_error(self) -> Exception:
         """Return the error to raise here, with the worker's traceback as its cause."""
         self.error.__cause__ = _WorkerError(self.trace)
         return self.error
@@ -67,14 +67,14 @@ def dump(value: object) -> bytes:
     return bytes(ForkingPickler.dumps(value))
 
 
-def outcome_in(data: bytes) -> Outcome[Any]:
+def read_outcome(data: bytes) -> Outcome[Any]:
     """Return the outcome that a worker sent; raise when it reports a bug or cannot be unpickled."""
     try:
         answer: Outcome[Any] | Bug = pickle.loads(data)
     except Exception as error:
         answer = Bug(error, "while its outcome was read")
     if isinstance(answer, Bug):
-        raise answer.raised()
+        raise answer.make_error()
     return answer
 
 
@@ -110,16 +110,16 @@ class Worker:
         """Return whether the worker answers or dies within `seconds`."""
         return bool(wait([self.pipe], seconds))
 
-    def last_words(self, limits: Limits, name: str) -> Outcome[Any] | None:
+    def explain_death(self, limits: Limits, name: str) -> Outcome[Any] | None:
         """Return the outcome of an item that killed this worker; None if another worker may succeed with the item."""
         self._process.join(1)
         code = self._process.exitcode
-        if spent_by(code):
+        if is_processor_exit(code):
             return Outcome(None, limits.spent(name))
         if code == _NO_THREAD_DATA:
-            return worker_failed(name, f"exit code {code}")
+            return report_failed_worker(name, f"exit code {code}")
         if code is not None and -code in _FAULTS:
-            return worker_failed(name, signal.Signals(-code).name)
+            return report_failed_worker(name, signal.Signals(-code).name)
         return None
 
     def stop(self) -> None:
@@ -199,19 +199,19 @@ class Workplace:
         """Return an item's outcome as bytes; retry if its worker dies, and return an error after the last attempt."""
         try:
             for _ in range(TRIES):
-                worker, began = self._ready(), time.monotonic()
+                worker, began = self._prepare_worker(), time.monotonic()
                 worker.send(item)
-                if not self._answers(worker, self._limits.seconds, began):
+                if not self._await_answer(worker, self._limits.seconds, began):
                     self.leave()
                     return dump(Outcome(None, self._limits.late(name)))
                 data = worker.answer()
                 if data is not None:
                     return data
-                reason = worker.last_words(self._limits, name)
+                reason = worker.explain_death(self._limits, name)
                 self.leave()
                 if reason is not None:
                     return dump(reason)
-            return dump(worker_died(name))
+            return dump(report_dead_worker(name))
         except BaseException:
             self.leave()
             raise
@@ -222,7 +222,7 @@ class Workplace:
         if worker is not None:
             worker.rest() if keep else worker.stop()
 
-    def _ready(self) -> Worker:
+    def _prepare_worker(self) -> Worker:
         """Return a worker that has received its work; raise an error if several workers in a row fail to start."""
         for _ in range(TRIES):
             if self.worker is not None:
@@ -230,11 +230,11 @@ class Workplace:
             began = time.monotonic()  # the time limit starts with the request, not when the worker is ready
             worker = self.worker = acquire_worker(script=self._script)
             worker.send(self._work)
-            in_time = self._answers(worker, _STARTING, began)
+            in_time = self._await_answer(worker, _STARTING, began)
             what = "ended before they began" if in_time else f"were not ready after {_STARTING:g} s"
             data = worker.answer() if in_time else None
             if data is not None:
-                outcome_in(data)
+                read_outcome(data)
                 return worker
             self.leave()
         raise ToolkitError(
@@ -242,7 +242,7 @@ class Workplace:
             "again later, or with fewer --jobs"
         )
 
-    def _answers(self, worker: Worker, seconds: float | None, began: float) -> bool:
+    def _await_answer(self, worker: Worker, seconds: float | None, began: float) -> bool:
         """Return whether a worker answers or dies within `seconds` of `began`."""
         while not worker.await_answer(_LOOK):
             if not self.open:
@@ -252,7 +252,7 @@ class Workplace:
         return True
 
 
-def work_for(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Limits, bool]:
+def pack_work(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Limits, bool]:
     """Return the arguments of a Workplace: the pickled work, its limits, and whether workers run the script."""
     return dump(MapWork.of(dump(function), limits)), limits, belongs_to_script(function)
 

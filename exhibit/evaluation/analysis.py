@@ -11,8 +11,8 @@ from exhibit.evaluation import statistics
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import kinds_of, read_tables
 from exhibit.evaluation.stages import GOLD_STAGES
-from exhibit.evaluation.statistics import mean
-from exhibit.evaluation.text_tables import ALL, NARROW, shown_metrics, table_of
+from exhibit.evaluation.statistics import compute_mean
+from exhibit.evaluation.text_tables import ALL, NARROW, choose_metrics, table_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 
@@ -24,7 +24,7 @@ _WEAKEST = 10  # a terminal screen has no room for more rows
 _ANSWERED = ("Answers", "Citations")
 
 
-def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
+def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
     """Return a finished run as lines of text.
 
     The lines show the questions, the scores by kind of question, the verdicts and the weakest answers.
@@ -33,14 +33,14 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NA
     tables = read_tables(run)
     columns = {table.name: statistics.summarise(table) for table in tables}
     columns |= {ALL: statistics.summarise_run(tables)} if len(tables) > 1 else {}
-    names = shown_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
+    names = choose_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
     asked = sum(len(table.ids) for table in tables)
     failed = sum(table.errors for table in tables)
     lines = [f"{folder.name}: {asked} questions of {_count(len(tables), 'dataset')}, {failed} failed"]
-    lines += ["", "WHAT WAS ASKED", *distribution_lines([labels for table in tables for labels in table.labels])]
+    lines += ["", "WHAT WAS ASKED", *format_distribution([labels for table in tables for labels in table.labels])]
     lines += ["", "IN ALL", *table_of(columns, names, width=width).splitlines()]
-    for label in question_kinds([labels for table in tables for labels in table.labels]):
-        lines += ["", f"BY {label.upper()}", *comparison_lines(tables, label, metrics=metrics, width=width)]
+    for label in find_question_kinds([labels for table in tables for labels in table.labels]):
+        lines += ["", f"BY {label.upper()}", *format_comparison(tables, label, metrics=metrics, width=width)]
     verdicts = Counter(row.verdict for row in run.rows).most_common()
     lines += ["", "WHAT BECAME OF THE QUESTIONS", *(f"  {verdict:<28} {count:>6}" for verdict, count in verdicts)]
     lost = Counter(row.lost_at for row in run.rows if row.gold_stages)
@@ -51,10 +51,10 @@ def analysis_lines(folder: Path, *, metrics: Sequence[str] = (), width: int = NA
     return lines + _format_weakest(tables, run)
 
 
-def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return lines with the number of questions for each value of each label that sorts questions into kinds."""
     lines = [f"questions: {len(labels)}"]
-    for label in question_kinds(labels):
+    for label in find_question_kinds(labels):
         counts = Counter(_format_value(row, label) for row in labels)
         lines.append(f"{label}:")
         width = max(map(len, counts))
@@ -65,7 +65,7 @@ def distribution_lines(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def comparison_lines(
+def format_comparison(
     tables: Sequence[statistics.Table], label: str, *, metrics: Sequence[str] = (), width: int = NARROW
 ) -> list[str]:
     """Return the lines of a table of mean scores, with one column for each value of a label.
@@ -85,7 +85,7 @@ def comparison_lines(
             columns[f"{head} ({_count(sizes[name], 'question')})"] = means
         if len(having) == 1:
             columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = statistics.summarise(table)
-    names = shown_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
+    names = choose_metrics({name: one for means in columns.values() for name, one in means.items()}, metrics)
     measured = [name for name in names if any(m.get(name) and m[name].mean is not None for m in columns.values())]
     return table_of(columns, measured, width=width).splitlines()
 
@@ -93,12 +93,12 @@ def comparison_lines(
 _WITHOUT = "none"
 
 
-def question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+def find_question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the labels that sort questions into kinds, the source type first."""
     return sorted(kinds_of(labels, most=_MOST_KINDS), key=lambda name: name != SOURCE_TYPE)
 
 
-def flag_lines(tables: Sequence[statistics.Table], below: float) -> list[str]:
+def format_flags(tables: Sequence[statistics.Table], below: float) -> list[str]:
     """Return lines with the number and the ids of the answers flagged for review: confidence below `below`.
 
     If no reply has a confidence, one line states this.
@@ -135,7 +135,7 @@ def _format_weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[
     of_answers = [name for name in shares if describe_metric(name).group in _ANSWERED]
     chosen = of_answers or shares
     answered = (row for row in run.rows if not row.reply.error)
-    scored = ((mean(row.scores.get(name) for name in chosen), row) for row in answered)
+    scored = ((compute_mean(row.scores.get(name) for name in chosen), row) for row in answered)
     weakest = nsmallest(_WEAKEST, (one for one in scored if one[0] is not None), key=lambda one: one[0] or 0.0)
     if not weakest:
         return []

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.metrics import gold_texts
+from exhibit.evaluation.metrics import list_gold_texts
 from exhibit.law.citations import BRACKETED, find_citations, rewrite_citations, without_places
 from exhibit.law.figures import stands_in
-from exhibit.law.language import word_runs
-from exhibit.law.names import plain, without_ending
+from exhibit.law.language import list_word_runs
+from exhibit.law.names import normalise_name, without_ending
 from exhibit.law.refusals import is_refusal
 
 _APART = re.compile(
@@ -22,42 +22,42 @@ _APART = re.compile(
 _PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text, lower-cased, in order."""
-    return word_runs(text.lower())
+    return list_word_runs(text.lower())
 
 
-def f1(shared: int, predicted: int, expected: int) -> float:
+def compute_f1(shared: int, predicted: int, expected: int) -> float:
     """Return F1 from the numbers of shared, predicted and expected words; 0 if no word is shared."""
     return 2 * shared / (predicted + expected) if shared else 0.0
 
 
-def seed_words(text: str) -> list[str]:
+def split_seed_words(text: str) -> list[str]:
     """Return the lower-cased tokens of NLTK's tokenizer that have only letters and digits (not `non-exclusive`)."""
     return [word for word in _APART.sub(" ", text.lower()).split() if word.isalnum()]
 
 
-def set_f1(answer: str, expected: str, cut: Callable[[str], list[str]] = words) -> float:
+def set_f1(answer: str, expected: str, cut: Callable[[str], list[str]] = split_words) -> float:
     """Return the F1 of the sets of words of two texts."""
     one, other = set(cut(answer)), set(cut(expected))
-    return f1(len(one & other), len(one), len(other))
+    return compute_f1(len(one & other), len(one), len(other))
 
 
-def multiset_f1(answer: str, expected: str) -> float:
+def compute_multiset_f1(answer: str, expected: str) -> float:
     """Return the F1 of the words of two texts; a repeated word counts each time."""
-    one, other = Counter(words(answer)), Counter(words(expected))
-    return f1((one & other).total(), one.total(), other.total())
+    one, other = Counter(split_words(answer)), Counter(split_words(expected))
+    return compute_f1((one & other).total(), one.total(), other.total())
 
 
-def same_words(answer: str, expected: str) -> float:
+def compare_words(answer: str, expected: str) -> float:
     """Return 1 where two texts have the same words in the same order and are not empty, else 0."""
-    return float(bool(words(answer)) and words(answer) == words(expected))
+    return float(bool(split_words(answer)) and split_words(answer) == split_words(expected))
 
 
 def score_against(case: Case, expected: Iterable[str], score: Callable[[str, str], float]) -> float | None:
     """Return the best score of the answer against the expected texts; None where no text has words."""
     answer = without_citations(case.reply.answer or "")
-    return max((score(answer, text) for text in map(without_citations, expected) if words(text)), default=None)
+    return max((score(answer, text) for text in map(without_citations, expected) if split_words(text)), default=None)
 
 
 def without_citations(text: str) -> str:
@@ -69,44 +69,44 @@ _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def squad_words(text: str) -> list[str]:
+def split_squad_words(text: str) -> list[str]:
     """Return the words that SQuAD compares: lower-cased, without ASCII punctuation and articles."""
     return _ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split()
 
 
-def squad_prediction(answer: str) -> str:
+def make_squad_prediction(answer: str) -> str:
     """Return an answer as SQuAD's metric expects it: without citations, and empty where the answer is a refusal."""
     return "" if is_refusal(answer) else without_citations(answer)
 
 
-def squad_golds(case: Case) -> list[str]:
+def list_squad_golds(case: Case) -> list[str]:
     """Return the texts that SQuAD's metric compares with: the gold passages, else the expected answer.
 
     An impossible question has none.
     """
-    return [] if case.is_impossible else gold_texts(case) or [case.truth]
+    return [] if case.is_impossible else list_gold_texts(case) or [case.truth]
 
 
-def squad_exact(answer: str, golds: list[str]) -> float:
+def score_squad_exact(answer: str, golds: list[str]) -> float:
     """Return 1 where the answer equals one of the gold texts; without gold texts, 1 where the answer is empty."""
-    predicted = squad_words(squad_prediction(answer))
+    predicted = split_squad_words(make_squad_prediction(answer))
     return float(any(predicted == words for words in _split_golds(golds)))
 
 
-def squad_f1(answer: str, golds: list[str]) -> float:
+def score_squad_f1(answer: str, golds: list[str]) -> float:
     """Return the best F1 against the gold texts; 1 where neither side has words, 0 where only one has."""
-    predicted = squad_words(squad_prediction(answer))
+    predicted = split_squad_words(make_squad_prediction(answer))
     return max(_compute_f1(predicted, words) for words in _split_golds(golds))
 
 
 def _split_golds(golds: list[str]) -> list[list[str]]:
-    return [words for gold in golds if (words := squad_words(gold))] or [[]]
+    return [words for gold in golds if (words := split_squad_words(gold))] or [[]]
 
 
 def _compute_f1(predicted: list[str], expected: list[str]) -> float:
     if not predicted or not expected:
         return float(predicted == expected)
-    return f1((Counter(predicted) & Counter(expected)).total(), len(predicted), len(expected))
+    return compute_f1((Counter(predicted) & Counter(expected)).total(), len(predicted), len(expected))
 
 
 _NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")
@@ -123,13 +123,13 @@ _TOPICS = (("hearings", "open justice", "media"), ("disclosure", "documents", "i
 """The topics that the seed project prints; it mentions further topics without a list of their words."""
 
 
-def cited_names(text: str) -> list[str]:
+def find_cited_names(text: str) -> list[str]:
     """Return the sources that a text cites by name, each once, as written: `Part 36#page=Offers to Settle`."""
     names = (" ".join(match.split()) for match in BRACKETED.findall(text))
     return list(dict.fromkeys(name for name in names if name and not _NO_NAME.fullmatch(name)))
 
 
-def cited_files(case: Case) -> list[str]:
+def find_cited_files(case: Case) -> list[str]:
     """Return the files of the passages that an answer cites by number, in the order of the citations."""
     passages = case.reply.passages
     numbers = [n for citation in find_citations(case.reply.answer or "") for n in citation.numbers]
@@ -142,13 +142,13 @@ def without_named(text: str) -> str:
     return BRACKETED.sub(lambda match: match.group() if _NO_NAME.fullmatch(match[1]) else " ", text)
 
 
-def plain_source(name: str) -> str:
+def normalise_source(name: str) -> str:
     """Return a source's name as it is compared: without pages, file extension, case, accents and punctuation."""
     text = _PAGES.sub("", re.sub(r"#page=\d+$", "", name.strip()))
-    return plain(without_ending(text).replace("#page=", " # "))  # `PD 5#page=A Party` is not PD 5A
+    return normalise_name(without_ending(text).replace("#page=", " # "))  # `PD 5#page=A Party` is not PD 5A
 
 
-def likeness(expected: str, given: str, *, seed: bool = False) -> float:
+def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
     """Return the similarity of two names of sources, from 0 to 1.
 
     It is 1 for equal names and 0.95 where one contains the other; else it depends on the share of common words.
@@ -158,7 +158,7 @@ def likeness(expected: str, given: str, *, seed: bool = False) -> float:
         given: The name that the reply cites.
         seed: Compute it as the seed project does: at least 0.75 for names of one topic, up to 0.9 by the common words.
     """
-    one, other = plain_source(expected).split(), plain_source(given).split()
+    one, other = normalise_source(expected).split(), normalise_source(given).split()
     if not one or not other:
         return 0.0
     if one == other:
@@ -185,13 +185,13 @@ def _select_telling_words(words: list[str]) -> frozenset[str]:
     return kept or frozenset(words)
 
 
-def file_names(file: str) -> Iterator[str]:
+def list_file_names(file: str) -> Iterator[str]:
     """Yield the names by which a file can be cited: its name with and without the file extension."""
     yield file
     yield PurePath(file).stem
 
 
-def listed_items(case: Case, label: str) -> list[list[str]]:
+def read_listed_items(case: Case, label: str) -> list[list[str]]:
     """Return the items that a question's label lists as JSON.
 
     Each item is a list of alternatives; an answer needs to state only one of them.
@@ -211,7 +211,7 @@ def says_item(item: str, answer: str, *, strict: bool = False) -> bool:
 
     An item with a figure is always compared by the figure's value.
     """
-    wanted, given = words(item), words(answer)
+    wanted, given = split_words(item), split_words(answer)
     if wanted and any(given[at : at + len(wanted)] == wanted for at in range(len(given) - len(wanted) + 1)):
         return True
     figured = any(character.isdigit() for character in item)

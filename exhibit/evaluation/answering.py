@@ -15,7 +15,7 @@ from exhibit.evaluation.servers.server import Server
 from exhibit.evaluation.target_protocol import NumberedReply, Target, TargetOptions
 from exhibit.evaluation.targets.builtin import renumber
 from exhibit.evidence import Span
-from exhibit.models.llms import counter_for
+from exhibit.models.llms import choose_counter
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Chunk, Hit
@@ -46,7 +46,7 @@ class AnsweringTarget:
         self._search, self._options, config = search, options, options.config
         llm = Pipeline(config, cache=options.cache, llm=options.llm).llm
         self._answerer = open_answerer(config, llm=llm)
-        self._tokens = counter_for(config.llm.partition(":")[2] or None)
+        self._tokens = choose_counter(config.llm.partition(":")[2] or None)
         self.name, self.exact = f"{search.name} + {config.llm}", search.exact
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:

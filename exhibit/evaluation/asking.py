@@ -27,13 +27,13 @@ def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: Target
     deadline = Deadline(options.timeout, flag="--timeout")
     began = 0.0
 
-    def once() -> Reply:
+    def ask_once() -> Reply:
         nonlocal began
         began = time.monotonic()
         return ask(case, deadline)
 
     try:
-        reply = retries(once, deadline=deadline)
+        reply = retries(ask_once, deadline=deadline)
     except (PassagesError, HttpError) as error:
         tries = getattr(error, "tries", 1)
         reply = Reply(error=f"{error} (asked {tries} times)" if tries > 1 else str(error))
@@ -51,7 +51,7 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
     # the queue is bounded, so that unread replies do not fill the memory
     replies: queue.Queue[NumberedReply | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
 
-    def work() -> None:
+    def ask_next() -> None:
         try:
             while not stopped.is_set():
                 with taking:
@@ -70,7 +70,7 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
 
     running = max(1, min(options.threads, len(cases)))
     for _ in range(running):
-        threading.Thread(target=work, daemon=True).start()
+        threading.Thread(target=ask_next, daemon=True).start()
     try:
         while running:
             item = replies.get()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
-from exhibit.evaluation.judgement import answer_judgement
+from exhibit.evaluation.judgement import judge_answer
 from exhibit.evaluation.metrics import CEILING
 from exhibit.evaluation.ranking import golds_of
 from exhibit.evaluation.stages import (
@@ -14,8 +14,8 @@ from exhibit.evaluation.stages import (
     InText,
     StageName,
     SystemLists,
+    compute_gold_left,
     follow_gold,
-    gold_left,
 )
 from exhibit.evaluation.verdicts import find_cited
 
@@ -38,20 +38,20 @@ def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[Gol
         return []
     passages = reply.passages
 
-    def numbered(numbers: Iterable[int]) -> list[Passage]:
+    def choose_numbered(numbers: Iterable[int]) -> list[Passage]:
         return [passages[number - 1] for number in numbers if 1 <= number <= len(passages)]
 
     reranked: Sequence[Passage] | None = passages if reply.retrieved is not None else None
     told = reply.context is not None or reply.selected is not None
     lists = SystemLists(
         passages or None if reply.retrieved is None else reply.retrieved,
-        numbered(reply.reranked) if reply.reranked is not None else reranked,
+        choose_numbered(reply.reranked) if reply.reranked is not None else reranked,
         reply.read(len(passages)) if passages and told else None,
-        numbered(find_cited(case)) or None,
+        choose_numbered(find_cited(case)) or None,
     )
-    answered = answer_judgement(case)
+    answered = judge_answer(case)
     followed = []
-    for gold in golds_followed(case):
+    for gold in list_followed_golds(case):
         text, chunks = prepared.find(gold) if prepared is not None else (None, None)
         followed.append(
             follow_gold(gold, lists, text=text, chunks=chunks, answered=answered, cut_by=reply.cut_by),
@@ -59,7 +59,7 @@ def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[Gol
     return followed
 
 
-def golds_followed(case: Case) -> list[GoldPassage]:
+def list_followed_golds(case: Case) -> list[GoldPassage]:
     """Return the gold passages to follow through the stages.
 
     Passages that are absent from their document come first.
@@ -67,7 +67,7 @@ def golds_followed(case: Case) -> list[GoldPassage]:
     return [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]
 
 
-def first_loss(stages: Iterable[GoldStages]) -> StageName | None:
+def find_first_loss(stages: Iterable[GoldStages]) -> StageName | None:
     """Return the earliest stage that loses a gold passage; None where no stage does."""
     lost = {one.lost_at for one in stages}
     return next((stage for stage in GOLD_STAGES if stage in lost), None)
@@ -75,4 +75,4 @@ def first_loss(stages: Iterable[GoldStages]) -> StageName | None:
 
 def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
     """Return the share of a question's gold that is left after each stage before the answer, by metric name."""
-    return {f"{CEILING}{stage}": gold_left(stages, stage) for stage in GOLD_STAGES if stage != "answered"}
+    return {f"{CEILING}{stage}": compute_gold_left(stages, stage) for stage in GOLD_STAGES if stage != "answered"}

@@ -140,7 +140,7 @@ class Reply:
     provisions: tuple[PlacedProvision, ...] = ()
     """The provisions that the answer cites, with their places in the documents."""
 
-    def numbers_read(self, k: int) -> list[int]:
+    def list_numbers_read(self, k: int) -> list[int]:
         """Return the numbers, from 1, of the passages that the answer was made from.
 
         If the system does not report them, they are the first `selected` numbers, or else the first k.
@@ -151,7 +151,7 @@ class Reply:
 
     def read(self, k: int) -> list[Passage]:
         """Return the passages that the answer was made from; if the system does not report them, the first k."""
-        return [self.passages[number - 1] for number in self.numbers_read(k)]
+        return [self.passages[number - 1] for number in self.list_numbers_read(k)]
 
 
 NO_REPLY = Reply()
@@ -360,7 +360,7 @@ def _normalise_label(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))).lower()
 
 
-def choices_made(cases: Iterable[Case]) -> list[Chosen]:
+def list_choices(cases: Iterable[Case]) -> list[Chosen]:
     """Return the subject, the right label and the chosen label of each answered question that was asked for a label."""
     asked = (case for case in cases if case.choices and case.reply.answer is not None and not case.reply.error)
     return [
@@ -393,7 +393,7 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
     }
 
 
-def labels_in_words(name: str, rates: Mapping[str, Any]) -> str:
+def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
     """Return a line with the accuracy of a dataset's chosen labels.
 
     The accuracy of always choosing the commonest label is given for comparison.

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from exhibit.evaluation.settings import TARGET, Settings
-from exhibit.evaluation.targets import target_settings
+from exhibit.evaluation.targets import list_target_settings
 from exhibit.rag.config import PLUGINS, WEIGHT, Config, Weights
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import ToolkitError
 
 RUN, PIPELINE = "run", "pipeline"
@@ -50,7 +50,7 @@ class Setting(NamedTuple):
 
 
 @cache
-def catalogue() -> dict[str, Setting]:
+def list_settings() -> dict[str, Setting]:
     """Return every setting by its name, in the order of the help text."""
     listed = [one for one in _list_model_settings(Settings, RUN) if one.name not in _BESIDE]
     listed += [one for one in _list_model_settings(Config, PIPELINE) if one.name != "weights"]
@@ -64,7 +64,7 @@ def catalogue() -> dict[str, Setting]:
 def _list_target_settings() -> Iterator[Setting]:
     owners: dict[str, list[str]] = {}
     known: dict[str, Setting] = {}
-    for target, model in target_settings().items():
+    for target, model in list_target_settings().items():
         for one in _list_model_settings(model, "target", TARGET):
             known.setdefault(one.name, one)
             owners.setdefault(one.name, []).append(target)
@@ -86,7 +86,7 @@ def _list_model_settings(model: type[BaseModel], group: str, prefix: str = "") -
             else ", ".join(dict.fromkeys(word for kind in kinds for word in _describe_type(kind)))
         )
         if name in PLUGINS:
-            values = ", ".join(part.replace("_", "-") for part in plugin_names(PLUGINS[name]))
+            values = ", ".join(part.replace("_", "-") for part in list_plugins(PLUGINS[name]))
         yield Setting(prefix + name, group, shown, values, meaning, many, switch)
 
 
@@ -107,9 +107,9 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         name = name.strip().replace("-", "_")
         if not sign:
             raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set chunk_size=300")
-        known = catalogue().get(name)
+        known = list_settings().get(name)
         if known is None and not name.startswith(TARGET):  # a user's own target file may define more settings
-            near = difflib.get_close_matches(name, catalogue(), n=1)
+            near = difflib.get_close_matches(name, list_settings(), n=1)
             meant = f"; did you mean {near[0]}?" if near else ";"
             raise ToolkitError(f"--set {pair}: no setting {name!r}{meant} exhibit settings lists them")
         if known and known.many:
@@ -144,7 +144,7 @@ def translate_flags(argv: Sequence[str], known: Sequence[str], say: Callable[[st
             words.append(word)
             continue
         now = list(_NOW.get(flag, ()))
-        setting = catalogue().get(flag.removeprefix("--").replace("-", "_"))
+        setting = list_settings().get(flag.removeprefix("--").replace("-", "_"))
         if flag == "--source-type":
             now = ["--where", f"source_type={value if sign else left.pop(0) if left else ''}"]
         elif setting is not None and not now:
@@ -168,9 +168,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
     word = options.word.lower().replace("-", "_")
-    chosen = [one for one in catalogue().values() if word in " ".join((one.name, one.group, one.meaning)).lower()]
+    chosen = [one for one in list_settings().values() if word in " ".join((one.name, one.group, one.meaning)).lower()]
     if not chosen:
-        near = difflib.get_close_matches(word, catalogue(), n=3)
+        near = difflib.get_close_matches(word, list_settings(), n=3)
         raise ToolkitError(f"no setting matches {options.word!r}; similar names: {', '.join(near) or 'none'}")
     print_results([one._asdict() for one in chosen], "\n".join(_format_settings(chosen)), as_json=options.json)
     return 0

@@ -15,7 +15,7 @@ from exhibit.engine import run_in_worker, track
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.documents import Documents
-from exhibit.evaluation.parsed_files import document_of_pages, read_parsed_folder
+from exhibit.evaluation.parsed_files import join_pages, read_parsed_folder
 from exhibit.evaluation.parsers import TimedReader
 from exhibit.evaluation.ranking import golds_of
 from exhibit.evaluation.stages import (
@@ -123,7 +123,7 @@ class Ceiling:
 # ---------------------------------------------------------------- gold
 
 
-def gold_items(dataset: Dataset) -> tuple[list[GoldItem], int]:
+def list_gold_items(dataset: Dataset) -> tuple[list[GoldItem], int]:
     """Return the located gold of a dataset, each passage once, and the number of passages that are not located."""
     items: list[GoldItem] = []
     seen: set[object] = set()
@@ -163,7 +163,7 @@ def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> P
             except DocumentError as error:
                 faults[filename] = str(error)
                 continue
-        texts[filename] = document_of_pages(filename, pages)
+        texts[filename] = join_pages(filename, pages)
         taken += seconds
     return ParserReading(name, texts, taken, faults)
 
@@ -271,7 +271,7 @@ def outcome_of(stages: GoldStages, *, is_chunker: bool) -> str | None:
 
     Gold that the parser lost counts as lost for the chunker too. None if the result is unknown.
     """
-    if stages.kept("text") is False:
+    if stages.is_kept("text") is False:
         return "lost"
     if not is_chunker:
         return None if stages.text is None else "whole" if stages.text.how == "whole" else "part"

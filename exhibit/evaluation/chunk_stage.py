@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from exhibit.evaluation.ranking import subtract_span
-from exhibit.evaluation.text_stage import ALTERNATIVES, plain_words
+from exhibit.evaluation.text_stage import ALTERNATIVES, join_lines
 from exhibit.evidence import Span
 from exhibit.evidence.pieces import Place
 
@@ -103,10 +103,10 @@ def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text
     last = max((span.end for span in spans if span.start <= at < span.end), default=end)
     return CutPoint(
         at,
-        plain_words(text[max(start, at - _SHOWN) : at]),
-        plain_words(text[at : min(end, at + _SHOWN)]),
-        plain_words(text[max(first, start - _SHOWN) : start]),
-        plain_words(text[end : min(last, end + _SHOWN)]),
+        join_lines(text[max(start, at - _SHOWN) : at]),
+        join_lines(text[at : min(end, at + _SHOWN)]),
+        join_lines(text[max(first, start - _SHOWN) : start]),
+        join_lines(text[end : min(last, end + _SHOWN)]),
     )
 
 

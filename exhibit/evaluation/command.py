@@ -16,22 +16,22 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import parse_positive
-from exhibit.evaluation.analysis import analysis_lines, comparison_lines, distribution_lines, flag_lines
-from exhibit.evaluation.cases import LABELS, labels_in_words
-from exhibit.evaluation.catalogue import catalogue, parse_set, translate_flags
-from exhibit.evaluation.confidence import in_words
+from exhibit.evaluation.analysis import format_analysis, format_comparison, format_distribution, format_flags
+from exhibit.evaluation.cases import LABELS, describe_labels
+from exhibit.evaluation.catalogue import list_settings, parse_set, translate_flags
+from exhibit.evaluation.confidence import describe_confidence
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
 from exhibit.evaluation.metrics import split_requests
-from exhibit.evaluation.records import summary_json
+from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file
-from exhibit.evaluation.targets import target_names
-from exhibit.evaluation.text_tables import ALL, shown_metrics, table_of
+from exhibit.evaluation.targets import list_targets
+from exhibit.evaluation.text_tables import ALL, choose_metrics, table_of
 from exhibit.hub.pull import fetch, is_repository, parse_address
-from exhibit.rag.config import DEFAULT, PLUGINS, preset_names
+from exhibit.rag.config import DEFAULT, PLUGINS, list_presets
 from exhibit.runtime import command
 from exhibit.runtime.command import guarded
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.bundle import load_json
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
         metrics = split_requests(flags.get("metrics") or "")
-        print("\n".join(analysis_lines(Path(analysed), metrics=metrics, width=command.text_width())))
+        print("\n".join(format_analysis(Path(analysed), metrics=metrics, width=command.measure_text_width())))
         return 0
     file = flags.pop("config", None)
     file_settings, notes = read_config_file(file) if file else ({}, [])
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         raise ToolkitError("\n".join(["no dataset given; name a folder, such as datasets_out/cuad", *notes]))
     if analysed is not None:
         datasets, _ = load_datasets(with_fetched(settings).dataset_paths, settings.selection)
-        print("\n".join(distribution_lines([case.labels for one in datasets for case in one.cases])))
+        print("\n".join(format_distribution([case.labels for one in datasets for case in one.cases])))
         return 0
     run = evaluate(with_fetched(settings), warn=command.print_note, draw=draw)
     command.print_results(_record(run), "\n".join(_format_run(run, settings, label)), as_json=as_json)
@@ -74,19 +74,22 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
 
 def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
     """Yield the lines for the terminal: one table, the requested extra tables, and the report's path."""
-    means = run.by_dataset()
+    means = run.compute_means_by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
-    yield table_of(means, shown_metrics(run.summary, settings.metrics), width=command.text_width())
+    yield table_of(means, choose_metrics(run.summary, settings.metrics), width=command.measure_text_width())
     if label:
-        yield from ("", *comparison_lines(run.tables, label, metrics=settings.metrics, width=command.text_width()))
+        yield from (
+            "",
+            *format_comparison(run.tables, label, metrics=settings.metrics, width=command.measure_text_width()),
+        )
     if settings.flag_below is not None:
-        yield from ("", *flag_lines(run.tables, settings.flag_below))
+        yield from ("", *format_flags(run.tables, settings.flag_below))
     folder = RunFolder(run.folder)
     for name in folder.datasets:
         if (sure := folder.confidence(name)).questions:
-            yield in_words(name, sure)
+            yield describe_confidence(name, sure)
         if (labels := run.folder / name / LABELS).is_file():
-            yield labels_in_words(name, load_json(labels))
+            yield describe_labels(name, load_json(labels))
     yield f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if run.report.is_file() else "")
 
 
@@ -96,8 +99,8 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
     return {
         "results": str(run.folder),
         "report": str(run.report),
-        "datasets": {name: summary_json(means) for name, means in run.by_dataset().items()},
-        "summary": summary_json(run.summary),
+        "datasets": {name: make_summary_json(means) for name, means in run.compute_means_by_dataset().items()},
+        "summary": make_summary_json(run.summary),
         "failures": {"asked": failures.asked, "failed": failures.failed, "first": failures.first or None},
     }
 
@@ -107,7 +110,7 @@ def _parse_flags(words: list[str]) -> dict[str, Any]:
     parser = _make_parser()
     known = [flag for action in parser._actions for flag in action.option_strings]
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):
-        parser.words = tuple(f"--{name.replace('_', '-')}" for name in catalogue())
+        parser.words = tuple(f"--{name.replace('_', '-')}" for name in list_settings())
     flags = vars(parser.parse_intermixed_args(translate_flags(words, known, command.print_note)))
     pairs = flags.pop("set", [])
     return {**flags, **parse_set(pairs)}
@@ -151,8 +154,8 @@ def _make_parser() -> command.Parser:
         allow_abbrev=False,
     )
     words = {
-        "targets": ", ".join(name.replace("_", "-") for name in target_names() if name != "function"),  # from Python
-        "presets": ", ".join(preset_names()),
+        "targets": ", ".join(name.replace("_", "-") for name in list_targets() if name != "function"),  # from Python
+        "presets": ", ".join(list_presets()),
         "preset": DEFAULT,
         "embedders": _list_names(PLUGINS["embedder"]),
         "llms": _list_names(PLUGINS["llm"]),
@@ -165,7 +168,7 @@ def _make_parser() -> command.Parser:
 
 
 def _list_names(package: str) -> str:
-    return ", ".join(name.replace("_", "-") for name in plugin_names(package))
+    return ", ".join(name.replace("_", "-") for name in list_plugins(package))
 
 
 if __name__ == "__main__":

@@ -13,16 +13,16 @@ from exhibit.law.language import stem
 from exhibit.law.meaning import (
     FIGURE,
     Meaning,
-    canonical,
     carries_meaning,
-    contrasts,
     denies,
+    find_canonical,
     is_party,
+    read_contrasts,
     read_meaning,
-    small_contrasts,
+    read_small_contrasts,
 )
-from exhibit.law.quantities import UNITS, Quantity, quantities
-from exhibit.law.sentences import sentences
+from exhibit.law.quantities import UNITS, Quantity, find_quantities
+from exhibit.law.sentences import split_sentences
 
 ALIGNED = 400
 """Texts with more words are not aligned word by word: the time is quadratic in the number of words."""
@@ -66,7 +66,7 @@ class AnswerComparison:
         self.wanted, self.given, self.asked, self.gold, self.scale = wanted, given, asked, gold, scale
         self.missing = wanted.terms - given.terms
         self.close = len(given.tokens) <= _LONGER * len(wanted.tokens) + _FRAME
-        self.changes = list(self._changes())
+        self.changes = list(self._find_changes())
         self.extra = given.terms - wanted.terms - asked.terms - gold.terms
 
     def faults(self, text: str) -> Iterator[str]:
@@ -95,11 +95,11 @@ class AnswerComparison:
 
     def _check_yes_or_no(self) -> Iterator[str]:
         wanted = self.wanted.lead
-        given = self.given.lead if self.wanted.terms else self.stance(self.given)  # only for a bare yes or no
+        given = self.given.lead if self.wanted.terms else self.find_stance(self.given)  # only for a bare yes or no
         if wanted and given and wanted != given:
             yield f"The reply says {given}, the expected answer {wanted}."
 
-    def stance(self, meaning: Meaning) -> str:
+    def find_stance(self, meaning: Meaning) -> str:
         """Return `yes` or `no`, the position of a text on the question; empty if it is unclear.
 
         It is the text's first word, if that is yes or no. Otherwise it is whether the text affirms or denies the
@@ -107,7 +107,7 @@ class AnswerComparison:
         """
         if meaning.lead:
             return meaning.lead
-        signs, asked = meaning.signs(), self.asked.signs()
+        signs, asked = meaning.list_signs(), self.asked.list_signs()
         shared = [
             signs[term] * asked[term]
             for term in signs.keys() & asked.keys()
@@ -146,45 +146,45 @@ class AnswerComparison:
     def _check_dates(self) -> Iterator[str]:
         known = [day for readings in self.given.dates for day in readings]
         for readings in self.wanted.dates:
-            if known and not any(day.within(other) for day in readings for other in known):
+            if known and not any(day.is_within(other) for day in readings for other in known):
                 yield "The reply has another date."
 
     def _check_polarity(self, text: str) -> Iterator[str]:
-        agree, differ = self.signed(self.given)
-        untrue = self._called_untrue(text)
+        agree, differ = self.compare_signs(self.given)
+        untrue = self._calls_untrue(text)
         if len(differ) > len(agree) and set(differ) & (self.wanted.heads | self.given.heads) and not untrue:
             yield f"The reply denies what the expected answer says, or the other way round: {join_first_words(differ)}."
-        spans = sentences(text)
+        spans = split_sentences(text)
         if len(spans) > 1:
             stances = set()
             for span in spans:
                 one = read_meaning(text[span.start : span.end])
                 if len(one.terms & self.wanted.terms) >= _SAME * len(self.wanted.terms) > 0:
-                    same, other = self.signed(one)
+                    same, other = self.compare_signs(one)
                     waived = "neednot" in one.modals - self.wanted.modals and "must" in self.wanted.modals
                     stances |= {-1} if waived else {1} if same and not other else {-1} if other and not same else set()
             if len(stances) > 1:
                 yield "The reply says it and its opposite."
-        if untrue and not self.missing and not self.signed(read_meaning(_UNTRUE.sub(" ", text)))[1]:
+        if untrue and not self.missing and not self.compare_signs(read_meaning(_UNTRUE.sub(" ", text)))[1]:
             yield "The reply calls the expected answer untrue."  # that the opposite is untrue is not judged
 
-    def _called_untrue(self, text: str) -> bool:
+    def _calls_untrue(self, text: str) -> bool:
         return bool(_UNTRUE.search(" ".join(text.split()))) and not _UNTRUE.search(" ".join(self.wanted.tokens))
 
-    def signed(self, given: Meaning) -> tuple[list[str], list[str]]:
+    def compare_signs(self, given: Meaning) -> tuple[list[str], list[str]]:
         """Return the words that both texts affirm or both deny, and the words that one affirms and the other denies.
 
         Words that both affirm are listed only if neither text denies a shared word.
         """
-        mine, other = self.wanted.signs(), given.signs()
+        mine, other = self.wanted.list_signs(), given.list_signs()
         shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
         denied = any(mine[term] < 0 or other[term] < 0 for term in shared)
         agree = [term for term in shared if mine[term] == other[term] and (mine[term] < 0 or not denied)]
         return agree, [term for term in shared if mine[term] != other[term]]
 
-    def said_both_ways(self) -> list[str]:
+    def find_said_both_ways(self) -> list[str]:
         """Return the expected words that the reply both says and denies: "exclusive or non-exclusive"."""
-        mine = self.wanted.signs() if len(self.given.words) <= _QUOTED else {}
+        mine = self.wanted.list_signs() if len(self.given.words) <= _QUOTED else {}
         signs: dict[str, set[int]] = {}
         for word in self.given.words:
             signs.setdefault(word.term, set()).add(word.sign)
@@ -215,7 +215,7 @@ class AnswerComparison:
         only = self.asked.terms - self.given.terms if not self.wanted.terms - self.asked.terms else frozenset[str]()
         for term in sorted(self.missing | only):
             told = self.asked.terms if term in self.asked.terms and term not in only else frozenset[str]()
-            for group in contrasts().get(term, ()):
+            for group in read_contrasts().get(term, ()):
                 others = sorted(group & self.given.terms - self.wanted.terms - told)
                 if others and not group & self.given.terms & self.wanted.terms and self._is_instead(term, others[0]):
                     yield f"The reply says “{others[0]}” where “{term}” is expected."
@@ -252,7 +252,7 @@ class AnswerComparison:
 
     def _are_side_by_side(self, one: str, other: str) -> bool:
         """Return whether the expected answer lists two parties together: "employees and advisers"."""
-        tokens = [canonical(token)[0] for token in self.wanted.tokens]
+        tokens = [find_canonical(token)[0] for token in self.wanted.tokens]
         return any(
             {tokens[at], tokens[at + 2]} == {one, other} and tokens[at + 1] in ("and", "or")
             for at in range(len(tokens) - 2)
@@ -266,7 +266,7 @@ class AnswerComparison:
             if crossed > straight:
                 yield f"“{one}” and “{two}” have changed places."
 
-    def _changes(self) -> Iterator[Change]:
+    def _find_changes(self) -> Iterator[Change]:
         """Yield each difference as a pair: the expected words, and the reply's words in their position.
 
         Yield nothing if the texts are long, or if the reply does not have most of the expected words in order.
@@ -289,7 +289,12 @@ class AnswerComparison:
         for lost, new in changes:
             if len(set(changes)) == 1 and max(len(lost), len(new)) <= WORDS and say_the_same(lost, new) is False:
                 yield f"The reply says “{' '.join(new)}” where “{' '.join(lost)}” is expected."
-            if lost and not new and self._is_item(lost) and not {canonical(one)[0] for one in lost} & self.given.terms:
+            if (
+                lost
+                and not new
+                and self._is_item(lost)
+                and not {find_canonical(one)[0] for one in lost} & self.given.terms
+            ):
                 yield f"The reply leaves out “{' '.join(lost)}”."
 
     def _check_denials_and_swaps(self, changes: Sequence[Change]) -> Iterator[str]:
@@ -310,11 +315,11 @@ class AnswerComparison:
 
     def _list(self) -> Iterator[str]:
         """Yield a message for a missing list item, if the reply has other items of the list and no other content."""
-        items = self.items_left_out()
+        items = self.find_items_left_out()
         if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:
             yield f"The reply leaves out {join_first_words(sorted(items[0]))}."
 
-    def items_left_out(self) -> list[frozenset[str]]:
+    def find_items_left_out(self) -> list[frozenset[str]]:
         """Return the items of the expected answer's list that share no word with the reply or the question."""
         known = self.given.terms | self.asked.terms
         return [item for item in self._find_items() if not item & known] if len(self._find_items()) > 1 else []
@@ -328,7 +333,7 @@ class AnswerComparison:
 
     def _is_item(self, tokens: Sequence[str]) -> bool:
         """Return whether the words contain a whole item of the expected answer's list."""
-        terms = {canonical(token)[0] for token in tokens}
+        terms = {find_canonical(token)[0] for token in tokens}
         return len(self._find_items()) > 1 and any(item <= terms for item in self._find_items())
 
 
@@ -360,14 +365,14 @@ def join_first_words(words: Sequence[str]) -> str:
 
 def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
     """Return whether the words removed and the words that replace them mean the same; None if rules cannot decide."""
-    if any({one, other} in small_contrasts() for one in gone for other in come):
+    if any({one, other} in read_small_contrasts() for one in gone for other in come):
         return False
     if _are_equal_figures(gone, come):
         return True
     mine, other = ([token for token in side if carries_meaning(token) or token[0].isdigit()] for side in (gone, come))
     if not mine or not other:
         return None if mine or other else True
-    if sorted(map(canonical, mine)) != sorted(map(canonical, other)):
+    if sorted(map(find_canonical, mine)) != sorted(map(find_canonical, other)):
         rest = [[token for token in side if token not in kept] for side, kept in ((gone, mine), (come, other))]
         return False if rest[0] == rest[1] else None
     endings = {frozenset(_ROLE.findall(" ".join(side))) for side in (mine, other)}
@@ -377,7 +382,7 @@ def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
 def _are_equal_figures(gone: Sequence[str], come: Sequence[str]) -> bool:
     """Return whether two lists of words are the same figure in two units: "30 days" and "720 hours"."""
     units = [token for token in (*gone, *come) if not token[0].isdigit()]
-    mine, other = (quantities(" ".join(side)).quantities for side in (gone, come))
+    mine, other = (find_quantities(" ".join(side)).quantities for side in (gone, come))
     plain = all(token.removesuffix("s") in UNITS for token in units)
     return plain and len(mine) == len(other) == 1 and mine[0].equals(other[0])
 
@@ -400,7 +405,7 @@ def _find_pairs(
     for at, one in enumerate(terms):
         for two in terms[at + 1 :]:
             figures = one.startswith(FIGURE) and two.startswith(FIGURE)
-            if one == two or not (figures or any(two in group for group in contrasts().get(one, ()))):
+            if one == two or not (figures or any(two in group for group in read_contrasts().get(one, ()))):
                 continue
             if {one, two} <= there:
                 yield (

@@ -31,14 +31,16 @@ def describe(pairs: Sequence[ConfidencePair], weighted: Mapping[str, float] | No
     return {
         "questions": len(pairs),
         "answerable": sum(exists for _, exists in pairs),
-        "auroc": auroc(pairs),
-        "calibration": calibration(pairs),
-        "risk_at_coverage": risk_at_coverage(pairs),
+        "auroc": compute_auroc(pairs),
+        "calibration": compute_calibration(pairs),
+        "risk_at_coverage": compute_risk_at_coverage(pairs),
         "weighted": dict(weighted or {}),
     }
 
 
-def weighted_means(values: Mapping[str, Sequence[float | None]], sure: Sequence[float | None]) -> dict[str, float]:
+def compute_weighted_means(
+    values: Mapping[str, Sequence[float | None]], sure: Sequence[float | None]
+) -> dict[str, float]:
     """Return the mean of each metric, each question weighted by the confidence of its reply."""
     means = {}
     for name, column in values.items():
@@ -49,7 +51,7 @@ def weighted_means(values: Mapping[str, Sequence[float | None]], sure: Sequence[
     return means
 
 
-def in_words(name: str, sure: Confidence) -> str:
+def describe_confidence(name: str, sure: Confidence) -> str:
     """Return one line that says how reliable the confidence of a dataset's replies is."""
     worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
     shown = [
@@ -61,7 +63,7 @@ def in_words(name: str, sure: Confidence) -> str:
     return f"{name}: confidence of {sure.questions} replies, {sure.answerable} to answerable questions: {worth}{means}"
 
 
-def auroc(pairs: Sequence[ConfidencePair]) -> float | None:
+def compute_auroc(pairs: Sequence[ConfidencePair]) -> float | None:
     """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one.
 
     Ties count half. None if all questions are answerable, or none is.
@@ -73,7 +75,7 @@ def auroc(pairs: Sequence[ConfidencePair]) -> float | None:
     return (below + up_to) / 2 / (len(yes) * len(no))
 
 
-def calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
+def compute_calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
     """Return the calibration table: one row for each tenth of the confidence scale that has questions.
 
     A row has the number of questions, their mean confidence and the share that is answerable.
@@ -91,7 +93,7 @@ def calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
     ]
 
 
-def risk_at_coverage(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
+def compute_risk_at_coverage(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
     """Return the share of unanswerable questions among the most confident 10%, 20% and so on of the questions."""
     ranked = sorted(pairs, key=lambda row: -row[0])
     curve = []

@@ -29,7 +29,7 @@ class CorpusFiles:
     """Files that this user has no permission to open."""
 
 
-def changed_tables(bundle: BundleFolder) -> list[str]:
+def find_changed_tables(bundle: BundleFolder) -> list[str]:
     """Return an error message for each of `train.json` and `gold.jsonl` that was changed.
 
     A file is changed if its sha256 differs from the one in bundle.json.
@@ -96,7 +96,7 @@ def check_questions(
     refused: dict[int | str, str] = {}
     lost: dict[str, dict[str, set[int | str]]] = {}
 
-    def length(name: str) -> int | None:
+    def measure_length(name: str) -> int | None:
         if name not in lengths and (document := documents.get(name)):
             lengths[name] = len(document.text)
         return lengths.get(name)
@@ -108,7 +108,7 @@ def check_questions(
                 refused.setdefault(id, f"{name}: {why}")
                 lost.setdefault(reason, {}).setdefault(name, set()).add(id)
         for name, end in last.items():
-            if id not in refused and end and (long := length(name)) is not None and end > long:
+            if id not in refused and end and (long := measure_length(name)) is not None and end > long:
                 refused[id] = (
                     f"{name}: the gold ends at character {end}, but the document has {long}; convert the bundle again"
                 )

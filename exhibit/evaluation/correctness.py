@@ -26,15 +26,15 @@ from exhibit.evaluation.comparison import (
     join_first_words,
     say_the_same,
 )
-from exhibit.evaluation.metrics import gold_texts
+from exhibit.evaluation.metrics import list_gold_texts
 from exhibit.law.citations import claims_of
-from exhibit.law.figures import Figures, figures, missing_figures
+from exhibit.law.figures import Figures, find_figures, has_missing_figures
 from exhibit.law.language import is_content, language_of
-from exhibit.law.meaning import carries_meaning, contrasts, is_party, read_meaning, soft_words
-from exhibit.law.plain_reply import plain_reply
-from exhibit.law.quantities import Quantity, quantities
+from exhibit.law.meaning import carries_meaning, is_party, read_contrasts, read_meaning, read_soft_words
+from exhibit.law.plain_reply import strip_reply
+from exhibit.law.quantities import Quantity, find_quantities
 from exhibit.law.refusals import is_refusal
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 
 _READ = 20_000
 """At most this many characters of a reply are read: ten pages, more than any answer has."""
@@ -81,7 +81,7 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
     if len(reply) > max(_DOCUMENT, _TIMES * longest):
         return Decision(False, "The reply is as long as a document, and many times as long as the expected answer.")
     wanted_text = without_named(without_citations(expected))
-    reply = _without_question(plain_reply(reply[:_READ]), question)
+    reply = _without_question(strip_reply(reply[:_READ]), question)
     given_text = without_citations(reply)
     if is_refusal(reply):
         if is_refusal(expected):
@@ -115,8 +115,8 @@ def decide_case(case: Case) -> Decision:
     answer = case.reply.answer
     if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
         return Decision(None, "There is no answer to compare, or none to compare it with.")
-    decision = _decide_cached(without_choices(case), case.truth, answer, tuple(gold_texts(case)))
-    if decision.right and (invented := invented_figures(case)):
+    decision = _decide_cached(without_choices(case), case.truth, answer, tuple(list_gold_texts(case)))
+    if decision.right and (invented := find_invented_figures(case)):
         return Decision(None, f"The reply says what is expected, and {invented[0]}, which no passage has.")
     return decision
 
@@ -150,7 +150,7 @@ def _is_among_others(found: AnswerComparison, text: str) -> bool:
 
     A sentence is about other matters if few of its words are in the question, the expected answer or the gold.
     """
-    spans = sentences(text)
+    spans = split_sentences(text)
     if len(spans) < _SEVERAL:
         return False
     known = found.asked.terms | found.wanted.terms | found.gold.terms
@@ -171,15 +171,15 @@ def _find_scale(question: str) -> Decimal:
 
 def _accept(found: AnswerComparison) -> Decision:
     """Return the decision for a reply that contradicts nothing."""
-    if found.signed(found.given)[1]:
+    if found.compare_signs(found.given)[1]:
         return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
-    if both := found.said_both_ways():
+    if both := found.find_said_both_ways():
         return Decision(None, f"The reply says “{both[0]}” and denies it.")
     unsaid = _find_unsaid(found)
     if unsaid:
         return Decision(None, unsaid)
     if not found.wanted.terms and not found.wanted.quantities and not found.wanted.dates:
-        if found.stance(found.given) == found.wanted.lead:
+        if found.find_stance(found.given) == found.wanted.lead:
             return Decision(True, f"The reply says {found.wanted.lead}.")
         return Decision(None, "The reply says neither yes nor no.")
     if _is_reordered(found):
@@ -193,10 +193,10 @@ def _accept(found: AnswerComparison) -> Decision:
     ):
         return Decision(None, "The reply is the expected answer but for some words, which may say the same or not.")
     if found.given.lead and not found.given.terms:
-        told = found.stance(found.wanted)
+        told = found.find_stance(found.wanted)
         return Decision(told == found.given.lead if told else None, f"The reply says {found.given.lead} alone.")
     needed = found.wanted.terms - found.asked.terms
-    lost = (found.missing & needed) - soft_words()
+    lost = (found.missing & needed) - read_soft_words()
     return _decide_by_words(found, needed, lost)
 
 
@@ -210,8 +210,8 @@ def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: froz
         if found.missing and (_is_silent(found) or (not needed and found.extra)):
             return Decision(None, "The reply may say it in other words.")
         return Decision(True, "The reply says what is expected.")
-    known = bool(found.items_left_out()) or any(
-        term in contrasts() or is_party(term) or term in found.wanted.names for term in lost
+    known = bool(found.find_items_left_out()) or any(
+        term in read_contrasts() or is_party(term) or term in found.wanted.names for term in lost
     )
     if not known and len(lost) <= _LEFT_OUT * len(needed) and len(found.extra) <= len(lost):
         return Decision(True, "The reply says what is expected, some of it in other words.")
@@ -268,11 +268,11 @@ def _is_silent(found: AnswerComparison) -> bool:
     That is: no word has the same polarity in both texts, the expected answer has no figure or date, and the
     reply has no yes or no that agrees with it.
     """
-    agree, _ = found.signed(found.given)
+    agree, _ = found.compare_signs(found.given)
     told = (
         found.wanted.quantities
         or found.wanted.dates
-        or (found.given.lead and found.stance(found.wanted) == found.given.lead)
+        or (found.given.lead and found.find_stance(found.wanted) == found.given.lead)
     )
     return not agree and not told
 
@@ -288,7 +288,7 @@ def _find_unsaid(found: AnswerComparison) -> str:
         if same and all(other.bound != one.bound for other in same) and not _may_differ_in_bound(found, one, same):
             return f"The reply does not say whether {format_quantity(one)} is {one.bound or same[0].bound}."
     days = [day for readings in found.given.dates for day in readings]
-    if any(not any(day.within(other) for day in readings for other in days) for readings in found.wanted.dates):
+    if any(not any(day.is_within(other) for day in readings for other in days) for readings in found.wanted.dates):
         return "The reply does not give the date."
     return _find_unlike_limits(found)
 
@@ -352,14 +352,14 @@ def _may_differ_in_bound(found: AnswerComparison, one: Quantity, same: Sequence[
 # ---------------------------------------------------------------- figures that nothing bears out
 
 
-def invented_figures(case: Case) -> list[str]:
+def find_invented_figures(case: Case) -> list[str]:
     """Return the numbers of an answer that no source supports, and `a date` if it has an unsupported date.
 
     A number is supported if it occurs in a passage, a file name, the question or the expected answer, also in
     another unit. Section and page numbers need no support.
     """
-    said = "\n".join(claim.text for claim in claims_of(plain_reply((case.reply.answer or "")[:_READ])))
-    stated, units = figures(said), quantities(said).quantities
+    said = "\n".join(claim.text for claim in claims_of(strip_reply((case.reply.answer or "")[:_READ])))
+    stated, units = find_figures(said), find_quantities(said).quantities
     with_units = {one.written for one in units if one.kind not in ("count", "label")}
     numbers = {number for number in stated.loose if number in with_units or not _may_count(number)}
     dates = tuple(dict.fromkeys(stated.dates))
@@ -370,12 +370,12 @@ def invented_figures(case: Case) -> list[str]:
     for part in (case.question, case.truth, *read):
         if not numbers and not dates:  # most numbers occur in the first passage; then the others need not be read
             break
-        given = figures(part)
+        given = find_figures(part)
         numbers -= given.numbers
         if numbers:
-            read_units = quantities(part).quantities
+            read_units = find_quantities(part).quantities
             numbers -= {one.written for one in units if any(one.equals(other) for other in read_units)}
-        dates = tuple(one for one in dates if missing_figures(Figures(frozenset(), frozenset(), (one,)), given))
+        dates = tuple(one for one in dates if has_missing_figures(Figures(frozenset(), frozenset(), (one,)), given))
     return [*sorted(numbers), *(["a date"] if dates else [])]
 
 

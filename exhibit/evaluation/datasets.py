@@ -13,9 +13,9 @@ from typing import Any
 from exhibit.engine import Limits, track
 from exhibit.evaluation.ambiguity import settle_ambiguous
 from exhibit.evaluation.cases import Case, GoldPassage, Turn, offers_of, with_choices
-from exhibit.evaluation.corpus_files import changed_tables, check_files, check_questions
+from exhibit.evaluation.corpus_files import check_files, check_questions, find_changed_tables
 from exhibit.evaluation.documents import GRADE, GRADES, Documents, read_grades
-from exhibit.evidence import Span, readable
+from exhibit.evidence import Span, is_readable
 from exhibit.evidence.read import ending_of
 from exhibit.schemas.bundle import GOLD, INFO, Question
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -151,7 +151,7 @@ def load_datasets(
     for name, folder in folders.items():
         try:
             bundles[name] = open_bundle(folder)
-            problems += [] if selection.allow_changed_corpus else changed_tables(bundles[name])
+            problems += [] if selection.allow_changed_corpus else find_changed_tables(bundles[name])
         except BundleError as error:
             problems.append(str(error))
     wanted = " or ".join(selection.file_types) or "readable"
@@ -179,11 +179,11 @@ def load_datasets(
         raise BundleError("\n".join(problems))
     warnings += [f"{bundles[name].address}: no question is selected; left out" for name in bundles if not asked[name]]
     datasets = [_make_dataset(name, bundles[name], asked[name], selection, limits) for name in bundles if asked[name]]
-    warnings += lone_variants({one.name: one.cases[0].labels for one in datasets if one.cases})
+    warnings += find_lone_variants({one.name: one.cases[0].labels for one in datasets if one.cases})
     return datasets, [*warnings, *(warning for dataset in datasets for warning in dataset.warnings)]
 
 
-def lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return a warning for each variant whose control is not among the datasets.
 
     `labels` has the labels of one question of each dataset.
@@ -223,7 +223,7 @@ def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Locati
     """
     if selection.file_types and selection.file_types != (ALL_TYPES,):
         return {n: p for n, p in bundle.files.items() if ending_of(p).lstrip(".") in selection.file_types}
-    files = {name: path for name, path in bundle.files.items() if readable(path)}
+    files = {name: path for name, path in bundle.files.items() if is_readable(path)}
     pdfs = {name: path for name, path in files.items() if ending_of(path) == ".pdf"}
     named = {context.filename for question in bundle.questions for context in question.contexts} - {None}
     return pdfs if not selection.file_types and pdfs and named <= pdfs.keys() else files
@@ -351,7 +351,7 @@ def _locate_gold(filename: str | None, text: str | None, documents: Documents) -
     """
     if not text or not text.strip():
         return GoldPassage(filename, None)
-    matches = documents.matches(text, filename)
+    matches = documents.find_matches(text, filename)
     if not matches:
         searched = bool(documents.files) if filename is None else documents.get(filename) is not None
         return GoldPassage(filename, None, absent=searched, how="absent")

@@ -13,7 +13,7 @@ from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import PlacedPiece, Placement
 from exhibit.evidence.place import place_text, spans_of
-from exhibit.evidence.read import boxes_within, ending_of, read_within
+from exhibit.evidence.read import ending_of, read_boxes, read_within
 from exhibit.law.names import FileNames
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import Gold
@@ -101,7 +101,7 @@ class Documents:
         name = passage.told_filename or passage.filename or ""
         passage = replace(passage, told_filename=name)
         filename = self.named(name) if name else None
-        if filename and passage.span and self._stands(passage, self.get(filename)):
+        if filename and passage.span and self._stands_at_span(passage, self.get(filename)):
             return self._set_place(passage, filename, (passage.span,))
         if not passage.text.strip():
             return replace(passage, filename=filename, span=None)
@@ -126,7 +126,7 @@ class Documents:
         others = sorted({*files} - {file})
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
-    def all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
+    def find_all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
         """Return the spans of every occurrence, in a file, of the text's fragments."""
         pieces = self._placement(words, filename).pieces
         return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
@@ -169,9 +169,9 @@ class Documents:
         page = next(iter(pages), passage.page)
         text = passage.text or document.text[spans[0].start : spans[0].end]
         placed = replace(passage, text=text, filename=filename, span=spans[0], more=spans[1:], page=page, pages=pages)
-        return replace(placed, box_overlap=box_overlap(document, spans, passage) if passage.told_box else None)
+        return replace(placed, box_overlap=compute_box_overlap(document, spans, passage) if passage.told_box else None)
 
-    def _stands(self, passage: Passage, document: Document | None) -> bool:
+    def _stands_at_span(self, passage: Passage, document: Document | None) -> bool:
         span = passage.span
         if document is None or span is None or span.end > len(document.text):
             return False
@@ -212,7 +212,7 @@ class Documents:
             files += [name] if name not in files and shared >= _ANOTHER else []  # a passage of several documents
         return files
 
-    def matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
+    def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
         """Return the matches of a text in one file or, without a file name, in all files with the best match score."""
         if filename is not None:
             document = self.get(filename)
@@ -267,7 +267,7 @@ def touches(span: Span, gold: GoldPassage) -> bool:
     return any(max(span.start, one.start) < min(span.end, one.end) for place in gold.places for one in place)
 
 
-def box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> float | None:
+def compute_box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> float | None:
     """Return the intersection over union of the reported box and the box around the passage's words.
 
     The result is 0 if the words are not on the reported page. It is None if no page or box was reported, or if
@@ -280,7 +280,7 @@ def box_overlap(document: Document, spans: Sequence[Span], passage: Passage) -> 
     if not page.width or document.path is None or ending_of(document.path) != ".pdf":
         return None
     try:
-        lines = [box for boxes in boxes_within(document, list(spans)) for box in boxes if box.page == number]
+        lines = [box for boxes in read_boxes(document, list(spans)) for box in boxes if box.page == number]
     except DocumentError:
         return None  # the page is damaged or takes too long, so the boxes of its words are unknown
     if not lines:

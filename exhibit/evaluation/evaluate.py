@@ -14,12 +14,12 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import check_engine, limits_in_force, track
+from exhibit.engine import apply_limits, check_engine, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
 from exhibit.evaluation.case_stages import PreparedDocuments
 from exhibit.evaluation.datasets import Dataset, load_datasets
-from exhibit.evaluation.metrics import KS, Options, find_needing, measure, metric_modules, name_request
-from exhibit.evaluation.records import commit_of, machine, summary_json, write_evaltools, write_json
+from exhibit.evaluation.metrics import KS, Options, find_needing, import_metrics, measure, name_request
+from exhibit.evaluation.records import commit_of, describe_machine, make_summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.registers.client import Client
 from exhibit.evaluation.scoring import (
@@ -27,13 +27,13 @@ from exhibit.evaluation.scoring import (
     Scored,
     Scoring,
     ask,
+    find_failures,
     journal_of,
     measure_rounds,
-    outcomes,
     text_of,
     to_probe,
 )
-from exhibit.evaluation.settings import Settings, same_replies
+from exhibit.evaluation.settings import Settings, compare_reply_settings
 from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
 from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
@@ -47,7 +47,7 @@ from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, R
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import lock_folder
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import origin_of
 from exhibit.storage.removal import refuse_links
 
@@ -72,7 +72,7 @@ class EvaluatedRun:
         """The path of the report; the file exists only if a report was written."""
         return self.folder / REPORT
 
-    def by_dataset(self) -> dict[str, dict[str, Estimate]]:
+    def compute_means_by_dataset(self) -> dict[str, dict[str, Estimate]]:
         """Return the means of each dataset."""
         return {table.name: summarise(table) for table in self.tables}
 
@@ -94,7 +94,7 @@ def evaluate(
         warn: Called with each warning.
         draw: Writes the report.
     """
-    with limits_in_force(settings.limits):
+    with apply_limits(settings.limits):
         return _evaluate(settings, parts, judge, warn or (lambda _: None), draw)
 
 
@@ -112,7 +112,7 @@ def _evaluate(
         write_json(folder / CONFIG, config)
         started = RunFolder(folder).provenance.started if (folder / PROVENANCE).is_file() else ""
         write_json(folder / PROVENANCE, describe_run(plan.datasets, _hash_inputs(settings), started=started))
-        measured = [_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
+        measured = [_evaluate_dataset(folder, dataset, settings, plan, say) for dataset in plan.datasets]
         tables = _drop_empty([one.table(say) for one in measured], settings)
         for table, one in zip(tables, measured, strict=True):
             one.write(table, failed=-1.0 if settings.legacy_minus_one else None)
@@ -122,7 +122,7 @@ def _evaluate(
             write_account([folder / table.name / RESULTS for table in tables], plan.options.officials, say=say)
         if isinstance(plan.target, AnsweringTarget):
             write_direct_results(folder)
-        write_json(folder / SUMMARY, summary_json(summary))
+        write_json(folder / SUMMARY, make_summary_json(summary))
         if draw is not None:
             roots = {dataset.name: dataset.root for dataset in plan.datasets}
             cases, jobs, limits = settings.report_cases, settings.jobs, settings.limits
@@ -162,7 +162,7 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
     names = _choose_names(settings, options, say)
     if options is not None:
         attempt(lambda: measure([], options, names=names))
-    target_options: TargetOptions | None = attempt(lambda: settings.target_options(**parts))
+    target_options: TargetOptions | None = attempt(lambda: settings.make_target_options(**parts))
     own = settings.target_settings if settings.target_name != "builtin" else {}
     target = None
     if target_options is not None:
@@ -195,12 +195,12 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
     if judge is None and settings.judge:
         module, argument = load_plugin("exhibit.models.llms", settings.judge)
         own = {} if settings.timeout == Settings.model_fields["timeout"].default else {"timeout": settings.timeout}
-        judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder()) / "llm", **own})
+        judge = module.open(argument, {"cache": (parts.get("cache") or find_cache_folder()) / "llm", **own})
     # a cutoff beyond the depth of the ranking would only repeat the last figure
     ks = tuple(k for k in KS if k <= depth) or (depth,)
     given = (settings.config.price_in, settings.config.price_out)
     prices = None if given == (None, None) else (given[0] or 0.0, given[1] or 0.0)
-    client = Client(cache_folder() / "officials", timeout=settings.timeout)
+    client = Client(find_cache_folder() / "officials", timeout=settings.timeout)
     addresses = {"legislation": settings.legislation_url, "case_law": settings.case_law_url}
     return Options(
         ks=ks,
@@ -218,8 +218,8 @@ def _choose_names(settings: Settings, options: Options | None, say: Warn) -> tup
     """Return the requested metrics, without those that need a judge where there is none."""
     if options is None or options.judge is not None:
         return settings.metrics
-    files = {file for file, module in metric_modules().items() if find_needing(module.NAMES, "judge")}
-    judged = files | {name for file in files for name in metric_modules()[file].NAMES}
+    files = {file for file, module in import_metrics().items() if find_needing(module.NAMES, "judge")}
+    judged = files | {name for file in files for name in import_metrics()[file].NAMES}
     left_out = [name for name in settings.metrics if name_request(name) in judged]
     if left_out:
         say(f"{', '.join(left_out)}: left out, because no judge is set; name a model with --judge")
@@ -238,7 +238,7 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
         folders = [path.parent for path in settings.output_dir.glob(f"*/{CONFIG}")]
         # the report is written last
         stopped = [path for path in folders if not ((path / SUMMARY).exists() and (path / REPORT).exists())]
-        alike = [folder for folder in stopped if not same_replies(load_json(folder / CONFIG), asked)]
+        alike = [folder for folder in stopped if not compare_reply_settings(load_json(folder / CONFIG), asked)]
         if not alike:
             raise BundleError(f"{settings.output_dir}: no unfinished run with these settings; give --run-name")
         return max(alike, key=lambda folder: (folder / CONFIG).stat().st_mtime)
@@ -256,14 +256,14 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
         raise BundleError(f"{folder}: contains files that are not a run; choose another --run-name")
     if not settings.resume:
         raise BundleError(f"{folder}: exists already; continue it with --resume, or choose another --run-name")
-    stale = changed_data(RunFolder(folder).provenance, plan.datasets, _hash_inputs(settings))
+    stale = find_changed_data(RunFolder(folder).provenance, plan.datasets, _hash_inputs(settings))
     if stale:
         listed = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
         raise BundleError(
             f"{folder}: was started with other files ({listed}), so its replies are out of date; choose another "
             "--run-name"
         )
-    differing = same_replies(load_json(folder / CONFIG), config)
+    differing = compare_reply_settings(load_json(folder / CONFIG), config)
     if differing:
         raise BundleError(
             f"{folder}: was started with other settings ({', '.join(differing)}); choose another --run-name"
@@ -299,7 +299,7 @@ def _make_config(settings: Settings, plan: _Plan) -> dict[str, Any]:
         for dataset in plan.datasets
     }
     judge = {"judge": plan.options.judge.name} if plan.options.judge else {}
-    versions = {file: getattr(module, "PROMPT_VERSION", None) for file, module in metric_modules().items()}
+    versions = {file: getattr(module, "PROMPT_VERSION", None) for file, module in import_metrics().items()}
     prompts = {file: version for file, version in versions.items() if version} if judge else {}
     measured = {"metrics": list(plan.names), "ks": list(plan.options.ks), "k": plan.options.k} | judge
     measured |= {"parity": settings.parity, "prompts": prompts}
@@ -315,7 +315,7 @@ def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
     """Probe the target with each dataset that has unanswered questions, before any other work."""
     for dataset in plan.datasets:
         journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]
-        cases = next((some for one in journals if (some := to_probe(dataset, outcomes(dataset, one)))), [])
+        cases = next((some for one in journals if (some := to_probe(dataset, find_failures(dataset, one)))), [])
         for note in plan.target.probe(dataset, cases) if cases else ():
             say(note)
     if settings.repeat > 1 and plan.target.exact:
@@ -325,7 +325,7 @@ def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
         )
 
 
-def _dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> Scored:
+def _evaluate_dataset(folder: Path, dataset: Dataset, settings: Settings, plan: _Plan, say: Warn) -> Scored:
     """Ask and score the questions of a dataset."""
     place = folder / dataset.name
     ingestion = plan.target.ingest(dataset)
@@ -371,10 +371,12 @@ def _drop_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
         return list(tables)
     kept = {name for table in tables for name, column in table.values.items() if any(v is not None for v in column)}
 
-    def only(values: Mapping[str, Values]) -> Mapping[str, Values]:
+    def choose_metrics(values: Mapping[str, Values]) -> Mapping[str, Values]:
         return {name: column for name, column in values.items() if name in kept}
 
-    return [replace(t, values=only(t.values), repeats=[only(one) for one in t.repeats]) for t in tables]
+    return [
+        replace(t, values=choose_metrics(t.values), repeats=[choose_metrics(one) for one in t.repeats]) for t in tables
+    ]
 
 
 _INPUTS = "inputs"
@@ -388,13 +390,13 @@ def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, star
         "started": started or now,
         "version": __version__,
         **commit_of(Path.cwd(), os.environ),
-        "machine": machine(),
+        "machine": describe_machine(),
         "data": {dataset.name: dict(dataset.digests) for dataset in datasets},
         _INPUTS: dict(inputs),
     }
 
 
-def changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
+def find_changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
     """Return the input files that have changed since a resumed run was started."""
     now = {dataset.name: dict(dataset.digests) for dataset in datasets} | {_INPUTS: dict(inputs)}
     then = {**before.data, _INPUTS: before.inputs}

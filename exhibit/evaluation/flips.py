@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from exhibit.evaluation.answer_words import cited_files, without_citations, words
+from exhibit.evaluation.answer_words import find_cited_files, split_words, without_citations
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.verdicts import examine
 from exhibit.schemas.run import FlipCounts, QuestionFlips
@@ -25,8 +25,8 @@ def flips_of(times: Sequence[Case]) -> QuestionFlips | None:
         id=replied[0].id,
         asked=len(replied),
         verdict=_count_rare([examine(case).verdict for case in replied]),
-        files=_count_rare([frozenset(cited_files(case)) for case in replied]),
-        answer=_count_rare([tuple(words(without_citations(case.reply.answer or ""))) for case in replied]),
+        files=_count_rare([frozenset(find_cited_files(case)) for case in replied]),
+        answer=_count_rare([tuple(split_words(without_citations(case.reply.answer or ""))) for case in replied]),
     )
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.answer_words import squad_prediction, squad_words
-from exhibit.evaluation.records import passages_read
+from exhibit.evaluation.answer_words import make_squad_prediction, split_squad_words
+from exhibit.evaluation.records import list_passages_read
 from exhibit.schemas.run_folder import RunFolder
 
 
@@ -26,7 +26,7 @@ def _read_answered(folder: str | Path) -> Iterator[dict[str, Any]]:
             "id": f"{row.dataset}/{row.id}",
             "question": row.question,
             "answer": row.reply.answer or "",
-            "passages": [one.text for one in passages_read(row)],
+            "passages": [one.text for one in list_passages_read(row)],
             "truth": row.truth,
             "gold": [gold.text for gold in row.gold if gold.text],
         }
@@ -76,8 +76,8 @@ def squad_inputs(folder: str | Path) -> dict[str, list[dict[str, Any]]]:
             continue
         id = f"{row.dataset}/{row.id}"
         golds = [] if row.is_impossible else [gold.text for gold in row.gold if gold.text] or [row.truth]
-        texts = [text for text in golds if squad_words(text)]
-        answer = squad_prediction(row.reply.answer)
+        texts = [text for text in golds if split_squad_words(text)]
+        answer = make_squad_prediction(row.reply.answer)
         predictions.append({"id": id, "prediction_text": answer, "no_answer_probability": 0.0})
         references.append({"id": id, "answers": {"text": texts, "answer_start": [0] * len(texts)}})
     return {"predictions": predictions, "references": references}

@@ -20,7 +20,7 @@ _ALONE = re.compile(r"\W*([1-5])(?:\s*/\s*5)?\W*")
 _PROMPTS = read_beside(__file__)
 
 
-def system_prompt(metric: str) -> str:
+def read_system_prompt(metric: str) -> str:
     """Return the judge's system prompt for a metric, from judge.toml."""
     return f"{_PROMPTS[metric]}\n{_PROMPTS['reply']}"
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from exhibit.evaluation.cases import Case, Values
 from exhibit.evaluation.correctness import decide_case
-from exhibit.law.language import word_runs
+from exhibit.law.language import list_word_runs
 
 Judgement = Literal["right", "wrong"]
 """The judgement of an answer; None means that it is not judged."""
@@ -20,22 +20,22 @@ EXPECTED = "expected_answer"
 _SHORT = 12  # words: names, amounts, dates and periods are shorter, sentences are longer
 
 
-def expected_kind(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
+def describe_expected(truth: str, golds: Iterable[str], *, impossible: bool) -> str:
     """Return the kind of the expected answer, in words.
 
     The kinds are `none in the documents`, `yes or no`, `quote` (of the gold), `short answer` and `text`.
     """
     if impossible:
         return "none in the documents"
-    words = word_runs(truth.lower())
+    words = list_word_runs(truth.lower())
     if words and words[0] in ("yes", "no") and len(words) <= _SHORT:
         return "yes or no"
-    if any(words and words == word_runs(gold.lower()) for gold in golds):
+    if any(words and words == list_word_runs(gold.lower()) for gold in golds):
         return "quote"
     return "short answer" if len(words) <= _SHORT else "text"
 
 
-def answer_judgement(case: Case) -> Judgement | None:
+def judge_answer(case: Case) -> Judgement | None:
     """Return `right` or `wrong` for a reply, by rules; None if the rules cannot decide."""
     right = decide_case(case).right
     return None if right is None else "right" if right else "wrong"

@@ -18,7 +18,7 @@ from exhibit.evidence import Document, Page, Span
 from exhibit.evidence.parser_markup import blank_markup
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import parse_json, read_outside, read_regular
-from exhibit.storage.atomic import files_below
+from exhibit.storage.atomic import list_files
 
 _TEXTS = (".txt", ".text", ".md", ".markdown", ".mmd", ".html", ".htm")
 _ENDINGS = (*_TEXTS, ".json")
@@ -52,7 +52,7 @@ def read_parsed_folder(folder: Path, names: Names) -> ParsedFolder:
         raise SourceError(f"{folder}: no such folder; --parsed takes NAME=FOLDER with one file per document")
     found: dict[str, Path] = {}
     left_out: dict[str, str] = {}
-    for path in files_below(folder):
+    for path in list_files(folder):
         shown = path.relative_to(folder).as_posix()
         filename = names(path.name)
         if path.suffix.lower() not in _ENDINGS:
@@ -76,7 +76,7 @@ def read_parsed(path: Path, filename: str) -> Document:
     """Return a parsed text as a document, with blanks in place of the markup, and with pages if the file has them."""
     text = read_outside(path, error=SourceError)
     if path.suffix.lower() != ".json":
-        return document_of_pages(filename, text.split("\f")) if "\f" in text else _make_document(filename, text, ())
+        return join_pages(filename, text.split("\f")) if "\f" in text else _make_document(filename, text, ())
     try:
         elements = list(_list_elements(parse_json(text, where=path, error=SourceError), None, 0))
     except RecursionError:
@@ -86,10 +86,10 @@ def read_parsed(path: Path, filename: str) -> Document:
     pages = [(page, "\n\n".join(one.text for one in group)) for page, group in groupby(elements, key=lambda e: e.page)]
     if any(page is None for page, _ in pages):
         return _make_document(filename, "\n\n".join(text for _, text in pages), ())
-    return document_of_pages(filename, [text for _, text in pages], [page or 1 for page, _ in pages])
+    return join_pages(filename, [text for _, text in pages], [page or 1 for page, _ in pages])
 
 
-def document_of_pages(filename: str, texts: Iterable[str], numbers: Iterable[int] | None = None) -> Document:
+def join_pages(filename: str, texts: Iterable[str], numbers: Iterable[int] | None = None) -> Document:
     """Join the texts of pages into one document with page boundaries, so that running headers can be recognised."""
     pages, start, kept = [], 0, list(texts)
     for number, text in zip(numbers or range(1, len(kept) + 1), kept, strict=True):

@@ -8,8 +8,8 @@ from exhibit.evaluation.cases import GoldPassage, Passage, PlacedProvision
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Span
 from exhibit.law.provision_places import ProvisionIndex, ProvisionPlace
-from exhibit.law.provisions import NamedProvision, cited_provisions, read_provisions
-from exhibit.law.sentences import sentences
+from exhibit.law.provisions import NamedProvision, find_cited_provisions, read_provisions
+from exhibit.law.sentences import split_sentences
 
 _LONGEST = 400
 """Provisions are read only in sentences of at most this many characters; longer ones are tables or lists."""
@@ -49,8 +49,8 @@ class ProvisionPlacer:
         files = list(dict.fromkeys(gold.filename for gold in golds if gold.filename))
         cited: dict[str, PlacedProvision] = {}
         own = _QUOTED.sub(" ", answer)  # a reference inside a quotation is not a citation of the answer
-        for start, end in sentences(own):
-            for named in cited_provisions(own[start:end]) if end - start <= _LONGEST else ():
+        for start, end in split_sentences(own):
+            for named in find_cited_provisions(own[start:end]) if end - start <= _LONGEST else ():
                 found = next(self._find_places(named, files), None)
                 spans = found[1][0].spans if found else ()
                 placed = PlacedProvision(named.label, found[0] if found else None, spans)
@@ -81,5 +81,5 @@ class ProvisionPlacer:
     def _get_index(self, file: str) -> ProvisionIndex:
         if file not in self._indexes:
             document = self._documents.get(file)
-            self._indexes[file] = ProvisionIndex(document) if document else ProvisionIndex.empty(file)
+            self._indexes[file] = ProvisionIndex(document) if document else ProvisionIndex.make_empty(file)
         return self._indexes[file]

@@ -18,7 +18,15 @@ from urllib.parse import quote
 
 from exhibit.evaluation.answer_words import without_citations, without_named
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
-from exhibit.evaluation.metrics import K, Options, describe_metric, gold_files, gold_texts, is_wrong_file, limit_gold
+from exhibit.evaluation.metrics import (
+    K,
+    Options,
+    describe_metric,
+    is_wrong_file,
+    limit_gold,
+    list_gold_files,
+    list_gold_texts,
+)
 from exhibit.evidence import Span, fold
 from exhibit.law.figures import stands_in
 from exhibit.schemas.layout import quote_parts
@@ -36,15 +44,15 @@ class Ranking:
     least: int
     """The lowest grade of a gold item."""
 
-    def gold_ranks(self) -> list[int]:
+    def find_gold_ranks(self) -> list[int]:
         """Return the ranks, from 1, of the retrieved gold items."""
         return [rank for rank, unit in enumerate(self.order, 1) if self.grades.get(unit, 0) >= self.least]
 
-    def golds(self) -> int:
+    def count_golds(self) -> int:
         """Return the number of gold items."""
         return sum(grade >= self.least for grade in self.grades.values())
 
-    def ndcg(self, k: int) -> float | None:
+    def compute_ndcg(self, k: int) -> float | None:
         """Return nDCG at k: the discounted gain over that of the best order; None where no item has a gain."""
         ideal = _compute_gain(sorted(self.grades.values(), reverse=True)[:k])
         return _compute_gain([self.grades.get(unit, 0) for unit in self.order[:k]]) / ideal if ideal else None
@@ -57,16 +65,16 @@ def _compute_gain(grades: Sequence[int]) -> float:
 def ranking_of(case: Case) -> Ranking | None:
     """Return the ranking of a case; None if it has neither grades nor gold that can be compared."""
     if case.grades:
-        return Ranking(_keep_judged(ranked_files(case), case.grades), case.grades, GOLD_GRADE)
-    ranks = gold_ranks(case)
+        return Ranking(_keep_judged(rank_files(case), case.grades), case.grades, GOLD_GRADE)
+    ranks = find_gold_ranks(case)
     if not ranks:
         return None
     return Ranking(
-        _arrange_golds(ranks, len(case.reply.passages)), dict.fromkeys(map(gold_name, range(len(ranks))), 1), 1
+        _arrange_golds(ranks, len(case.reply.passages)), dict.fromkeys(map(name_gold, range(len(ranks))), 1), 1
     )
 
 
-def ranked_files(case: Case) -> list[str]:
+def rank_files(case: Case) -> list[str]:
     """Return the files of a reply, each once, in the order of their first passage.
 
     A passage without a known file counts as a file of its own.
@@ -80,7 +88,7 @@ def _keep_judged(files: Sequence[str], grades: Mapping[str, int]) -> Sequence[st
     return [file for file in files if file in grades] if 0 in grades.values() else files
 
 
-def gold_name(number: int) -> str:
+def name_gold(number: int) -> str:
     """Return the name of a gold passage as a ranked item."""
     return f"gold-{number}"
 
@@ -94,7 +102,7 @@ def _arrange_golds(ranks: Sequence[int | None], passages: int) -> list[str]:
     free = 1
     for rank, number in sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None):
         free = max(rank, free)
-        places[free] = gold_name(number)
+        places[free] = name_gold(number)
         free += 1
     return [places.get(rank, f"passage-{rank}") for rank in range(1, max(passages + 1, free))]
 
@@ -120,12 +128,12 @@ def _make_identity(gold: GoldPassage) -> tuple[object, ...]:
     return gold.filename, (_fold_cached(gold.text) if gold.text else "") or gold.places
 
 
-def gold_ranks(case: Case) -> list[int | None]:
+def find_gold_ranks(case: Case) -> list[int | None]:
     """Return the rank, from 1, at which each gold of `golds_of` is found; None where it is not found."""
     return [rank_found(gold, case.reply.passages) for gold in golds_of(case)]
 
 
-def first_found(case: Case, numbers: Sequence[int]) -> int | None:
+def find_first_gold(case: Case, numbers: Sequence[int]) -> int | None:
     """Return the number of the passage, among `numbers`, at which the first gold is found; None if none is found.
 
     A gold is found when the passages up to that number contain at least half of its characters, as in recall.
@@ -236,9 +244,9 @@ def _fold_cached(text: str) -> str:
 # ---------------------------------------------------------------- the seed project's definition
 
 
-def seed_matches(case: Case, k: int) -> tuple[list[list[int]], int]:
+def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
     """Return which golds each of the first k passages matches by the seed project's rule, and the number of golds."""
-    golds = gold_texts(case)
+    golds = list_gold_texts(case)
     passages = [passage.text for passage in case.reply.passages[:k]]
     return [[i for i, gold in enumerate(golds) if matches_seed(passage, gold)] for passage in passages], len(golds)
 
@@ -260,7 +268,7 @@ class TrecLines(NamedTuple):
     qrels: str
 
 
-def trec_lines(case: Case, *, tag: str) -> TrecLines:
+def format_trec(case: Case, *, tag: str) -> TrecLines:
     """Return a question's lines for TREC's run and qrels files, with percent-encoded names.
 
     Both are empty if the question failed or has no gold that can be ranked.
@@ -294,9 +302,9 @@ def says_expected(case: Case, text: str) -> bool | None:
     return stands_in(without_named(without_citations(case.truth)), text)
 
 
-def holding_answer(case: Case) -> int | None:
+def find_answer_passage(case: Case) -> int | None:
     """Return the number (from 1) of the first context passage that states the expected answer; None if none does."""
-    numbers = case.reply.numbers_read(K)
+    numbers = case.reply.list_numbers_read(K)
     return next((n for n in numbers if says_expected(case, case.reply.passages[n - 1].text)), None)
 
 
@@ -307,18 +315,20 @@ class Mismatch(NamedTuple):
     passages: int
 
 
-def mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
+def count_mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
     """Return, for each k and question, the counts from which DRM is computed."""
     judged = [limit_gold(case, describe_metric("drm").needs, options) for case in cases]
-    wrong = [[is_wrong_file(one, gold_files(case)) for one in case.reply.passages] if case else [] for case in judged]
+    wrong = [
+        [is_wrong_file(one, list_gold_files(case)) for one in case.reply.passages] if case else [] for case in judged
+    ]
     return {f"drm@{k}": [_count_mismatch(row[:k]) for row in wrong] for k in options.ks}
 
 
-def totals(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
+def total_mismatches(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
     """Return, for each k, the counts of DRM added up over the questions."""
     return {
         name: Mismatch(sum(m.wrong for m in column if m), sum(m.passages for m in column if m))
-        for name, column in mismatches(cases, options).items()
+        for name, column in count_mismatches(cases, options).items()
     }
 
 

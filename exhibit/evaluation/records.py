@@ -10,15 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from exhibit.evaluation.answer_words import cited_files
-from exhibit.evaluation.case_stages import first_loss, golds_followed, stages_of
+from exhibit.evaluation.answer_words import find_cited_files
+from exhibit.evaluation.case_stages import find_first_loss, list_followed_golds, stages_of
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.correctness import decide_case
-from exhibit.evaluation.judgement import EXPECTED, expected_kind
+from exhibit.evaluation.judgement import EXPECTED, describe_expected
 from exhibit.evaluation.missing import notes_on
-from exhibit.evaluation.ranking import QRELS, RUN, trec_lines
+from exhibit.evaluation.ranking import QRELS, RUN, format_trec
 from exhibit.evaluation.stages import GoldStages
-from exhibit.evaluation.statistics import Column, Table, macro, summarise_by
+from exhibit.evaluation.statistics import Column, Table, compute_macro_mean, summarise_by
 from exhibit.evaluation.verdicts import examine, find_cited
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.errors import ToolkitError
@@ -43,7 +43,7 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldStages]] = ()) -> bytes:
+def format_row(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldStages]] = ()) -> bytes:
     """Return a question's row for the results file, made from its first reply that is not an error.
 
     `times` has one case for each repetition of the question, and `stages` the stages of its gold in each. The
@@ -53,7 +53,7 @@ def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldS
     case, judgment = times[at], examine(times[at])
     followed = stages[at] if stages else stages_of(case)
     row: dict[str, Any] = {
-        "trec": trec_lines(case, tag=tag),
+        "trec": format_trec(case, tag=tag),
         "id": case.id,
         "question": case.question,
         "truth": case.truth,
@@ -66,10 +66,10 @@ def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldS
         "verdict": judgment.verdict,
         "stage": judgment.stage,
         "evidence": judgment.evidence,
-        "lost_at": first_loss(followed),
+        "lost_at": find_first_loss(followed),
         "gold_stages": [
             {"gold": case.gold.index(gold), **one.as_row()}
-            for gold, one in zip(golds_followed(case) if followed else (), followed, strict=True)
+            for gold, one in zip(list_followed_golds(case) if followed else (), followed, strict=True)
         ],
         "answer_reason": decide_case(case).reason,
         "notes": notes_on(case),
@@ -81,7 +81,7 @@ def row_text(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldS
                 "seconds": one.reply.seconds,
                 "error": one.reply.error,
                 "verdict": examine(one).verdict,
-                "files": cited_files(one),
+                "files": find_cited_files(one),
             }
             for one in times
         ]
@@ -177,7 +177,7 @@ def write_evaltools(folder: Path) -> None:
 def _flatten_row(row: RunQuestion) -> dict[str, Any]:
     """Return a row in evaltools' format: each figure is a column, and `answer` has the error if there is one."""
     error = row.reply.error
-    context = "\n\n".join(f"{one.filename or '?'}: {one.text}" for one in passages_read(row))
+    context = "\n\n".join(f"{one.filename or '?'}: {one.text}" for one in list_passages_read(row))
     return {
         "question": row.question,
         "truth": row.truth,
@@ -189,7 +189,7 @@ def _flatten_row(row: RunQuestion) -> dict[str, Any]:
     }
 
 
-def passages_read(row: RunQuestion) -> list[RunPassage]:
+def list_passages_read(row: RunQuestion) -> list[RunPassage]:
     """Return the passages that the answer was made from (all, if they are unknown), as far as their text is stored."""
     passages, context = row.reply.passages, row.reply.context
     numbers = range(1, len(passages) + 1)
@@ -200,7 +200,7 @@ def passages_read(row: RunQuestion) -> list[RunPassage]:
 # ---------------------------------------------------------------- means
 
 
-def summary_json(means: Means) -> dict[str, Any]:
+def make_summary_json(means: Means) -> dict[str, Any]:
     """Return means in the format of `summary.json`."""
     return {name: estimate.as_json() for name, estimate in means.items()}
 
@@ -208,7 +208,7 @@ def summary_json(means: Means) -> dict[str, Any]:
 def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Table) -> Means:
     """Return a dataset's means with DRM's two other means: over all passages, and over documents."""
     return {
-        name: replace(one, pooled=pooled[name], macro=macro(table.values[name], table.documents))
+        name: replace(one, pooled=pooled[name], macro=compute_macro_mean(table.values[name], table.documents))
         if name in pooled
         else one
         for name, one in means.items()
@@ -227,17 +227,17 @@ def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str
     return [name for name, seen in values.items() if 1 < len(seen) <= min(most, max(2, len(labels) // 2))]
 
 
-def breakdown(table: Table) -> dict[str, dict[str, Means]]:
+def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
     """Return the means for each value of every label that sorts questions into kinds."""
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])
     return {name: dict(summarise_by(table, name)) for name in names}
 
 
-def breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
+def make_breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
     """Return the breakdown in the format of `breakdown.json`."""
-    by_label = breakdown(table)
-    return {name: {value: summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
+    by_label = compute_breakdown(table)
+    return {name: {value: make_summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
 
 
 # ---------------------------------------------------------------- tables
@@ -278,7 +278,7 @@ class _Reading:
         self.contents.append(content)
         self.documents.append(row.document)
         golds = [gold.text for gold in row.gold if gold.text]
-        kind = expected_kind(row.truth, ["\n".join(golds), *golds], impossible=row.is_impossible)
+        kind = describe_expected(row.truth, ["\n".join(golds), *golds], impossible=row.is_impossible)
         self.labels.append({EXPECTED: kind, **row.labels})
         self.failed.append(sum(bool(one.error) for one in times) if times else int(bad))
 
@@ -326,7 +326,7 @@ def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
         return {"commit": None, "changed_files": None}
 
 
-def machine() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """Return the properties of the machine that affect timings; not its name, because results are shared."""
     return {
         "system": platform.system(),

@@ -27,17 +27,19 @@ def is_regression(name: str, difference: Difference, asked: Sequence[str] = (), 
         or describe_metric(name).improves(change) is not False
     ):
         return False
-    return difference.beyond_chance if difference.ci95 else fall_size(name, difference) > max_fall
+    return difference.beyond_chance if difference.ci95 else measure_fall(name, difference) > max_fall
 
 
-def regressions(
+def find_regressions(
     differences: Mapping[str, Difference], asked: Sequence[str] = (), *, max_fall: float = MAX_FALL
 ) -> list[str]:
     """Return the names of the metrics that are worse by more than chance (see `is_regression`)."""
     return [name for name, one in differences.items() if is_regression(name, one, asked, max_fall=max_fall)]
 
 
-def in_words(differences: Mapping[str, Difference], worse: Sequence[str], *, max_fall: float = MAX_FALL) -> list[str]:
+def describe_regressions(
+    differences: Mapping[str, Difference], worse: Sequence[str], *, max_fall: float = MAX_FALL
+) -> list[str]:
     """Return lines that name the worse metrics, with the rule by which they count as worse."""
     beyond = [name for name in worse if differences[name].ci95]
     fallen = [name for name in worse if not differences[name].ci95]
@@ -46,7 +48,7 @@ def in_words(differences: Mapping[str, Difference], worse: Sequence[str], *, max
     return [*lines, f"{few}: {', '.join(fallen)}"] if fallen else lines
 
 
-def better_in_words(names: Sequence[str], differences: Mapping[str, Difference]) -> str:
+def describe_better(names: Sequence[str], differences: Mapping[str, Difference]) -> str:
     """Return one sentence that says which of two runs is better.
 
     The first metric that both runs have decides: right answers, then recall, then the metrics of the short
@@ -86,7 +88,7 @@ def check_comparable(names: Sequence[object], differences: Mapping[str, Differen
         raise ToolkitError(f"{first} and {second} have no dataset and metric in common")
 
 
-def fall_size(name: str, difference: Difference) -> float:
+def measure_fall(name: str, difference: Difference) -> float:
     """Return the size of a change: the difference for a share, else the change relative to the first mean."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
     if describe_metric(name).unit == "share":

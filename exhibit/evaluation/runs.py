@@ -7,11 +7,11 @@ run.means["char_recall@8"].mean
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from exhibit.evaluation.records import breakdown, read_tables
+from exhibit.evaluation.records import compute_breakdown, read_tables
 from exhibit.evaluation.statistics import Table, summarise, summarise_run
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import SUMMARY, Means
-from exhibit.schemas.run_folder import RunFolder, differing_means
+from exhibit.schemas.run_folder import RunFolder, compare_means
 
 _APART = ("format", "version", "datasets.")
 """Settings that do not describe the system, or that are reported as the data's version."""
@@ -24,10 +24,10 @@ class RunResults(RunFolder):
     def tables(self) -> dict[str, Table]:
         """The scores by dataset; reading them raises an error if a summary.json of the run does not match them."""
         tables = {table.name: table for table in read_tables(self)}
-        stored = {"": self.stored_means(), **{name: self.stored_means(name) for name in tables}}
+        stored = {"": self.read_stored_means(), **{name: self.read_stored_means(name) for name in tables}}
         given = {"": summarise_run(list(tables.values())), **{name: summarise(table) for name, table in tables.items()}}
         for name, means in stored.items():
-            wrong = differing_means(means, given[name])
+            wrong = compare_means(means, given[name])
             if wrong:
                 raise BundleError(
                     f"{self.folder / name / SUMMARY}: does not match the rows of the run: {wrong[0]}; the file was "
@@ -49,7 +49,7 @@ class RunResults(RunFolder):
 
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
         """Return a dataset's means by label and value."""
-        return breakdown(self.tables[dataset])
+        return compute_breakdown(self.tables[dataset])
 
     @property
     def system_settings(self) -> dict[str, str]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
-from exhibit.evaluation.statistics import mean
+from exhibit.evaluation.statistics import compute_mean
 from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
@@ -47,7 +47,7 @@ def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "see
     cases = _pair_cases(_read_predictions(predictions), _read_gold(gold), predictions, gold)
     names = ["exact_match", "span_f1", f"recall@{k}", f"ndcg@{k}"]
     values = measure(cases, Options(k=k, parity=parity), names=names)
-    return {**{name: mean(values[name]) or 0.0 for name in names}, "num_examples": len(cases)}
+    return {**{name: compute_mean(values[name]) or 0.0 for name in names}, "num_examples": len(cases)}
 
 
 def _pair_cases(

@@ -18,8 +18,8 @@ from typing import IO
 from exhibit.engine import track
 from exhibit.evaluation import records
 from exhibit.evaluation.case_stages import PreparedDocuments, ceilings_of, stages_of
-from exhibit.evaluation.cases import LABELS, Case, Chosen, Reply, choices_made, describe_choices
-from exhibit.evaluation.confidence import confidence_of, describe, weighted_means
+from exhibit.evaluation.cases import LABELS, Case, Chosen, Reply, describe_choices, list_choices
+from exhibit.evaluation.confidence import compute_weighted_means, confidence_of, describe
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.flips import Flips
 from exhibit.evaluation.journal import JOURNAL, Id, Journal, TextOf
@@ -27,7 +27,7 @@ from exhibit.evaluation.judgement import prefer_judge
 from exhibit.evaluation.metrics import CEILING, Options, find_needing, measure
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.provisions import ProvisionPlacer
-from exhibit.evaluation.ranking import Mismatch, pool_mismatches, totals
+from exhibit.evaluation.ranking import Mismatch, pool_mismatches, total_mismatches
 from exhibit.evaluation.stages import GoldStages, StageName
 from exhibit.evaluation.statistics import Column, Table, Values, summarise
 from exhibit.evaluation.targets import Target
@@ -76,12 +76,12 @@ def text_of(dataset: Dataset, target: Target) -> TextOf:
 # ---------------------------------------------------------------- asking
 
 
-def outcomes(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
+def find_failures(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
     """Return, for each question with a reply in the journal, whether the reply is an error."""
     return {kept.id: kept.failed for kept in journal.scan({case.id: case.question for case in dataset.cases})}
 
 
-def left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
+def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
     """Return the cases without a reply, followed by those whose reply failed.
 
     All other turns of their conversations are included, but no refused case.
@@ -100,7 +100,7 @@ def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
     Cases that did not fail before are preferred.
     """
-    left = left_to_ask(dataset, failed)
+    left = list_left_to_ask(dataset, failed)
     good = [case for case in left if not failed.get(case.id)]
     good = good or [case for case in dataset.cases if failed.get(case.id) is False]
     return good or left if left else []
@@ -114,7 +114,7 @@ def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round
     failed: dict[Id, bool] = {}
     for kept in journal.scan(questions):
         places[kept.id], failed[kept.id] = kept.at, kept.failed
-    left = left_to_ask(dataset, failed)
+    left = list_left_to_ask(dataset, failed)
     place.mkdir(parents=True, exist_ok=True)
     asked = track(target.ask(dataset, left), total=len(left), label=f"{dataset.name}: ask", unit="question")
     for position, reply in asked:
@@ -222,16 +222,16 @@ class Scored:
             self._first_errors[number] = self._first_errors[number] or next(filter(None, errors), "")
             self._told |= {stage for own in stages[number] for gold in own for stage in gold.known}
         self.evidence.add(first)
-        self._choices += choices_made(first)
+        self._choices += list_choices(first)
         self._sure.extend(map(confidence_of, first))
-        for name, count in totals(first, scoring.options).items():
+        for name, count in total_mismatches(first, scoring.options).items():
             self._wrong[name] += count.wrong
             self._counted[name] += count.passages
         for asked in zip(*times, strict=True) if len(times) > 1 else ():
             self._flips.add(asked)
         followed = zip(*stages, strict=True)
         self._rows.writelines(
-            records.row_text(asked, tag=scoring.tag, stages=own)
+            records.format_row(asked, tag=scoring.tag, stages=own)
             for asked, own in zip(zip(*times, strict=True), followed, strict=True)
         )
 
@@ -280,7 +280,7 @@ class Scored:
         with self._rows as file:
             file.seek(0)
             records.write_rows(self._place, file, table, failed=failed)
-        records.write_json(self._place / BREAKDOWN, records.breakdown_json(table))
+        records.write_json(self._place / BREAKDOWN, records.make_breakdown_json(table))
         counts = {name: Mismatch(self._wrong[name], total) for name, total in self._counted.items()}
         means = records.with_drm_means(summarise(table), pool_mismatches(counts), table)
         records.write_json(self._place / EVIDENCE, self.evidence.as_json(self._dataset.name))
@@ -290,10 +290,10 @@ class Scored:
             records.write_json(self._place / LABELS, describe_choices(self._choices))
         pairs = zip(self._sure, self._dataset.cases, strict=True)
         answered = [(sure, not case.is_impossible) for sure, case in pairs if sure is not None]
-        confidence = describe(answered, weighted_means(table.values, self._sure))
+        confidence = describe(answered, compute_weighted_means(table.values, self._sure))
         if confidence is not None:
             records.write_json(self._place / CONFIDENCE, confidence)
-        records.write_json(self._place / SUMMARY, records.summary_json(means))
+        records.write_json(self._place / SUMMARY, records.make_summary_json(means))
 
 
 def _measure_cases(

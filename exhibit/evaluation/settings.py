@@ -15,13 +15,13 @@ from exhibit.evaluation.other_tools import OTHER_NAMES
 from exhibit.evaluation.registers import CASE_LAW, LEGISLATION
 from exhibit.evaluation.servers.server import hide
 from exhibit.evaluation.targets import TargetOptions, read_target_settings
-from exhibit.rag.config import DEFAULT, Config, given_settings, setting_help
+from exhibit.rag.config import DEFAULT, Config, choose_given_settings, describe_settings
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, read_text
 from exhibit.schemas.errors import SourceError, ToolkitError
-from exhibit.schemas.parsing import LazyLines, faults_in, parse_json, parse_pair, parse_toml
+from exhibit.schemas.parsing import LazyLines, format_faults, parse_json, parse_pair, parse_toml
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -195,7 +195,7 @@ class Settings(BaseModel):
         """The system under test; `http` where only an address is given."""
         return "http" if self.target_settings.get("url") and self.target == "builtin" else self.target
 
-    def target_options(self, **parts: Any) -> TargetOptions:
+    def make_target_options(self, **parts: Any) -> TargetOptions:
         """Return the options for the target; `parts` are ready-made objects such as the cache or the embedder."""
         same = ("config", "threads", "engine", "jobs", "limits", "timeout", "retries", "ingest", "delete_collection")
         shared = {name: getattr(self, name) for name in same}
@@ -227,14 +227,14 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
             values |= {"ingest": OTHER_NAMES["ingest"][name]} if value in (True, "true") else {}
         elif name.startswith(TARGET) and name != "target_settings":
             target[name.removeprefix(TARGET)] = value
-        elif name in setting_help() and name not in Settings.model_fields:
-            pipeline |= given_settings({name: value})
+        elif name in describe_settings() and name not in Settings.model_fields:
+            pipeline |= choose_given_settings({name: value})
         else:
             values[name] = value
     try:
         settings = Settings.model_validate({**values, "pipeline": pipeline, "target_settings": target})
     except ValidationError as error:
-        raise ToolkitError(f"{where}: {faults_in(error)}") from error
+        raise ToolkitError(f"{where}: {format_faults(error)}") from error
     if settings.target_name != "builtin":
         try:
             read_target_settings(settings.target_name, settings.target_settings)
@@ -268,7 +268,7 @@ def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
     return {OTHER_NAMES["settings"].get(key, key): value for key, value in content.items()}, notes
 
 
-def same_replies(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+def compare_reply_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the names of the settings that determine the replies and differ between two config.json files."""
     keys = [key for key in {**one, **other} if key not in ("format", "version", "measured")]
     return [key for key in keys if one.get(key) != other.get(key)]
@@ -282,7 +282,7 @@ def bundle_of(path: Path) -> Path:
 
     The folder is in the cache; a file with the same content and name always gives the same folder.
     """
-    folder = cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
+    folder = find_cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
     rows, gold = [], []
     for id, line in enumerate(LazyLines(path, _parse_line)):
         truth = next((line[name] for name in _TRUTHS if isinstance(line.get(name), str)), "")

@@ -24,7 +24,7 @@ STAGE_TITLES = {
 """Descriptions of gold that a stage keeps."""
 
 
-def lost_at(row: RunQuestion) -> str:
+def find_loss(row: RunQuestion) -> str:
     """Return the first stage that loses some of a question's gold, or `nowhere` if no stage loses any.
 
     The result is empty if nothing is known about the gold.
@@ -52,12 +52,12 @@ class StageCounts:
             first = next(gold for gold in row.gold_stages if gold.get("lost_at") == row.lost_at)
             self.lost.setdefault(row.lost_at, Counter())[str(first.get("reason") or row.lost_at)] += 1
 
-    def stages(self) -> list[str]:
+    def list_stages(self) -> list[str]:
         """Return the stages about which something is known, in their order."""
         return [stage for stage in GOLD_STAGES if stage in self.known]
 
 
-def loss_tables(run: RunResults) -> list[Table]:
+def make_loss_tables(run: RunResults) -> list[Table]:
     """Return one table per dataset, with the share of each question's gold that is lost at each stage.
 
     The values are None for a question without gold, and for a stage that the dataset's replies do not report.
@@ -83,7 +83,7 @@ def compare_stages(first: Sequence[Table], second: Sequence[Table]) -> dict[str,
     return {stage: differences[stage] for stage in GOLD_STAGES if stage in differences and differences[stage].n}
 
 
-def moves_in_words(differences: Mapping[str, Difference]) -> list[str]:
+def describe_moves(differences: Mapping[str, Difference]) -> list[str]:
     """Return a line for each stage that loses more or less gold than before, the largest change first."""
     moved = {stage: one for stage, one in differences.items() if one.mean}
     if not moved:

@@ -62,7 +62,7 @@ class GoldStages:
     cited: RankedStage | None = None
     answered: Judgement | None = None
 
-    def kept(self, stage: StageName) -> bool | None:
+    def is_kept(self, stage: StageName) -> bool | None:
         """Return whether a stage keeps the passage; None if that is unknown.
 
         The text keeps the passage if it has at least half of the passage's letters. The chunks keep it if one chunk
@@ -93,7 +93,7 @@ class GoldStages:
         """
         lost: StageName | None = None
         for stage in GOLD_STAGES:
-            kept = self.kept(stage)
+            kept = self.is_kept(stage)
             if kept and stage != "answered":
                 lost = None
             elif kept is False and lost is None:
@@ -215,12 +215,12 @@ def follow_gold(
     return GoldStages(is_on_page(gold), text, chunks, answered=answered, **ranks)
 
 
-def ceiling_after(stages: Sequence[GoldStages], stage: StageName) -> float | None:
+def compute_ceiling(stages: Sequence[GoldStages], stage: StageName) -> float | None:
     """Return the share of gold that is left after a stage; None if the stage is unknown for all gold."""
-    return gold_left(stages, stage) if any(one.kept(stage) is not None for one in stages) else None
+    return compute_gold_left(stages, stage) if any(one.is_kept(stage) is not None for one in stages) else None
 
 
-def gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
+def compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
     """Return the share of gold that is not lost at this stage or before it; None if nothing is known.
 
     Gold that an earlier stage lost counts as lost, even if this stage is unknown for it. Gold that is not in
@@ -234,4 +234,4 @@ def gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
 def _is_counted(one: GoldStages, stage: StageName, upto: Sequence[StageName]) -> bool:
     if stage != "page" and one.lost_at == "page":
         return False
-    return one.kept(stage) is not None or one.lost_at in upto
+    return one.is_kept(stage) is not None or one.lost_at in upto

@@ -82,7 +82,7 @@ class Table:
             return first
         repeats = [table.values for table in tables]
         means = {
-            name: Column(mean(column) for column in zip(*(values[name] for values in repeats), strict=True))
+            name: Column(compute_mean(column) for column in zip(*(values[name] for values in repeats), strict=True))
             for name in first.values
         }
         failed = [sum(times) for times in zip(*(table.failed for table in tables), strict=True)]
@@ -143,18 +143,18 @@ def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
     return {value: summarise(table.only(rows[value])) for value in sorted(rows)}
 
 
-def mean(values: Iterable[float | None]) -> float | None:
+def compute_mean(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values that are not None; None where there are none."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
 
-def macro(values: Values, keys: Sequence[str]) -> float | None:
+def compute_macro_mean(values: Values, keys: Sequence[str]) -> float | None:
     """Return the mean of the per-key means, so that every key, such as a document, has the same weight."""
     groups: dict[str, list[float | None]] = defaultdict(list)
     for value, key in zip(values, keys, strict=True):
         groups[key].append(value)
-    return mean(map(mean, groups.values()))
+    return compute_mean(map(compute_mean, groups.values()))
 
 
 def _estimate(tables: Sequence[Table], name: str) -> Estimate:
@@ -203,7 +203,7 @@ class Overlap:
     """Datasets with the same name in both runs, but without a common question."""
 
 
-def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
+def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
     """Return the counts of the questions that two runs have in common."""
     pairs = [(one, other, *_share_rows(one, other)) for one, other in _pair_by_name(first, second)]
     failed = [
@@ -225,7 +225,7 @@ def overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
     )
 
 
-def same_questions(first: Table, second: Table) -> Iterator[tuple[int, int]]:
+def match_questions(first: Table, second: Table) -> Iterator[tuple[int, int]]:
     """Yield the row numbers of each common question in both tables, in the order of the first table."""
     return zip(*_share_rows(first, second), strict=True)
 
@@ -276,13 +276,13 @@ def _list_keys(table: Table, by_content: bool) -> Iterator[Any]:
 
 
 def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
-    def strata(pick: Callable[[float, float], float]) -> list[_Stratum]:
+    def make_strata(pick: Callable[[float, float], float]) -> list[_Stratum]:
         columns = ((table, zip(table.values[name], other.values[name], strict=True)) for table, other in pairs)
         return _stratify(
             [(t, [None if a is None or b is None else pick(a, b) for a, b in rows]) for t, rows in columns]
         )
 
-    before, after, change = strata(lambda a, _: a), strata(lambda _, b: b), strata(lambda a, b: b - a)
+    before, after, change = make_strata(lambda a, _: a), make_strata(lambda _, b: b), make_strata(lambda a, b: b - a)
     count = sum(len(stratum.values) for stratum in change)
     return Difference(_average(before), _average(after), count, _find_ci(change))
 
@@ -339,11 +339,11 @@ def _average(strata: Sequence[_Stratum]) -> float | None:
 def _find_ci(strata: Sequence[_Stratum]) -> Interval | None:
     """Return the 95% bootstrap interval of the mean; the same values always give the same interval."""
     few = sum(len(stratum.values) for stratum in strata) <= _FEW
-    return _cache_ci(tuple(strata)) if few else _draw_ci(strata)
+    return _compute_ci(tuple(strata)) if few else _draw_ci(strata)
 
 
 @lru_cache(_REMEMBERED)
-def _cache_ci(strata: tuple[_Stratum, ...]) -> Interval | None:
+def _compute_ci(strata: tuple[_Stratum, ...]) -> Interval | None:
     return _draw_ci(strata)
 
 

@@ -131,6 +131,6 @@ def place_chunks(chunks: Sequence[Passage], documents: Documents, *, label: str 
             continue
         believed = placed.spans == (chunk.span,)
         for filename in (placed.filename,) if placed.filename else placed.also_in:
-            spans = placed.spans if believed else documents.all_spans(chunk.text, filename)
+            spans = placed.spans if believed else documents.find_all_spans(chunk.text, filename)
             by_file.setdefault(filename, []).append(spans)
     return PlacedChunks(by_file, unplaced)

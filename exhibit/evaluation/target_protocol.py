@@ -12,7 +12,7 @@ from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.schemas.run import Ingestion
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class TargetOptions:
     config: Config = field(default_factory=Config)
     answers: bool = True
     """Whether the built-in pipeline answers, or only retrieves."""
-    cache: Path = field(default_factory=cache_folder)
+    cache: Path = field(default_factory=find_cache_folder)
     threads: int = 4
     """The number of requests at the same time."""
     engine: str = "local"

@@ -58,9 +58,9 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
     gone = sum(len(letters_of(stretch).text) for stretch in missing)
     share = max(0.0, 1 - gone / len(letters.text))
     if not placement.pieces:
-        return InText("absent", 0.0, (plain_words(words),))
+        return InText("absent", 0.0, (join_lines(words),))
     spans = _find_nearest_spans(placement, parsed, where)
-    named = tuple(filter(None, map(plain_words, missing)))
+    named = tuple(filter(None, map(join_lines, missing)))
     return InText("part" if gone else "whole", share, named, (spans,))
 
 
@@ -81,7 +81,7 @@ def _place_short(place: Place, letters: str, document: Document, parsed: Documen
                     return InText("whole", 1.0, (), ((found,),))
     if letters in letters_of(parsed.text).text:
         return None
-    return InText("absent", 0.0, (plain_words(document.text[first:last]),))
+    return InText("absent", 0.0, (join_lines(document.text[first:last]),))
 
 
 def _find_letters(letters: str, text: str, spans: Place) -> Span | None:
@@ -126,6 +126,6 @@ def _find_missing_words(own: str, other: str) -> Iterable[Span]:
                 yield Span(*word)
 
 
-def plain_words(text: str) -> str:
+def join_lines(text: str) -> str:
     """Return a text on one line."""
     return " ".join(text.split())

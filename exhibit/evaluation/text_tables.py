@@ -11,7 +11,7 @@ ALL = "ALL"
 NARROW = 80  # columns that every terminal has
 
 
-def shown_metrics(
+def choose_metrics(
     summary: Mapping[str, statistics.Estimate | statistics.Difference], asked: Sequence[str] = ()
 ) -> list[str]:
     """Return the metrics that a table shows: the requested ones or, if none is requested, those of a short table."""
@@ -42,9 +42,9 @@ def table_of(
 
     It has one column per dataset or run if they fit the width; otherwise it has one block below another.
     """
-    beside = align_rows(mean_rows(columns, metrics))
+    beside = align_rows(make_mean_rows(columns, metrics))
     lines = beside if max(map(len, beside)) <= width else _format_blocks(columns, metrics, width)
-    return "\n".join([*lines, *mean_notes(columns)])
+    return "\n".join([*lines, *make_mean_notes(columns)])
 
 
 def _format_blocks(
@@ -85,17 +85,17 @@ def _align_right(row: Sequence[str], at: int, every: Sequence[Sequence[str]]) ->
     return row[at].rjust(max(len(one[at]) for one in every)) if at == _FIGURE else row[at]
 
 
-def mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
+def make_mean_rows(columns: Mapping[str, Mapping[str, statistics.Estimate]], metrics: Sequence[str]) -> list[list[str]]:
     """Return the rows of a table of means, each as a list of cells; the first row is the header."""
     head, scale = ["", *(_format_head(name, means) for name, means in columns.items())], read_scale()
     rows = []
     for name in metrics:
-        cells = (cell(name, means.get(name), scale.of(column, name)) for column, means in columns.items())
+        cells = (format_cell(name, means.get(name), scale.of(column, name)) for column, means in columns.items())
         rows.append([_format_title(name), *cells])
     return [head, *rows]
 
 
-def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list[str]:
+def make_mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list[str]:
     """Return the notes below a table of means: how a mean over datasets is computed, and how many questions failed."""
     lines = []
     if any(_count_datasets(means) > 1 for means in columns.values()):
@@ -107,7 +107,7 @@ def mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) -> list
     return lines
 
 
-def cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
+def format_cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
     """Return the text of a table cell: a mean with its interval, standard deviation, n, failures and band."""
     mean, ends, std, spread, over, band = _format_parts(name, estimate, bands)
     if estimate is None or estimate.mean is None:
@@ -158,7 +158,7 @@ def diff_lines(
     differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
 ) -> list[str]:
     """Return the lines of the table of two runs, and notes on questions that are not compared."""
-    lines = [*align_rows(diff_rows(differences, metrics, overlap)), *not_compared(overlap)]
+    lines = [*align_rows(diff_rows(differences, metrics, overlap)), *describe_not_compared(overlap)]
     if any(differences[name].mean and not differences[name].ci95 for name in metrics):
         lines.append("no interval: the questions are about too few documents to estimate chance")
     return lines
@@ -196,7 +196,7 @@ def _format_failures(overlap: statistics.Overlap) -> list[str]:
     return [*row, str(overlap.asked), direction]
 
 
-def not_compared(overlap: statistics.Overlap) -> list[str]:
+def describe_not_compared(overlap: statistics.Overlap) -> list[str]:
     """Return notes on what is not compared: questions that differ, are in one run only, or failed in one run."""
     lines = [f"{name}: not comparable: no question of it is the same in both runs" for name in overlap.not_comparable]
     if overlap.changed:

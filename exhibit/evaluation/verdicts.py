@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
-from exhibit.evaluation.correctness import invented_figures
+from exhibit.evaluation.correctness import find_invented_figures
 from exhibit.evaluation.documents import touches
-from exhibit.evaluation.judgement import answer_judgement
-from exhibit.evaluation.metrics import K, Options, gold_files, is_wrong_file, limit_gold
-from exhibit.evaluation.metrics.version_accuracy import right_version
-from exhibit.evaluation.ranking import first_found, holding_answer, rank_found
+from exhibit.evaluation.judgement import judge_answer
+from exhibit.evaluation.metrics import K, Options, is_wrong_file, limit_gold, list_gold_files
+from exhibit.evaluation.metrics.version_accuracy import has_right_version
+from exhibit.evaluation.ranking import find_answer_passage, find_first_gold, rank_found
 from exhibit.law.citations import find_citations
 from exhibit.law.refusals import is_refusal
 
@@ -84,9 +84,9 @@ def examine(case: Case, *, k: int = K) -> Judgment:
     judgment = _judge_retrieval(case, refused, k) if by_passage else _judge_by_answer(case, refused, k)
     if refused or reply.answer is None:
         return judgment
-    right = answer_judgement(case) == "right"
+    right = judge_answer(case) == "right"
     if judgment.stage != "reading" and not right:
-        invented = invented_figures(case)
+        invented = find_invented_figures(case)
         listed = ", ".join(invented[:3]) + (" …" if len(invented) > 3 else "")
         if invented:
             return Judgment("figures that no passage has", f"{listed}: in none of the passages. {judgment.evidence}")
@@ -115,15 +115,15 @@ def _judge_by_answer(case: Case, refused: bool, k: int) -> Judgment:
     The files of the passages decide first, then the comparison with the expected answer.
     """
     why = "the benchmark quotes no words of it"
-    by_file = _judge_by_file(gold_files(case), case.reply, k, "right document, passage unknown", why)
-    known = bool(gold_files(case)) and bool(case.reply.passages)
+    by_file = _judge_by_file(list_gold_files(case), case.reply, k, "right document, passage unknown", why)
+    known = bool(list_gold_files(case)) and bool(case.reply.passages)
     if known and by_file.verdict == "wrong document":
         return by_file
-    said = None if refused else answer_judgement(case)
+    said = None if refused else judge_answer(case)
     if said == "right":
         return Judgment("expected answer given", "The reply says what is expected; which passage answers is not known.")
     answered = limit_gold(case, ("answer", "truth"), Options()) is not None
-    number = holding_answer(case) if answered else None
+    number = find_answer_passage(case) if answered else None
     if number is not None and (refused or said == "wrong"):
         return Judgment("retrieved but not used", f"Passage {number} says what is expected, and the reply does not.")
     if case.gold and all(gold.absent for gold in case.gold):
@@ -135,7 +135,7 @@ def _judge_by_answer(case: Case, refused: bool, k: int) -> Judgment:
 
 
 def _judge_by_file(files: Collection[str], reply: Reply, k: int, verdict: Verdict, why: str) -> Judgment:
-    read = reply.numbers_read(k)
+    read = reply.list_numbers_read(k)
     wrong = [is_wrong_file(reply.passages[number - 1], files) for number in read]
     if False in wrong:
         first = read[wrong.index(False)]
@@ -148,11 +148,11 @@ def _judge_by_file(files: Collection[str], reply: Reply, k: int, verdict: Verdic
 
 def _judge_retrieval(case: Case, refused: bool, k: int) -> Judgment:
     passages = case.reply.passages
-    read = case.reply.numbers_read(k)
+    read = case.reply.list_numbers_read(k)
     golds = [gold for gold in case.gold if gold.worded]
     looked_at = list(dict.fromkeys([*read, *range(1, min(k, len(passages)) + 1)]))
-    used = first_found(case, read)
-    seen = used or first_found(case, looked_at)
+    used = find_first_gold(case, read)
+    seen = used or find_first_gold(case, looked_at)
     if seen is None:
         return _judge_not_found(case, golds, read, k, examined=len(looked_at))
     where = f"With passage {seen} at least half of the gold is found"
@@ -175,7 +175,7 @@ def _judge_not_found(
     or another file.
     """
     passages = case.reply.passages
-    version = next((n for n in read if right_version(passages[n - 1], case) is False), None)
+    version = next((n for n in read if has_right_version(passages[n - 1], case) is False), None)
     if version is not None:
         return Judgment("right text, wrong version", f"Passage {version} is that paragraph as of another day.")
     touching = next((n for n in read if any(_touches(passages[n - 1], gold) for gold in golds)), None)

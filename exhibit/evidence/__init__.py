@@ -3,6 +3,6 @@
 from exhibit.evidence.document import Box, Document, Page, Span
 from exhibit.evidence.fold import fold
 from exhibit.evidence.locate import Match, locate
-from exhibit.evidence.read import read_document, readable
+from exhibit.evidence.read import is_readable, read_document
 
-__all__ = ["Box", "Document", "Match", "Page", "Span", "fold", "locate", "read_document", "readable"]
+__all__ = ["Box", "Document", "Match", "Page", "Span", "fold", "is_readable", "locate", "read_document"]

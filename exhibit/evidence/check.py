@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.engine import add_limit_arguments, apply_limits, read_limits
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import align, fold
 from exhibit.evidence.locate import MIN_SIMILARITY, without_crumbs
@@ -63,7 +63,7 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
         if place[-1][1] > len(document.text):
             yield f"span {place[-1]} is beyond the end of the text ({len(document.text)})"
             continue
-        likeness = _likeness(quote, place, document)
+        likeness = _compare_quote(quote, place, document)
         if likeness < least:
             yield f"span {place} contains other words (similarity {likeness:.2f}, {line.how})"
         spans = tuple(Span(start, end) for start, end in place)
@@ -74,7 +74,7 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
         yield f"is on pages {pages}, not {line.pages}"
 
 
-def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
+def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
     """Return how similar a quote is to the words at a location, by the best of several comparisons.
 
     The comparisons allow for running heads, which a quote may include and a location leaves out, and for
@@ -82,7 +82,7 @@ def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) 
     """
     pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
     words = "".join(document.text[start:end] for start, end in place)
-    likeness = similarity(pieces, fold(words, loose=True))
+    likeness = compute_similarity(pieces, fold(words, loose=True))
     if likeness >= MIN_SIMILARITY:
         return likeness
     pages = set(document.pages_of(Span(place[0][0], place[-1][1])))
@@ -94,9 +94,9 @@ def _likeness(quote: str, place: Sequence[tuple[int, int]], document: Document) 
     inside = [piece for piece in (letters_of(part).text for part in quote_parts(quote)) if piece]
     return max(
         likeness,
-        similarity(pieces, fold(with_heads, loose=True)),
-        similarity([cell for cell in cells if cell], letters),
-        similarity(inside, letters),
+        compute_similarity(pieces, fold(with_heads, loose=True)),
+        compute_similarity([cell for cell in cells if cell], letters),
+        compute_similarity(inside, letters),
         place_pieces(quote, replace(document, text=words, pages=())).share,
     )
 
@@ -112,7 +112,7 @@ def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
             yield f"span {place[0]} does not begin with the heading {line.labels.get('heading')!r}"
 
 
-def similarity(pieces: Sequence[str], words: str) -> float:
+def compute_similarity(pieces: Sequence[str], words: str) -> float:
     """Return the similarity, 0 to 1, of a folded text and a quote's folded parts, whatever order the parts are in."""
     if "".join(pieces) == words:
         return 1.0
@@ -134,13 +134,13 @@ def main(argv: list[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
 
-    def checked(root: Location) -> CheckedBundle:
+    def check_bundle(root: Location) -> CheckedBundle:
         count, wrong = check_gold(root)
         outcome = f"{count} located passages, {len(wrong)} wrong locations"
         return CheckedBundle(wrong, outcome, {"located": count, "misplaced": wrong})
 
-    with limits_in_force(limits_from(options)):
-        return check_each(options.bundles, checked, as_json=options.json)
+    with apply_limits(read_limits(options)):
+        return check_each(options.bundles, check_bundle, as_json=options.json)
 
 
 if __name__ == "__main__":

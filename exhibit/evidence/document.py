@@ -33,32 +33,32 @@ _LINE = re.compile(r"[^\n]*\n?")
 Range = tuple[int, int]
 
 
-def furniture_lines(text: str, pages: Sequence[Range]) -> list[Range]:
+def find_furniture(text: str, pages: Sequence[Range]) -> list[Range]:
     """Return the ranges of all running heads, feet and page numbers, in order; [] for a document of one page."""
     if len(pages) < 2:
         return []
     tops, bottoms = [], []
     for start, end in pages:
-        lines = list(_lines(text, start, end))
+        lines = list(_find_lines(text, start, end))
         tops.append(lines[:_EDGE])
         bottoms.append(lines[::-1][:_EDGE])
-    repeated = {line for edges in (tops, bottoms) for line in _running(text, edges)}
+    repeated = {line for edges in (tops, bottoms) for line in _find_running(text, edges)}
     return sorted(repeated)
 
 
-def _lines(text: str, start: int, end: int) -> Iterator[Range]:
+def _find_lines(text: str, start: int, end: int) -> Iterator[Range]:
     """Yield the lines of a page that are not blank."""
     for match in _LINE.finditer(text, start, end):
         if match.group().strip():
             yield match.span()
 
 
-def _running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
+def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
     """Yield the running lines at one edge of the pages: lines that recur on other pages, and page numbers.
 
     On each page, the search begins at the edge and stops at the first line that is neither.
     """
-    keys = [[_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
+    keys = [[_make_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
     counts = Counter(key for page in keys for key in {key for line in page for key in line})
     share = _SHARE * len(edges)
     # on only two pages a number that increases with the page may be chance: a heading on each
@@ -70,7 +70,7 @@ def _running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
             yield line
 
 
-def _keys(line: str, page: int) -> list[tuple[str, int | None]]:
+def _make_keys(line: str, page: int) -> list[tuple[str, int | None]]:
     """Return the keys by which a line at a page's edge is compared with such lines of other pages.
 
     A key is the whole line, or the line without its numbers plus the difference between one number and the
@@ -140,7 +140,7 @@ class Document:
     @cached_property
     def furniture(self) -> tuple[Span, ...]:
         """The lines that belong to the page and not to the text: running heads, feet, page numbers."""
-        return tuple(Span(*line) for line in furniture_lines(self.text, [p.span for p in self.pages]))
+        return tuple(Span(*line) for line in find_furniture(self.text, [p.span for p in self.pages]))
 
     @cached_property
     def folded(self) -> Fold:

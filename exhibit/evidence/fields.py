@@ -22,7 +22,7 @@ def name_key(name: str) -> str:
 
 
 @cache
-def _ranks(field: str) -> dict[str, int]:
+def _rank_names(field: str) -> dict[str, int]:
     """Return the rank of each known name of a field, by the name's key; names with a prefix rank after all others."""
     names = [*FIELDS[field], *(f"{prefix}_{name}" for name in FIELDS[field] for prefix in FIELDS["prefixes"])]
     ranks: dict[str, int] = {}
@@ -33,7 +33,7 @@ def _ranks(field: str) -> dict[str, int]:
 
 def is_named(name: str, field: str) -> bool:
     """Return whether a name is a known name of a field."""
-    return name_key(name) in _ranks(field)
+    return name_key(name) in _rank_names(field)
 
 
 def choose_name(names: Iterable[str], field: str) -> str | None:
@@ -42,7 +42,7 @@ def choose_name(names: Iterable[str], field: str) -> str | None:
     A dotted path counts by its longest known ending. At equal rank, a name that matches as a whole is preferred
     to a path of which only the end matches.
     """
-    ranks = _ranks(field)
+    ranks = _rank_names(field)
     chosen: tuple[int, int, int] | None = None
     best = None
     for at, name in enumerate(names):
@@ -62,14 +62,14 @@ def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth
     Args:
         inside: flatten only nested objects whose names are known names of this field (`wrapper`); None for all.
     """
-    return dict(_flat(value, inside, depth, ""))
+    return dict(_flatten(value, inside, depth, ""))
 
 
-def _flat(value: Mapping[str, Any], inside: str | None, depth: int, before: str) -> Iterator[tuple[str, Any]]:
+def _flatten(value: Mapping[str, Any], inside: str | None, depth: int, before: str) -> Iterator[tuple[str, Any]]:
     for name, held in value.items():
         path = f"{before}{name}"
         opened = inside is None or is_named(re.split(r"[.]", str(name))[-1], inside)
         if isinstance(held, Mapping) and held and depth and opened:
-            yield from _flat(held, inside, depth - 1, f"{path}.")
+            yield from _flatten(held, inside, depth - 1, f"{path}.")
         else:
             yield path, held

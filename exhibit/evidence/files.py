@@ -44,7 +44,7 @@ def decode_bytes(data: bytes) -> Decoded | None:
         pass
     if encoding is not None or len(_CONTROLS.findall(data)) > _MOST_CONTROLS * len(data):
         return None
-    return _by_letters(data)
+    return _decode_by_letters(data)
 
 
 def _detect_utf16(data: bytes) -> str | None:
@@ -64,7 +64,7 @@ def _detect_utf16(data: bytes) -> str | None:
     return encoding if sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in other) > 0.8 * half else None
 
 
-def _by_letters(data: bytes) -> Decoded | None:
+def _decode_by_letters(data: bytes) -> Decoded | None:
     """Decode bytes with the encoding that yields the most of its usual non-ASCII letters; None if none can decode."""
     best: tuple[int, Decoded] | None = None
     for encoding, letters in _LETTERS:

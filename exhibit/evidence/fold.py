@@ -50,7 +50,7 @@ def _fold_character(character: str, loose: bool) -> str:
     return unicodedata.normalize("NFKD", folded.casefold()).replace("-", "")
 
 
-def code_points(text: str) -> npt.NDArray[np.uint32]:
+def list_code_points(text: str) -> npt.NDArray[np.uint32]:
     """Return the code points of a text's characters."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
 
@@ -74,10 +74,10 @@ class Fold:
         """
         if text.isascii():
             return _fold_ascii(text, loose, without)
-        points = code_points(text)
+        points = list_code_points(text)
         # A document has few different characters: fold each once, then look up the others.
         distinct, which = np.unique(points, return_inverse=True)
-        table = [code_points(_fold_character(chr(p), loose)) for p in distinct]
+        table = [list_code_points(_fold_character(chr(p), loose)) for p in distinct]
         widths = np.array([len(entry) for entry in table], dtype=np.int64)
         width = widths[which]
         for start, end in without:
@@ -96,15 +96,15 @@ class Fold:
     @cached_property
     def letters(self) -> "Fold":
         """The fold reduced to its letters and digits."""
-        points = code_points(self.text)
+        points = list_code_points(self.text)
         distinct, which = np.unique(points, return_inverse=True)
         kept = np.array([chr(point).isalnum() for point in distinct], dtype=bool)[which]
         text = points[kept].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
         return Fold(text, self.offsets[kept], self.shuffled)
 
-    def less(self, characters: Collection[str]) -> "Fold":
+    def without(self, characters: Collection[str]) -> "Fold":
         """Return the fold without all occurrences of these characters."""
-        kept = ~np.isin(code_points(self.text), [ord(character) for character in characters])
+        kept = ~np.isin(list_code_points(self.text), [ord(character) for character in characters])
         return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept], self.shuffled)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
@@ -114,7 +114,7 @@ class Fold:
             return int(inside.min()), int(inside.max()) + 1
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
-    def folded_range(self, start: int, end: int) -> tuple[int, int]:
+    def find_folded_range(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of the folded text that corresponds to a range of the original text."""
         if self.shuffled:
             inside = np.flatnonzero((self.offsets >= start) & (self.offsets < end))
@@ -134,7 +134,7 @@ class Fold:
 
 def _fold_ascii(text: str, loose: bool, without: Iterable[tuple[int, int]]) -> Fold:
     """Fold an ASCII text, as most quotes are: no character expands, so one table look-up per character is enough."""
-    folded = _ascii_table(loose)[np.frombuffer(text.encode("ascii"), dtype=np.uint8)]
+    folded = _make_ascii_table(loose)[np.frombuffer(text.encode("ascii"), dtype=np.uint8)]
     for start, end in without:
         folded[start:end] = 0
     offsets = np.flatnonzero(folded)
@@ -142,7 +142,7 @@ def _fold_ascii(text: str, loose: bool, without: Iterable[tuple[int, int]]) -> F
 
 
 @lru_cache(maxsize=2)
-def _ascii_table(loose: bool) -> npt.NDArray[np.uint8]:
+def _make_ascii_table(loose: bool) -> npt.NDArray[np.uint8]:
     return np.array([ord(_fold_character(chr(point), loose) or "\0") for point in range(128)], dtype=np.uint8)
 
 
@@ -215,12 +215,12 @@ def align(pattern: str, text: str, *, most: int) -> Alignment | None:
     Sellers' algorithm, one row of the table at a time: linear in the text for each character of the pattern. It stops
     as soon as every cell costs more than `most`.
     """
-    letters = code_points(text)
+    letters = list_code_points(text)
     places = np.arange(len(letters) + 1, dtype=np.int64)
     slope = places * _COST
     row = places.copy()  # the empty pattern matches everywhere at no cost
     limit = (most + 1) * _COST
-    for number, letter in enumerate(code_points(pattern), 1):
+    for number, letter in enumerate(list_code_points(pattern), 1):
         below = row + _COST
         below[1:] = np.minimum(below[1:], row[:-1] + np.where(letters == letter, 0, _COST))
         # a cell may also come from its left neighbour at a cost of one: subtract the slope and take a running minimum
@@ -238,10 +238,10 @@ def align(pattern: str, text: str, *, most: int) -> Alignment | None:
 
 def edit_distance(one: str, other: str) -> int:
     """Return the number of insertions, deletions and replacements that turn one text into the other."""
-    letters = code_points(other)
+    letters = list_code_points(other)
     places = np.arange(len(letters) + 1, dtype=np.int64)
     row = places.copy()
-    for letter in code_points(one):
+    for letter in list_code_points(one):
         below = row + 1
         below[1:] = np.minimum(below[1:], row[:-1] + (letters != letter))
         row = np.minimum.accumulate(below - places) + places

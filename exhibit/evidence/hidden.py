@@ -21,7 +21,7 @@ from exhibit.evidence.page_objects import (
     PageBounds,
     address_of,
     bounds_of,
-    bounds_on_page,
+    convert_bounds,
     fill_of,
     is_filled,
     is_opaque,
@@ -30,7 +30,7 @@ from exhibit.evidence.page_objects import (
     opaque_fill_of,
     scale_of,
 )
-from exhibit.evidence.readers.pdf import counted_text, open_pdf
+from exhibit.evidence.readers.pdf import open_pdf, read_counted_text
 
 INVISIBLE = "drawn invisibly"
 TRANSPARENT = "drawn transparently"
@@ -118,22 +118,22 @@ def _on_page(pdf: Any, number: int, start: int, parts: Sequence[range]) -> list[
     except pdfium.PdfiumError:
         return []  # the page has no text
     try:
-        counted = counted_text(textpage)
+        counted = read_counted_text(textpage)
         found: list[HiddenSpan] = []
         for part in parts:
             text = counted.text[part.start : part.stop]
             reasons = [
-                None if character.isspace() else _why(drawn, textpage, counted.units[part.start + at])
+                None if character.isspace() else _explain_hidden(drawn, textpage, counted.units[part.start + at])
                 for at, character in enumerate(text)
             ]
-            found += _runs(text, reasons, start + part.start)
+            found += _find_runs(text, reasons, start + part.start)
         return found
     finally:
         textpage.close()
         page.close()
 
 
-def _runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator[HiddenSpan]:
+def _find_runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator[HiddenSpan]:
     """Yield runs of letters with the same reason; a space between letters does not end a run."""
     first = last = -1
     why: str | None = None
@@ -147,7 +147,7 @@ def _runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator[Hidd
         last = at
 
 
-def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
+def _explain_hidden(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
     """Return the reason why a character is invisible; None if it is visible or unknown."""
     index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit)
     thing = pdfium_c.FPDFText_GetTextObject(textpage, index) if index >= 0 else None
@@ -171,8 +171,8 @@ def _why(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
     if mode in _MODES and colour is not None:
         if colour[3] < _LEAST_ALPHA:
             return TRANSPARENT
-        behind = drawn.colour_behind(bounds, order)
-        if behind is not None and _alike(colour, behind):
+        behind = drawn.find_colour_behind(bounds, order)
+        if behind is not None and _is_alike(colour, behind):
             return SAME_COLOUR
     return drawn.cover(bounds, order)
 
@@ -219,7 +219,7 @@ class _Drawn:
         for order in range(pdfium_c.FPDFPage_CountObjects(page)):
             self._add(pdfium_c.FPDFPage_GetObject(page, order), order)
         covers = [one for one in self._filled if one.bounds.least >= _LEAST_HEIGHT]  # a thin rectangle is an underline
-        self.suspects = {address_of(text[0]) for text in self._texts if self._suspect(*text, covers)}
+        self.suspects = {address_of(text[0]) for text in self._texts if self._may_hide_letters(*text, covers)}
         self._texts.clear()
 
     def _add(self, thing: Any, order: int) -> None:
@@ -253,14 +253,14 @@ class _Drawn:
             if kind == pdfium_c.FPDF_PAGEOBJ_TEXT:
                 self._orders[address_of(thing)] = order
                 self._texts.append(
-                    (thing, bounds_on_page(bounds_of(thing), matrices), math.prod(map(scale_of, matrices)))
+                    (thing, convert_bounds(bounds_of(thing), matrices), math.prod(map(scale_of, matrices)))
                 )
             elif kind == pdfium_c.FPDF_PAGEOBJ_FORM and depth < _DEEPEST:
                 self._enter(thing, order, depth + 1, (matrix_of(thing), *matrices))
-            elif kind == pdfium_c.FPDF_PAGEOBJ_IMAGE and (bounds := bounds_on_page(bounds_of(thing), matrices)):
+            elif kind == pdfium_c.FPDF_PAGEOBJ_IMAGE and (bounds := convert_bounds(bounds_of(thing), matrices)):
                 self._pictures.append(_Picture(order, bounds, None))
 
-    def _suspect(self, thing: Any, bounds: PageBounds | None, scale: float, covers: Sequence[_Filled]) -> bool:
+    def _may_hide_letters(self, thing: Any, bounds: PageBounds | None, scale: float, covers: Sequence[_Filled]) -> bool:
         """Return whether a text object may have hidden letters, so that each of its letters must be checked."""
         if bounds is None:
             return True
@@ -271,9 +271,9 @@ class _Drawn:
             return True
         if mode in _MODES:
             colour = fill_of(thing)
-            if colour is None or colour[3] < _LEAST_ALPHA or _alike(colour, (255, 255, 255)):
+            if colour is None or colour[3] < _LEAST_ALPHA or _is_alike(colour, (255, 255, 255)):
                 return True
-            if any(one.bounds.overlaps(bounds) and _alike(colour, one.colour) for one in covers):
+            if any(one.bounds.overlaps(bounds) and _is_alike(colour, one.colour) for one in covers):
                 return True
         order = self._orders[address_of(thing)]
         later = (one.bounds for some in (covers, self._pictures) for one in some if one.order > order)
@@ -287,7 +287,7 @@ class _Drawn:
         """Return whether an image is behind or over a letter."""
         return any(bounds.touches(picture.bounds) for picture in self._pictures)
 
-    def colour_behind(self, bounds: PageBounds, order: int | None) -> Colour | None:
+    def find_colour_behind(self, bounds: PageBounds, order: int | None) -> Colour | None:
         """Return the background colour of a letter, white for the bare page; None if it is unknown.
 
         It is unknown if an image, or a shape that is not an opaque rectangle, is behind the letter.
@@ -329,6 +329,6 @@ def _is_small(text: Any, scale: float) -> bool:
     return not known or size.value * scale * scale_of(matrix_of(text)) < _SMALL
 
 
-def _alike(colour: Sequence[int], other: Sequence[int]) -> bool:
+def _is_alike(colour: Sequence[int], other: Sequence[int]) -> bool:
     red, green, blue = (abs(one - two) < _LEAST_CONTRAST for one, two in zip(colour[:3], other, strict=True))
     return red and green and blue

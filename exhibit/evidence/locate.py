@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, align, fold
-from exhibit.evidence.parser_markup import cells_of, leaves_out, letters_of
-from exhibit.evidence.pieces import nearest_places, occurrences, place_pieces, without_furniture
+from exhibit.evidence.parser_markup import cells_of, has_omissions, letters_of
+from exhibit.evidence.pieces import choose_nearest_places, find_occurrences, place_pieces, without_furniture
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
@@ -69,7 +69,7 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
     if not quote.strip():
         return []
     effort = _Effort(_MOST_CELLS)
-    for attempt in (find_as_it_stands, _in_parts, _alike, _by_paragraphs, _through_markup):
+    for attempt in (find_as_it_stands, _locate_parts, _locate_alike, _locate_paragraphs, _locate_in_markup):
         matches = attempt(quote, document, effort)
         if matches:
             break
@@ -102,7 +102,7 @@ class _Effort:
 def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) -> list[Match]:
     """Return the exact and folded locations of the quote, on one page or across pages."""
     words = quote.strip()
-    matches = {at: _verbatim(at, quote, words, document) for at in _find(words, document.text)}
+    matches = {at: _match_verbatim(at, quote, words, document) for at in _find(words, document.text)}
     needle = Fold.of(words)
     for start in _find(needle.text, document.folded.text):
         end = start + len(needle.text)
@@ -110,10 +110,10 @@ def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) 
         at = span.start - int(needle.offsets[0])
         if at not in matches:
             matches.update((at, match) for match in _match_folded(start, end, span, document))
-    return list(matches.values()) or _loosely(quote, document)
+    return list(matches.values()) or _locate_loosely(quote, document)
 
 
-def _verbatim(at: int, quote: str, words: str, document: Document) -> Match:
+def _match_verbatim(at: int, quote: str, words: str, document: Document) -> Match:
     """Return the match of a quote's words at an offset, with the quote's outer spaces if the document has them."""
     lead = quote.find(words)
     spaced = at >= lead and document.text.startswith(quote, at - lead)
@@ -132,10 +132,10 @@ def _match_folded(start: int, end: int, span: Span, document: Document) -> Itera
 
 
 def _find(needle: str, text: str) -> Iterator[int]:
-    return islice(occurrences(needle, text), MOST_PLACES)
+    return islice(find_occurrences(needle, text), MOST_PLACES)
 
 
-def _loosely(quote: str, document: Document) -> list[Match]:
+def _locate_loosely(quote: str, document: Document) -> list[Match]:
     needle = fold(quote, loose=True)
     for haystack in (document.loose, document.body):
         matches = []
@@ -152,10 +152,10 @@ def _loosely(quote: str, document: Document) -> list[Match]:
 
 def _is_whole(span: Span, text: str) -> bool:
     """Return whether a span neither begins nor ends inside a word or a number."""
-    return not (_inside(text, span.start) or _inside(text, span.end))
+    return not (_is_inside(text, span.start) or _is_inside(text, span.end))
 
 
-def _inside(text: str, at: int) -> bool:
+def _is_inside(text: str, at: int) -> bool:
     if not 0 < at < len(text):
         return False
     before, after = text[at - 1], text[at]
@@ -165,13 +165,13 @@ def _inside(text: str, at: int) -> bool:
 # ---------------------------------------------------------------- in parts
 
 
-def _in_parts(quote: str, document: Document, effort: _Effort) -> list[Match]:
+def _locate_parts(quote: str, document: Document, effort: _Effort) -> list[Match]:
     """Return the locations at which the parts of a quote with omissions follow one another."""
     parts = quote_parts(quote)
     return _from_pieces(parts, _MIN_PART, document, effort) if len(parts) > 1 else []
 
 
-def _by_paragraphs(quote: str, document: Document, effort: _Effort) -> list[Match]:
+def _locate_paragraphs(quote: str, document: Document, effort: _Effort) -> list[Match]:
     """Return the locations at which the quote's paragraphs follow one another, perhaps with a table between them."""
     pieces = [piece for part in quote_parts(quote) for piece in part.split("\n")]
     return _from_pieces(pieces, _MIN_PARAGRAPH, document, effort)
@@ -186,22 +186,22 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
     places: dict[str, list[Match]] = {}
     for piece in pieces:
         if piece not in places:
-            matches = find_as_it_stands(piece, document) or _alike(piece, document, effort)
+            matches = find_as_it_stands(piece, document) or _locate_alike(piece, document, effort)
             places[piece] = sorted(prefer_whole_words(matches), key=lambda match: match.span)
         if not places[piece]:
             return []
         choices.append(places[piece])
-    whole = [join_matches(chain) for chain in tightest(choices)] if choices else []
+    whole = [join_matches(chain) for chain in find_tightest(choices)] if choices else []
     # if most of the quote consists of pieces that are too short to search, or that share one location, it is not here
     return [match for match in whole if _measure_folded(match, document) >= least]
 
 
 def _measure_folded(match: Match, document: Document) -> int:
-    ranges = (document.loose.folded_range(*span) for span in match.spans)
+    ranges = (document.loose.find_folded_range(*span) for span in match.spans)
     return sum(end - start for start, end in ranges)
 
 
-def tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
+def find_tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     """Return the shortest chains of matches: one match for each piece of a quote, in reading order.
 
     Chains more than twice as long as the shortest are left out. Of chains that differ only in the first match,
@@ -212,7 +212,8 @@ def tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     firsts = places[0][: max(1, MOST_PLACES * 100 // len(places))]
     # keep the last: a later first piece with the same tail is a shorter combination
     chains = {
-        tuple(match.span for match in chain[1:]) or (chain[0].span,): chain for chain in in_order([firsts, *places[1:]])
+        tuple(match.span for match in chain[1:]) or (chain[0].span,): chain
+        for chain in chain_in_order([firsts, *places[1:]])
     }
     if chains:
         shortest = min(map(measure_stretch, chains.values()))
@@ -221,7 +222,7 @@ def tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
     return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
 
 
-def in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
+def chain_in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
     """Yield a chain for each match of the first quote: that match, then the next match of each following quote.
 
     `places` has the matches of each quote in reading order. A first match gives no chain if a later quote has
@@ -259,16 +260,16 @@ def join_matches(chain: Sequence[Match]) -> Match:
 # ---------------------------------------------------------------- ignoring markup
 
 
-def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
+def _locate_in_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
     """Return the locations of a quote, compared by letters and digits only, without a parser's markup.
 
     If the quote matches in several pieces and marks no omissions, the pieces must be close together.
     """
     placement = place_pieces(quote, document)
-    places = nearest_places(placement.pieces)
+    places = choose_nearest_places(placement.pieces)
     cells = cells_of(quote)
     # a word between two pieces that is not in the quote counts as an error, like a misspelling
-    skipped = 0 if cells else sum(_few_letters(Span(*gap), document) for gap in _gaps(places))
+    skipped = 0 if cells else sum(_count_gap_letters(Span(*gap), document) for gap in _find_gaps(places))
     score = round(placement.share - skipped / max(placement.letters, 1), 4)
     if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):
         return []
@@ -278,7 +279,7 @@ def _through_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
     if len(places) == 1:
         return [_match(place, score, quote, document) for place in placement.pieces[0].places]
     spans = join_matches([Match(place, "parts") for place in places]).spans
-    if not leaves_out(quote) and spans[-1].end - spans[0].start > _SPREAD * len(quote) + _APART:
+    if not has_omissions(quote) and spans[-1].end - spans[0].start > _SPREAD * len(quote) + _APART:
         return []
     return [_match(spans, score, quote, document)]
 
@@ -290,14 +291,14 @@ def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document
     return Match(spans, how if score == 1.0 else "fuzzy", score)
 
 
-def _gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
+def _find_gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
     """Yield the ranges between consecutive locations."""
     return ((one[-1].end, two[0].start) for one, two in pairwise(places) if one[-1].end < two[0].start)
 
 
-def _few_letters(gap: Span, document: Document) -> int:
+def _count_gap_letters(gap: Span, document: Document) -> int:
     """Return the number of letters in a gap between two pieces; 0 if the gap is so long that it is an omission."""
-    start, end = document.letters.folded_range(*gap)
+    start, end = document.letters.find_folded_range(*gap)
     return end - start if end - start < MIN_FUZZY else 0
 
 
@@ -313,7 +314,7 @@ class Window(NamedTuple):
     """The number of the quote's pieces that were found here."""
 
 
-def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
+def _locate_alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
     """Return the locations of words that differ from the quote in at most one of twenty characters."""
     # remove markup: the marks of a heading, a quotation or a table would count as misspellings
     needle = fold(" ".join(quote_parts(quote)).strip("#>| \n"), loose=True)
@@ -328,7 +329,7 @@ def _alike(quote: str, document: Document, effort: _Effort) -> list[Match]:
 def _match_aligned(needle: str, haystack: Fold, document: Document, effort: _Effort) -> list[Match]:
     allowed = int(len(needle) * (1 - MIN_SIMILARITY) + 1e-9)
     best: dict[tuple[int, int], float] = {}
-    for window in windows(needle, haystack.text, allowed):
+    for window in find_windows(needle, haystack.text, allowed):
         if not effort.allows(len(needle) * (window.end - window.start)):
             break
         text = haystack.text[window.start : window.end]
@@ -337,7 +338,7 @@ def _match_aligned(needle: str, haystack: Fold, document: Document, effort: _Eff
             score = round(1 - part.distance / len(needle), 4)
             best[window.start + part.start, window.start + part.end] = score
     matches = []
-    for (start, end), score in _apart(best):
+    for (start, end), score in _keep_apart(best):
         spans = without_furniture(Span(*haystack.span(start, end)), document)
         matches.append(Match(without_crumbs(spans, document), "fuzzy", score))
     return matches
@@ -351,29 +352,29 @@ def without_crumbs(spans: tuple[Span, ...], document: Document) -> tuple[Span, .
     starts = [page.span.start for page in document.pages]
     first, last = spans[0], spans[-1]
     cut = next((at for at in starts if first.start < at), None)
-    if cut is not None and cut < last.end and _crumbs(Span(first.start, min(cut, first.end)), document):
+    if cut is not None and cut < last.end and _is_crumbs(Span(first.start, min(cut, first.end)), document):
         rest = Span(max(cut, first.start), first.end)
-        spans = (*((_inner(rest, document.text),) if cut < first.end else ()), *spans[1:])
+        spans = (*((_strip_span(rest, document.text),) if cut < first.end else ()), *spans[1:])
     first, last = spans[0], spans[-1]
     cut = next((at for at in reversed(starts) if at < last.end), None)
-    if cut is not None and cut > first.start and _crumbs(Span(max(cut, last.start), last.end), document):
+    if cut is not None and cut > first.start and _is_crumbs(Span(max(cut, last.start), last.end), document):
         rest = Span(last.start, min(cut, last.end))
-        spans = (*spans[:-1], *((_inner(rest, document.text),) if cut > last.start else ()))
+        spans = (*spans[:-1], *((_strip_span(rest, document.text),) if cut > last.start else ()))
     return spans
 
 
-def _crumbs(edge: Span, document: Document) -> bool:
-    start, end = document.letters.folded_range(*edge)
+def _is_crumbs(edge: Span, document: Document) -> bool:
+    start, end = document.letters.find_folded_range(*edge)
     return end - start < _MIN_LETTERS
 
 
-def _inner(span: Span, text: str) -> Span:
+def _strip_span(span: Span, text: str) -> Span:
     """Return a span without the white space at its edges."""
     words = text[slice(*span)]
     return Span(span.start + len(words) - len(words.lstrip()), span.start + len(words.rstrip()))
 
 
-def windows(needle: str, text: str, allowed: int) -> list[Window]:
+def find_windows(needle: str, text: str, allowed: int) -> list[Window]:
     """Return the ranges that can contain the needle with at most `allowed` errors, the most likely first.
 
     The needle is cut into `allowed + 1` pieces, so that in every match at least one piece has no error. Only
@@ -385,7 +386,7 @@ def windows(needle: str, text: str, allowed: int) -> list[Window]:
     merged: list[Window] = []
     votes: Counter[int] = Counter()
     for index in range(count):
-        hits = list(islice(occurrences(needle[bounds[index] : bounds[index + 1]], text), _COMMON + 1))
+        hits = list(islice(find_occurrences(needle[bounds[index] : bounds[index + 1]], text), _COMMON + 1))
         if len(hits) <= _COMMON:
             votes.update(hit - bounds[index] for hit in hits)
     for start in sorted(votes):
@@ -397,7 +398,7 @@ def windows(needle: str, text: str, allowed: int) -> list[Window]:
     return sorted(merged, key=lambda window: -window.pieces)[:MOST_PLACES]
 
 
-def _apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int, int], float]]:
+def _keep_apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int, int], float]]:
     """Yield the locations with their scores, the best first, without locations that overlap a better one."""
     taken: list[tuple[int, int]] = []
     for place, score in sorted(best.items(), key=lambda item: (-item[1], item[0])):

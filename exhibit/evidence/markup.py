@@ -26,7 +26,7 @@ class Piece(NamedTuple):
     value: str
 
 
-def pieces(markup: str) -> Iterator[Piece]:
+def split_markup(markup: str) -> Iterator[Piece]:
     """Yield the tags and texts of a document, in order; comments, declarations and attributes are skipped."""
     at, quotes = 0, {"'": True, '"': True}
     while at < len(markup):
@@ -54,11 +54,11 @@ def pieces(markup: str) -> Iterator[Piece]:
         end_name = _NAME.match(markup, start + 2) if markup.startswith("</", start) else None
         if end_name is not None:
             yield Piece("end", end_name.group().lower())
-            at = _after(markup, ">", end_name.end())
+            at = _find_after(markup, ">", end_name.end())
         elif markup.startswith("<!--", start):
-            at = _after(markup, "-->", start)  # `<!-->` and `<!--->` also end this way
+            at = _find_after(markup, "-->", start)  # `<!-->` and `<!--->` also end this way
         else:
-            at = _after(markup, ">", start)
+            at = _find_after(markup, ">", start)
 
 
 def unescape(text: str) -> str:
@@ -66,7 +66,7 @@ def unescape(text: str) -> str:
     return html.unescape(_FAR.sub("\ufffd", text)) if "&" in text else text
 
 
-def _after(markup: str, mark: str, at: int) -> int:
+def _find_after(markup: str, mark: str, at: int) -> int:
     """Return the position after the next mark; the end of the document if there is none."""
     place = markup.find(mark, at)
     return len(markup) if place < 0 else place + len(mark)
@@ -120,24 +120,24 @@ class Attachment(NamedTuple):
     data: bytes
 
 
-def paragraph(text: str, tag: str = "p") -> str:
+def format_paragraph(text: str, tag: str = "p") -> str:
     """Return a text as an HTML element, with `<br>` for its line breaks."""
     return f"<{tag}>{'<br>'.join(html.escape(line, quote=False) for line in text.splitlines())}</{tag}>"
 
 
-def grid(rows: Iterable[Sequence[str]]) -> str:
+def format_grid(rows: Iterable[Sequence[str]]) -> str:
     """Return rows of cells as an HTML table; empty rows are left out."""
-    lines = ["".join(paragraph(cell, "td") for cell in row) for row in rows if any(cell.strip() for cell in row)]
+    lines = ["".join(format_paragraph(cell, "td") for cell in row) for row in rows if any(cell.strip() for cell in row)]
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if lines else ""
 
 
-def section(title: str, paragraphs: Iterable[str]) -> str:
+def format_section(title: str, paragraphs: Iterable[str]) -> str:
     """Return an HTML section with a heading and paragraphs; empty if all paragraphs are blank."""
-    lines = [paragraph(text) for text in paragraphs if text.strip()]
-    return f"<section>{paragraph(title, 'h2')}{''.join(lines)}</section>" if lines else ""
+    lines = [format_paragraph(text) for text in paragraphs if text.strip()]
+    return f"<section>{format_paragraph(title, 'h2')}{''.join(lines)}</section>" if lines else ""
 
 
-def office_page(
+def format_office_page(
     body: str,
     *,
     header: Iterable[str],
@@ -151,14 +151,16 @@ def office_page(
     Each header or footer line appears only once. Notes give the numbers of accepted changes and of comments.
     """
     edges = {kind: dict.fromkeys(filter(str.strip, lines)) for kind, lines in (("header", header), ("footer", footer))}
-    top, bottom = (f"<{kind}>{''.join(map(paragraph, each))}</{kind}>" if each else "" for kind, each in edges.items())
+    top, bottom = (
+        f"<{kind}>{''.join(map(format_paragraph, each))}</{kind}>" if each else "" for kind, each in edges.items()
+    )
     notes = [f"tracked changes taken as accepted: {changes}"] if changes else []
     notes += [f"comments set at its end: {len(comments)}"] if comments else []
-    ends = section("Footnotes", footnotes) + section("Comments", comments)
+    ends = format_section("Footnotes", footnotes) + format_section("Comments", comments)
     return Printable(top + body + ends + bottom, tuple(notes))
 
 
-def fragment(page: str) -> str:
+def cut_fragment(page: str) -> str:
     """Return the visible part of an HTML page for embedding in another page: no scripts, styles, frames or refreshes.
 
     Raise ValueError if the HTML is nested too deeply to be read completely.

@@ -80,14 +80,14 @@ class Numbering:
             return self.styles.get("", (None, 0))
         own = properties.find(f"{W}numPr")
         style = properties.find(f"{W}pStyle")
-        inherited = self.styles.get(_value(style) if style is not None else "", (None, 0))
+        inherited = self.styles.get(_read_value(style) if style is not None else "", (None, 0))
         if own is None:
             return inherited
         number = own.find(f"{W}numId")
         depth = own.find(f"{W}ilvl")
         return (
-            _value(number) if number is not None else inherited[0],
-            _whole(depth, inherited[1]) if depth is not None else inherited[1] if number is None else 0,
+            _read_value(number) if number is not None else inherited[0],
+            _read_whole(depth, inherited[1]) if depth is not None else inherited[1] if number is None else 0,
         )
 
 
@@ -96,52 +96,52 @@ def read_numbering(numbering: Any | None, styles: Any | None) -> Numbering:
     rules = Numbering()
     if numbering is None:
         return rules
-    abstract = {item.get(f"{W}abstractNumId", ""): _levels(item) for item in numbering.iterfind(f"{W}abstractNum")}
+    abstract = {item.get(f"{W}abstractNumId", ""): _read_levels(item) for item in numbering.iterfind(f"{W}abstractNum")}
     for item in numbering.iterfind(f"{W}num"):
         name = item.get(f"{W}numId", "")
-        counter = _value(item.find(f"{W}abstractNumId"))
+        counter = _read_value(item.find(f"{W}abstractNumId"))
         levels = dict(abstract.get(counter, {}))
         for change in item.iterfind(f"{W}lvlOverride"):
-            depth = _depth(change.get(f"{W}ilvl"))
+            depth = _read_depth(change.get(f"{W}ilvl"))
             if change.find(f"{W}startOverride") is not None:
-                rules.starts.setdefault(name, {})[depth] = _whole(change.find(f"{W}startOverride"), 1)
+                rules.starts.setdefault(name, {})[depth] = _read_whole(change.find(f"{W}startOverride"), 1)
             own = change.find(f"{W}lvl")
             if own is not None:
-                levels[depth] = _level(own)
+                levels[depth] = _read_level(own)
         rules.lists[name] = counter, levels
     if styles is not None:
-        rules.styles = _styles(styles)
+        rules.styles = _read_styles(styles)
     return rules
 
 
-def _levels(abstract: Any) -> dict[int, ListLevel]:
-    return {_depth(item.get(f"{W}ilvl")): _level(item) for item in abstract.iterfind(f"{W}lvl")}
+def _read_levels(abstract: Any) -> dict[int, ListLevel]:
+    return {_read_depth(item.get(f"{W}ilvl")): _read_level(item) for item in abstract.iterfind(f"{W}lvl")}
 
 
-def _level(item: Any) -> ListLevel:
+def _read_level(item: Any) -> ListLevel:
     restart = item.find(f"{W}lvlRestart")
     return ListLevel(
-        start=_whole(item.find(f"{W}start"), 1),
-        form=_value(item.find(f"{W}numFmt")) or "decimal",
-        text=_value(item.find(f"{W}lvlText")),
-        restart=None if restart is None else _whole(restart, 0),
+        start=_read_whole(item.find(f"{W}start"), 1),
+        form=_read_value(item.find(f"{W}numFmt")) or "decimal",
+        text=_read_value(item.find(f"{W}lvlText")),
+        restart=None if restart is None else _read_whole(restart, 0),
         legal=item.find(f"{W}isLgl") is not None,
     )
 
 
-def _styles(styles: Any) -> dict[str, tuple[str, int]]:
+def _read_styles(styles: Any) -> dict[str, tuple[str, int]]:
     """Return the numId and level of each paragraph style: its own, or those of the style that it is based on."""
     own: dict[str, tuple[str | None, int | None]] = {}
     based: dict[str, str] = {}
     for style in styles.iterfind(f"{W}style"):
         name = style.get(f"{W}styleId", "")
-        based[name] = _value(style.find(f"{W}basedOn"))
+        based[name] = _read_value(style.find(f"{W}basedOn"))
         place = style.find(f"{W}pPr/{W}numPr")
         if place is not None:
             number, depth = place.find(f"{W}numId"), place.find(f"{W}ilvl")
             own[name] = (
-                _value(number) if number is not None else None,
-                _whole(depth, 0) if depth is not None else None,
+                _read_value(number) if number is not None else None,
+                _read_whole(depth, 0) if depth is not None else None,
             )
     return {name: place for name in based if (place := _inherit_style(name, own, based)) is not None}
 
@@ -166,22 +166,22 @@ def _label(level: ListLevel, levels: dict[int, ListLevel], counts: list[int | No
     if level.form == "none" and not level.text:
         return ""
 
-    def number(match: re.Match[str]) -> str:
+    def format_number(match: re.Match[str]) -> str:
         index = ord(match[1]) - ord("1")
         form = "decimal" if level.legal else levels.get(index, ListLevel()).form
-        return numeral(counts[index] or 0, form)
+        return format_numeral(counts[index] or 0, form)
 
-    return _PLACE.sub(number, level.text)
+    return _PLACE.sub(format_number, level.text)
 
 
-def numeral(number: int, form: str) -> str:
+def format_numeral(number: int, form: str) -> str:
     """Return a number as Word writes it: 4, 04, d, D, iv, IV, 4th."""
     number = max(0, min(number, _LARGEST))
     if form in ("lowerLetter", "upperLetter"):
         letters = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 100) if number else ""
         return letters.upper() if form == "upperLetter" else letters
     if form in ("lowerRoman", "upperRoman"):
-        letters = _roman(min(number, 9999))
+        letters = _format_roman(min(number, 9999))
         return letters.upper() if form == "upperRoman" else letters
     if form == "decimalZero":
         return f"{number:02}"
@@ -195,7 +195,7 @@ _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
 _ONES = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
 
 
-def _roman(number: int) -> str:
+def _format_roman(number: int) -> str:
     letters = ""
     for value, mark in (*_ROMAN, *_ONES):
         letters += mark * (number // value)
@@ -203,14 +203,14 @@ def _roman(number: int) -> str:
     return letters
 
 
-def _value(element: Any) -> str:
+def _read_value(element: Any) -> str:
     return "" if element is None else str(element.get(f"{W}val", ""))
 
 
-def _whole(element: Any, usual: int) -> int:
-    value = _value(element)
+def _read_whole(element: Any, usual: int) -> int:
+    value = _read_value(element)
     return min(int(value), _LARGEST) if value.isdecimal() else usual
 
 
-def _depth(value: str | None) -> int:
+def _read_depth(value: str | None) -> int:
     return min(int(value), _WORDS_DEEPEST - 1) if value and value.isdecimal() else 0

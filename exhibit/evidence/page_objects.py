@@ -79,7 +79,7 @@ def matrix_of(thing: Any) -> "pdfium.PdfMatrix":
     return pdfium.PdfMatrix.from_raw(raw) if pdfium_c.FPDFPageObj_GetMatrix(thing, raw) else pdfium.PdfMatrix()
 
 
-def bounds_on_page(bounds: PageBounds | None, matrices: "Sequence[pdfium.PdfMatrix]") -> PageBounds | None:
+def convert_bounds(bounds: PageBounds | None, matrices: "Sequence[pdfium.PdfMatrix]") -> PageBounds | None:
     """Return the bounds of an object inside a form, converted to page coordinates.
 
     Args:

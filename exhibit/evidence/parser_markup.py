@@ -49,15 +49,17 @@ class TextCell(NamedTuple):
 
 def letters_of(text: str) -> Fold:
     """Return the letters and digits of a text without its markup, in lower case, with their offsets."""
-    return Fold.of(text, loose=True, without=[match.span() for match in _markup(text).finditer(text)]).letters
+    return Fold.of(
+        text, loose=True, without=[match.span() for match in _make_markup_pattern(text).finditer(text)]
+    ).letters
 
 
 def without_markup(text: str) -> str:
     """Return a text without its markup."""
-    return _markup(text).sub("", text)
+    return _make_markup_pattern(text).sub("", text)
 
 
-def _markup(text: str) -> re.Pattern[str]:
+def _make_markup_pattern(text: str) -> re.Pattern[str]:
     return _MARKUP_IN_JSON if _FRAMED.search(text) else _MARKUP
 
 
@@ -70,11 +72,11 @@ def cells_of(text: str) -> list[TextCell]:
     return [TextCell(before[1], after[0]) for before, after in pairwise(edges) if before[1] < after[0]]
 
 
-def leaves_out(text: str) -> bool:
+def has_omissions(text: str) -> bool:
     """Return whether a quote marks omissions."""
     return "..." in text or "…" in text or len(quote_parts(text)) > 1
 
 
 def blank_markup(text: str) -> str:
     """Return a text with blanks in place of its markup, so that every word keeps its offset."""
-    return _markup(text).sub(lambda match: " " * len(match[0]), text)
+    return _make_markup_pattern(text).sub(lambda match: " " * len(match[0]), text)

@@ -85,22 +85,24 @@ def place_pieces(text: str, document: Document) -> Placement:
     needle = letters_of(text)
     if not needle.text:
         return Placement((), (), 0)
-    stretches = _stretches(needle.text, document.letters, [(0, len(needle.text))])
-    if len(needle.text) < TELLING and (spots := _standing_alone(needle.text, document)):
+    stretches = _find_stretches(needle.text, document.letters, [(0, len(needle.text))])
+    if len(needle.text) < TELLING and (spots := _find_standing_alone(needle.text, document)):
         stretches = [_Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
     if document.furniture:
         # search the furniture too: a parser may keep running heads and page numbers, which `body` lacks
-        stretches = sorted([*stretches, *_stretches(needle.text, document.loose.letters, _left(stretches, needle))])
+        stretches = sorted(
+            [*stretches, *_find_stretches(needle.text, document.loose.letters, _find_left(stretches, needle))]
+        )
     cells = cells_of(text)
     if cells:
-        stretches = _with_cells(_cell_ranges(cells, needle), stretches, needle, document)
-    stretches = _telling(stretches)
-    pieces = [_piece(stretch, needle, text, document) for stretch in stretches]
-    added = (Span(*needle.span(start, end)) for start, end in _left(stretches, needle))
+        stretches = _with_cells(_find_cell_ranges(cells, needle), stretches, needle, document)
+    stretches = _choose_telling(stretches)
+    pieces = [_make_piece(stretch, needle, text, document) for stretch in stretches]
+    added = (Span(*needle.span(start, end)) for start, end in _find_left(stretches, needle))
     return Placement(tuple(pieces), tuple(added), len(needle.text))
 
 
-def _left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, int]]:
+def _find_left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, int]]:
     """Return the ranges of the letters that no stretch covers."""
     edges = [(0, 0), *((one.start, one.end) for one in stretches), (len(needle.text), len(needle.text))]
     return [(last, start) for (_, last), (start, _) in pairwise(edges) if last < start]
@@ -109,22 +111,22 @@ def _left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, int]]:
 # ---------------------------------------------------------------- stretches
 
 
-def _stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -> list[_Stretch]:
+def _find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -> list[_Stretch]:
     """Return the stretches of the needle, within the ranges, that the haystack contains; they do not overlap."""
     found = []
     for first, last in ranges:
         at, floor = first, first
         while at + TELLING <= last:
-            hits = list(islice(occurrences(needle[at : at + TELLING], haystack.text), _COMMON + 1))
+            hits = list(islice(find_occurrences(needle[at : at + TELLING], haystack.text), _COMMON + 1))
             if not hits or len(hits) > _COMMON:
                 at += _STEP
                 continue
-            found.append(_longest(needle, haystack, at, hits, (floor, last)))
+            found.append(_extend_seed(needle, haystack, at, hits, (floor, last)))
             at = floor = found[-1].end
     return found
 
 
-def occurrences(needle: str, text: str) -> Iterator[int]:
+def find_occurrences(needle: str, text: str) -> Iterator[int]:
     """Yield the offset of every occurrence of a needle in a text; occurrences may overlap."""
     start = text.find(needle) if needle else -1
     while start >= 0:
@@ -132,7 +134,7 @@ def occurrences(needle: str, text: str) -> Iterator[int]:
         start = text.find(needle, start + 1)
 
 
-def _longest(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> _Stretch:
+def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> _Stretch:
     """Extend a seed match in both directions at each hit; return the longest stretch, with all its locations."""
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
@@ -162,16 +164,16 @@ def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _
         room = (limit - at) * step - taken.own
         beyond = (len(other) - place if step > 0 else place) - taken.other
         here, there = at + step * taken.own, place + step * taken.other
-        same = _common(own, here, other, there, min(room, beyond), step)
+        same = _count_common(own, here, other, there, min(room, beyond), step)
         taken = _Growth(taken.own + same, taken.other + same, taken.letters + same)
-        slip = _after_slip(own, here + step * same, other, there + step * same, (room - same, beyond - same), step)
+        slip = _skip_slip(own, here + step * same, other, there + step * same, (room - same, beyond - same), step)
         if slip is None:
             return taken
         more = max(slip[1] - slip[0], 0)  # letters that only the document has reduce the score of the stretch
         taken = _Growth(taken.own + slip[0], taken.other + slip[1], taken.letters - more)
 
 
-def _common(one: str, at: int, other: str, place: int, most: int, step: int) -> int:
+def _count_common(one: str, at: int, other: str, place: int, most: int, step: int) -> int:
     """Return the number of equal characters from a position in each text, forward or backward, at most `most`."""
     low, size = 0, 16
     while low < most:
@@ -192,7 +194,7 @@ def _slice(text: str, at: int, size: int, step: int) -> str:
 _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a or b), key=lambda s: (max(s), sum(s)))
 
 
-def _after_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
+def _skip_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
     """Return how many letters of each text to skip until both match again; None if they do not match again."""
     for skip, pass_over in _SLIPS:
         # at the edge of the text fewer letters remain to match
@@ -205,7 +207,7 @@ def _after_slip(own: str, at: int, other: str, place: int, room: tuple[int, int]
     return None
 
 
-def _telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
+def _choose_telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
     """Return the stretches that show where the text comes from.
 
     These are stretches with few locations, long stretches, and stretches next to one of these. Of several
@@ -216,28 +218,28 @@ def _telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
     kept = []
     for stretch in stretches:
         if stretch not in sure:
-            hits = tuple(hit for hit in stretch.hits if any(_gap(hit, one) <= _MARGIN for one in near))
+            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, one) <= _MARGIN for one in near))
             stretch = stretch._replace(hits=hits)
         elif len(stretch.hits) > 1 and len(near) > 1:
             # among several locations, choose those next to another piece of the same text
             others = [one for one in near if one not in stretch.hits]
-            hits = tuple(hit for hit in stretch.hits if any(_gap(hit, one) <= _MARGIN for one in others))
+            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, one) <= _MARGIN for one in others))
             stretch = stretch._replace(hits=hits or stretch.hits)
         if stretch.hits:
             kept.append(stretch)
     return kept
 
 
-def _gap(one: tuple[int, int], other: tuple[int, int]) -> int:
+def _measure_gap(one: tuple[int, int], other: tuple[int, int]) -> int:
     return max(one[0], other[0]) - min(one[1], other[1])
 
 
 # ---------------------------------------------------------------- tables
 
 
-def _cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int]]:
+def _find_cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int]]:
     """Return the ranges of the cells in the letters of the text; cells without letters are left out."""
-    ranges = (needle.folded_range(cell.start, cell.end) for cell in cells)
+    ranges = (needle.find_folded_range(cell.start, cell.end) for cell in cells)
     return [(start, end) for start, end in ranges if start < end]
 
 
@@ -252,12 +254,12 @@ def _with_cells(
     if not open_cells:
         return stretches
     wanted = Counter(needle.text[start:end] for start, end in open_cells)
-    places = {word: _standing_alone(word, document) for word in wanted}
+    places = {word: _find_standing_alone(word, document) for word in wanted}
     if stretches:
         low = min(stretch.hits[0][0] for stretch in stretches) - _MARGIN
         high = max(stretch.hits[0][1] for stretch in stretches) + _MARGIN
     else:
-        low, high = _densest(wanted, places)
+        low, high = _find_densest(wanted, places)
     free = {word: [span for span in spots if low <= span.start < high] for word, spots in places.items()}
     added = []
     at = low
@@ -274,11 +276,11 @@ def _with_cells(
     return sorted([*stretches, *added])
 
 
-def _standing_alone(word: str, document: Document) -> list[Span]:
+def _find_standing_alone(word: str, document: Document) -> list[Span]:
     """Return the locations of a cell that neither begin nor end inside a longer word."""
     text, letters = document.text, document.letters
     spots = []
-    for at in islice(occurrences(word, letters.text), 16 * _COMMON):
+    for at in islice(find_occurrences(word, letters.text), 16 * _COMMON):
         span = Span(*letters.span(at, at + len(word)))
         if (
             not letters.cuts(at, at + len(word))
@@ -289,7 +291,7 @@ def _standing_alone(word: str, document: Document) -> list[Span]:
     return spots
 
 
-def _densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
+def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
     """Return the range with the most letters of the wanted cells; among equals the shortest, then the first."""
     reach = _SPREAD * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
     spots = sorted((span, word) for word, spans in places.items() for span in spans)
@@ -311,7 +313,7 @@ def _densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
 # ---------------------------------------------------------------- spans of the original texts
 
 
-def _piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> PlacedPiece:
+def _make_piece(stretch: _Stretch, needle: Fold, text: str, document: Document) -> PlacedPiece:
     start, end = needle.span(stretch.start, stretch.end)
     before = int(needle.offsets[stretch.start - 1]) + 1 if stretch.start else 0
     after = int(needle.offsets[stretch.end]) if stretch.end < len(needle.offsets) else len(text)
@@ -357,7 +359,7 @@ def _trim(span: Span, text: str) -> Span:
     return Span(start, start + len(inner))
 
 
-def nearest_places(pieces: Sequence[PlacedPiece]) -> list[Place]:
+def choose_nearest_places(pieces: Sequence[PlacedPiece]) -> list[Place]:
     """Return one location of each piece; among several, the location nearest to the previous piece."""
     at = next((piece.places[0][0].start for piece in pieces if len(piece.places) == 1), 0)
     chosen: list[Place] = []

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.locate import find_as_it_stands, prefer_whole_words
 from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.pieces import FEW, TELLING, Place, PlacedPiece, Placement, nearest_places, place_pieces
+from exhibit.evidence.pieces import FEW, TELLING, Place, PlacedPiece, Placement, choose_nearest_places, place_pieces
 
 _PLACES = 64
 """Most locations of one text in one document that are compared."""
@@ -32,7 +32,7 @@ def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Plac
         wanted: a test for locations: a piece gets its first location that passes, else the one nearest to the
             previous piece.
     """
-    nearest = nearest_places(placement.pieces)
+    nearest = choose_nearest_places(placement.pieces)
     chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]
     spans: list[Span] = []
     for span in sorted(span for place in chosen for span in place):

@@ -18,11 +18,11 @@ from exhibit.evidence import readers
 from exhibit.evidence.document import Box, Document, Span
 from exhibit.evidence.files import decode_bytes, head_of
 from exhibit.evidence.markup import Attachment, Printable
-from exhibit.evidence.readers.html import html_text
-from exhibit.evidence.readers.pdf import boxes, page_boxes, render
-from exhibit.runtime.plugins import plugin_modules
+from exhibit.evidence.readers.html import extract_text
+from exhibit.evidence.readers.pdf import find_boxes, find_page_boxes, render
+from exhibit.runtime.plugins import import_plugins
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.storage.atomic import files_below, scratch_folder
+from exhibit.storage.atomic import list_files, make_scratch_folder
 from exhibit.storage.locations import Location, Remote, fetch_file
 
 _SNIFFED = 4096  # bytes: enough for the names of the first parts of an archive
@@ -48,59 +48,59 @@ def _read_safely(path: Path) -> Document:
         raise DocumentError(f"{path}: its reader failed ({type(error).__name__}: {error}); is it damaged?") from error
 
 
-def printable(path: Path) -> Printable | None:
+def read_printable(path: Path) -> Printable | None:
     """Return the HTML page from which a file is printed; None if its reader makes none (a PDF, a plain text)."""
-    page: Printable | None = _by_reader(path, "page")
+    page: Printable | None = _call_reader(path, "page")
     return page
 
 
-def attachments(path: Path) -> list[Attachment]:
+def read_attachments(path: Path) -> list[Attachment]:
     """Return the files inside a file, such as a mail's attachments."""
-    return _by_reader(path, "attachments") or []
+    return _call_reader(path, "attachments") or []
 
 
-def _by_reader(path: Path, name: str) -> Any:
-    reader = _reader(path)
+def _call_reader(path: Path, name: str) -> Any:
+    reader = _choose_reader(path)
     with _limit_reader(reader, path):
         return getattr(reader, name)(path) if hasattr(reader, name) else None
 
 
 def has_attachments(path: Location) -> bool:
     """Return whether files of this kind can contain other files."""
-    return hasattr(_readers().get(ending_of(path)), "attachments")
+    return hasattr(_import_readers().get(ending_of(path)), "attachments")
 
 
-def readable(path: Location) -> bool:
+def is_readable(path: Location) -> bool:
     """Return whether there is a reader for the file's suffix or, without a suffix, for its content."""
-    return ending_of(path) in _readers()
+    return ending_of(path) in _import_readers()
 
 
 def has_page(path: Location) -> bool:
     """Return whether a file's reader makes an HTML page to print."""
-    return hasattr(_readers().get(ending_of(path)), "page")
+    return hasattr(_import_readers().get(ending_of(path)), "page")
 
 
 def suffix_of(media_type: str) -> str:
     """Return the suffix of files of a media type; empty if no reader knows the type."""
     types: dict[str, str] = {}
-    for module in dict.fromkeys(_readers().values()):
+    for module in dict.fromkeys(_import_readers().values()):
         types |= getattr(module, "TYPES", {})
     return types.get(media_type, "")
 
 
-def kinds() -> dict[str, tuple[str, ...]]:
+def list_kinds() -> dict[str, tuple[str, ...]]:
     """Return the readable suffixes of each kind of file."""
-    return {module.KIND: module.SUFFIXES for module in dict.fromkeys(_readers().values())}
+    return {module.KIND: module.SUFFIXES for module in dict.fromkeys(_import_readers().values())}
 
 
 def _read(path: Path) -> Document:
-    reader = _reader(path)
+    reader = _choose_reader(path)
     with _limit_reader(reader, path):
         if hasattr(reader, "read"):
             document: Document = reader.read(path)
             return document
         page: Printable = reader.page(path)
-        return Document(path.name, html_text(page.html), (), path, page.notes)
+        return Document(path.name, extract_text(page.html), (), path, page.notes)
 
 
 def _limit_reader(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
@@ -113,11 +113,11 @@ def _limit_reader(reader: ModuleType, path: Path) -> AbstractContextManager[None
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _reader(path: Path) -> ModuleType:
-    reader = _readers().get(ending_of(path))
+def _choose_reader(path: Path) -> ModuleType:
+    reader = _import_readers().get(ending_of(path))
     if reader is None:
         head_of(path)  # raises its own error for a missing file
-        known = ", ".join(sorted(_readers()))
+        known = ", ".join(sorted(_import_readers()))
         raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without an extension'}; supported: {known}")
     return reader
 
@@ -125,7 +125,7 @@ def _reader(path: Path) -> ModuleType:
 def ending_of(path: Location) -> str:
     """Return a file's suffix; if the name has none, as names from URLs often do, the suffix that fits the content."""
     ending = path.suffix.lower()
-    if ending in _readers() or not isinstance(path, Path) or not path.is_file():
+    if ending in _import_readers() or not isinstance(path, Path) or not path.is_file():
         return ending
     head = head_of(path, _SNIFFED)
     if head.startswith(b"%PDF-"):
@@ -140,9 +140,9 @@ def ending_of(path: Location) -> str:
 
 
 @cache
-def _readers() -> dict[str, ModuleType]:
+def _import_readers() -> dict[str, ModuleType]:
     by_suffix: dict[str, ModuleType] = {}
-    for reader in plugin_modules(readers.__name__).values():
+    for reader in import_plugins(readers.__name__).values():
         by_suffix |= dict.fromkeys(reader.SUFFIXES, reader)
     return by_suffix
 
@@ -156,16 +156,16 @@ def read_within(path: Location, limits: Limits | None = None) -> Document:
         return replace(run_in_worker(read_document, here, limits=limits), path=path)
 
 
-def boxes_within(document: Document, spans: list[Span]) -> list[list[Box]]:
+def read_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
     """Return the rectangles of each span, line by line, as `pdf.boxes` does, computed in a worker."""
     if document.path is None or not spans:
         return [[] for _ in spans]
     with fetch_file(document.path) as here:
         # do not send the text: boxes need only the pages
-        return run_in_worker(partial(_all_boxes, spans=spans), replace(document, text="", path=here))
+        return run_in_worker(partial(_read_all_boxes, spans=spans), replace(document, text="", path=here))
 
 
-def words_within(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
+def read_words(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
     """Return the words of a page, each with its rectangles: two for a word that is broken at a line's end."""
     if document.path is None:
         return []
@@ -173,7 +173,7 @@ def words_within(document: Document, number: int) -> list[tuple[Span, list[Box]]
     spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
     with fetch_file(document.path) as here:
         # do not send the text: boxes need only the pages
-        step = partial(page_boxes, number=number, spans=spans)
+        step = partial(find_page_boxes, number=number, spans=spans)
         return list(zip(spans, run_in_worker(step, replace(document, text="", path=here)), strict=True))
 
 
@@ -183,8 +183,8 @@ def render_within(path: Location, page: int, *, scale: float) -> Any:
         return run_in_worker(partial(render, page=page, scale=scale), here)
 
 
-def _all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
-    return [boxes(document, span) for span in spans]
+def _read_all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
+    return [find_boxes(document, span) for span in spans]
 
 
 _DEEPEST = 5
@@ -216,7 +216,7 @@ def list_folder(folder: Path) -> list[NamedFile]:
     Links that lead out of the folder are not followed, and pipes are not opened; `storage.atomic.list_left_out` names
     them.
     """
-    return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in files_below(folder)))
+    return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in list_files(folder)))
 
 
 def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[NamedFile]:
@@ -226,13 +226,13 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
         if not has_attachments(file.path):
             continue
         try:
-            inside = run_in_worker(attachments, file.path)
+            inside = run_in_worker(read_attachments, file.path)
         except DocumentError:
             continue  # the mail itself is unreadable: its own reader reports it
         taken: dict[str, int] = {}  # the number of uses of each name
         for number, (name, data) in enumerate(inside, 1):
-            plain = _distinct(safe_name(name), taken)
-            path = _room(file.path, depth) / _join_names(file.path, plain)
+            plain = _make_distinct(make_safe_name(name), taken)
+            path = _make_room(file.path, depth) / _join_names(file.path, plain)
             refusal = _DEEP if depth >= _DEEPEST else _MANY if number > _MOST else ""
             if refusal:
                 path = path.with_name(f"{number}{UNREAD}")
@@ -243,7 +243,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
             yield from with_attachments([NamedFile(path, f"{file.name}/{plain}", (plain, name))], depth + 1)
 
 
-def _distinct(name: str, taken: dict[str, int]) -> str:
+def _make_distinct(name: str, taken: dict[str, int]) -> str:
     """Return a name that no other attachment of the mail has, ignoring case."""
     number = taken.setdefault(name.casefold(), 0)
     if not number:
@@ -268,22 +268,22 @@ def _join_names(mail: Path, plain: str) -> str:
     return f"{mail.name.encode('utf-8', 'replace')[:room].decode('utf-8', 'ignore')} {digest} - {plain}"
 
 
-def safe_name(name: str) -> str:
+def make_safe_name(name: str) -> str:
     """Return an attachment's name in a form that every file system accepts, with its suffix."""
     name = _UNFIT.sub("_", name).strip(" .") or "attachment"
     stem, ending = name[: -len(Path(name).suffix)] if Path(name).suffix else name, Path(name).suffix[:20]
     return stem.encode("utf-8", "replace")[: _LONGEST - 2 * len(ending)].decode("utf-8", "ignore") + ending
 
 
-def _room(path: Path, depth: int) -> Path:
+def _make_room(path: Path, depth: int) -> Path:
     key = hashlib.sha256(f"{depth} {path.resolve()}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    room = _temporary() / key
+    room = _make_temporary() / key
     room.mkdir(exist_ok=True)
     return room
 
 
 @cache
-def _temporary() -> Path:
+def _make_temporary() -> Path:
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(scratch_folder())
+    return stack.enter_context(make_scratch_folder())

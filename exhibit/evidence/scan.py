@@ -26,7 +26,7 @@ from exhibit.evidence.document import Document, Page
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import ending_of, read_document
 from exhibit.evidence.readers.pdf import render, to_user_space
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.atomic import replace_file
 from exhibit.storage.locations import fetch_file
@@ -49,7 +49,7 @@ class Ocr:
 
     def read(self, picture: Image.Image) -> list[TextLine]:
         """Return the lines of a straightened page."""
-        lines: list[TextLine] = _engine(self.engine).open(self.language)(picture)
+        lines: list[TextLine] = _import_engine(self.engine).open(self.language)(picture)
         return lines
 
 
@@ -65,7 +65,7 @@ class Scanned(NamedTuple):
 
 def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
     """Return the OCR engine of that name; for `auto`, the first installed one that reads the language."""
-    engines = {name: _engine(name) for name in engine_names()}
+    engines = {name: _import_engine(name) for name in list_ocr_engines()}
     if engine != "auto" and engine not in engines:
         raise ToolkitError(f"--ocr-engine {engine}: no such engine; there are {', '.join(engines)}")
     longer = {three: two for module in engines.values() for two, three in getattr(module, "CODES", {}).items()}
@@ -83,17 +83,17 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
     raise ToolkitError("; or ".join(module.missing(code) for module in able.values()))
 
 
-def engine_names() -> list[str]:
+def list_ocr_engines() -> list[str]:
     """Return the names of the OCR engines, in the order in which `auto` tries them."""
-    return plugin_names(ocr.__name__)
+    return list_plugins(ocr.__name__)
 
 
-def _engine(name: str) -> ModuleType:
+def _import_engine(name: str) -> ModuleType:
     return load_plugin(ocr.__name__, name)[0]
 
 
 def add_ocr_arguments(parser: ArgumentParser) -> None:
-    """Add the OCR flags, which `ocr_from` reads."""
+    """Add the OCR flags, which `read_ocr_flags` reads."""
     group = parser.add_argument_group("scans")
     group.add_argument(
         "--ocr",
@@ -101,22 +101,26 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
         help=("read pages without text by OCR, and write the words into the PDF as an invisible text layer"),
     )
     group.add_argument(
-        "--ocr-language", type=_language, default="en", metavar="TAG", help="such as en, cs-CZ or ces+eng (default: en)"
+        "--ocr-language",
+        type=_detect_language,
+        default="en",
+        metavar="TAG",
+        help="such as en, cs-CZ or ces+eng (default: en)",
     )
     group.add_argument(
         "--ocr-engine",
-        choices=["auto", *engine_names()],
+        choices=["auto", *list_ocr_engines()],
         default="auto",
         help="default: auto, the first that is installed and reads the language",
     )
 
 
-def ocr_from(options: Namespace) -> Ocr | None:
+def read_ocr_flags(options: Namespace) -> Ocr | None:
     """Return the OCR engine that the flags select; None without --ocr."""
     return choose_ocr(options.ocr_language, options.ocr_engine) if options.ocr else None
 
 
-def _language(text: str) -> str:
+def _detect_language(text: str) -> str:
     if not all(re.fullmatch(r"[A-Za-z]{2,3}(?:[-_]\w+)*", tag) for tag in text.split("+")):
         raise ArgumentTypeError("must be a language tag such as en or cs-CZ, or several, cs+en")
     return text
@@ -159,19 +163,19 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
     longest = max(page.width, page.height, 1.0)
     scale = min(_DPI / 72, _LONGEST_SIDE / longest)
     picture = render(path, page.number, scale=scale).convert("L")
-    angle = skew(picture)
+    angle = measure_skew(picture)
     straight = picture.rotate(angle, Image.Resampling.BICUBIC, fillcolor="white") if angle else picture
     lines = [line for line in how.read(straight) if line.text.strip()]
     weight = sum(len(line.text) for line in lines) or 1
     sure = sum(line.confidence * len(line.text) for line in lines) / weight
     texts = [
         Text(line.left / scale, line.top / scale, line.right / scale, line.bottom / scale, line.text)
-        for line in in_order(lines)
+        for line in sort_lines(lines)
     ]
-    return Layer(_frame(path, page), angle, texts), sure
+    return Layer(_read_frame(path, page), angle, texts), sure
 
 
-def skew(picture: Image.Image) -> float:
+def measure_skew(picture: Image.Image) -> float:
     """Return the degrees by which a page must be turned counter-clockwise to straighten its lines.
 
     Straight lines of text make dark and light rows of pixels. The result is the angle with the sharpest change from row
@@ -186,22 +190,22 @@ def skew(picture: Image.Image) -> float:
         count = round(reach / step)
         angles = [best + step * number for number in range(-count, count + 1)]
         # of equally good angles take the smallest
-        best = max(angles, key=lambda angle: (_sharpness(ink, angle), -abs(angle)))
+        best = max(angles, key=lambda angle: (_measure_sharpness(ink, angle), -abs(angle)))
     return round(max(-_STEEPEST, min(best, _STEEPEST)), 2)
 
 
-def _sharpness(ink: Image.Image, angle: float) -> float:
+def _measure_sharpness(ink: Image.Image, angle: float) -> float:
     rows = np.asarray(ink.rotate(angle, Image.Resampling.BILINEAR), dtype=float).sum(axis=1)
     return float(np.square(np.diff(rows)).sum())
 
 
-def _frame(path: Path, page: Page) -> Frame:
+def _read_frame(path: Path, page: Page) -> Frame:
     """Return the matrix from points of a displayed page, measured from its top left, to the PDF's own coordinates."""
     origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
     return Frame(right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin)
 
 
-def in_order(lines: Sequence[TextLine]) -> list[TextLine]:
+def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
     """Return lines from top to bottom; lines side by side from left to right."""
     rows: list[list[TextLine]] = []
     for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
@@ -278,7 +282,7 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
             resources = page.setdefault(NameObject("/Resources"), DictionaryObject()).get_object()
             fonts = resources.setdefault(NameObject("/Font"), DictionaryObject()).get_object()
             fonts[NameObject(f"/{FONT}")] = font
-            around = (_turn_drawing(layer.turn, page.cropbox), _content(layer.frame, layer.lines))
+            around = (_turn_drawing(layer.turn, page.cropbox), _make_content(layer.frame, layer.lines))
             before, after = (writer._add_object(_stream(data)) for data in around)
             contents = page.get("/Contents")
             inner = contents.get_object() if contents is not None else ArrayObject()
@@ -299,16 +303,16 @@ def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
     sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
     x, y = float(box.left + box.right) / 2, float(box.bottom + box.top) / 2
     matrix = (cosine, sine, -sine, cosine, x - x * cosine + y * sine, y - x * sine - y * cosine)
-    return f"q {' '.join(map(_number, matrix))} cm\n".encode("ascii")
+    return f"q {' '.join(map(_format_number, matrix))} cm\n".encode("ascii")
 
 
-def _content(frame: Frame, lines: Sequence[Text]) -> bytes:
+def _make_content(frame: Frame, lines: Sequence[Text]) -> bytes:
     """Return the PDF operators that restore the page's own graphics state and then draw lines of words."""
-    matrix = " ".join(_number(value) for value in frame)
+    matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side: not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
     drawn = "\n".join(
-        _word(*word) for line, more in zip(lines, beside, strict=True) for word in _place_words(line, spaced=more)
+        _draw_word(*word) for line, more in zip(lines, beside, strict=True) for word in _place_words(line, spaced=more)
     )
     return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
 
@@ -325,20 +329,20 @@ def _place_words(line: Text, *, spaced: bool) -> list[_Placed]:
     """Split a line into words, each at the position computed from the widths of the letters before it."""
     size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
     base = line.bottom + size * DESCENT / 1000
-    whole = sum(map(_width, line.words)) or 1.0
+    whole = sum(map(_estimate_width, line.words)) or 1.0
     stretch = (line.right - line.left) / whole
     placed, at = [], 0.0
     words = line.words.split()
     for number, word in enumerate(words):
         # a word includes the space after it, so that no reader has to guess
         text = f"{word} " if spaced or number < len(words) - 1 else word
-        width = sum(map(_width, text))
+        width = sum(map(_estimate_width, text))
         placed.append(_Placed(line.left + at * stretch, base, max(width * stretch, 0.1), size, text))
         at += width
     return placed
 
 
-def _width(character: str) -> float:
+def _estimate_width(character: str) -> float:
     """Return the approximate width of a letter, relative to `n`."""
     if character in _NARROW or character == " ":
         return 0.55
@@ -347,14 +351,14 @@ def _width(character: str) -> float:
     return 1.2 if character.isupper() or ord(character) > 0x2E80 else 1.0
 
 
-def _word(left: float, base: float, width: float, size: float, text: str) -> str:
+def _draw_word(left: float, base: float, width: float, size: float, text: str) -> str:
     codes = text.encode("utf-16-be", "replace")
     stretch = 100 * width / (len(codes) / 2 * size * ADVANCE / 1000)
-    place = f"1 0 0 -1 {_number(left)} {_number(base)}"
-    return f"/{FONT} {_number(size)} Tf {_number(stretch)} Tz {place} Tm <{codes.hex()}> Tj"
+    place = f"1 0 0 -1 {_format_number(left)} {_format_number(base)}"
+    return f"/{FONT} {_format_number(size)} Tf {_format_number(stretch)} Tz {place} Tm <{codes.hex()}> Tj"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:.5f}".rstrip("0").rstrip(".") or "0"
 
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from PIL import Image, ImageDraw
 
-from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.engine import add_limit_arguments, apply_limits, read_limits
 from exhibit.evidence.document import Box, Document, Page, Span
-from exhibit.evidence.read import boxes_within, read_within, render_within
+from exhibit.evidence.read import read_boxes, read_within, render_within
 from exhibit.runtime.command import Parser, add_json, guarded, print_results, rename_commands
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
@@ -24,13 +24,13 @@ _COLOURFUL = 40
 """The difference between a pixel's channels from which it counts as coloured, not as a scanner's grey."""
 
 
-def page_uri(path: Location, page: Page, *, width: int) -> str:
+def draw_page_uri(path: Location, page: Page, *, width: int) -> str:
     """Return a page as a data URI, `width` pixels wide."""
-    data, kind = in_few_bytes(render_within(path, page.number, scale=width / page.width))
+    data, kind = compress_image(render_within(path, page.number, scale=width / page.width))
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def in_few_bytes(image: Image.Image) -> tuple[bytes, str]:
+def compress_image(image: Image.Image) -> tuple[bytes, str]:
     """Return an image's bytes and format: `png` with eight greys, or `webp` for an image with colours."""
     image = image.convert("RGB")
     out = io.BytesIO()
@@ -38,11 +38,11 @@ def in_few_bytes(image: Image.Image) -> tuple[bytes, str]:
     if kind == "webp":
         image.save(out, "WEBP", quality=55)
     else:
-        _in_greys(image).save(out, "PNG", bits=4)
+        _reduce_greys(image).save(out, "PNG", bits=4)
     return out.getvalue(), kind
 
 
-def _in_greys(image: Image.Image) -> Image.Image:
+def _reduce_greys(image: Image.Image) -> Image.Image:
     """Return an image in eight evenly spaced greys; it would be slower to choose the best eight for each image."""
     last = _GREYS - 1
     small = image.convert("L").point([round(value * last / 255) for value in range(256)])
@@ -82,7 +82,7 @@ def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCA
     """Return an image of each page that the spans touch, by page number, with the spans drawn on it."""
     if document.path is None or not document.pages:
         raise ToolkitError(f"{document.filename}: has no pages to draw on; only a PDF has pages")
-    marked = [box for lines in boxes_within(document, list(spans)) for box in lines]
+    marked = [box for lines in read_boxes(document, list(spans)) for box in lines]
     numbers = sorted({box.page for box in marked})
     return {number: draw_boxes(document.path, number, marked, scale=scale) for number in numbers}
 
@@ -97,7 +97,7 @@ class DrawnPage(NamedTuple):
 
 def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
     """Yield each page that has gold of a question, with the gold drawn on it, document by document."""
-    lines, files = gold_of_row(root, row)
+    lines, files = read_gold_of_row(root, row)
     for name in dict.fromkeys(str(line.filename) for line in lines):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
         with fetch_file(files[name]):  # download it once for all steps
@@ -106,7 +106,7 @@ def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Dra
             yield DrawnPage(name, page, picture)
 
 
-def gold_of_row(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
+def read_gold_of_row(root: Location, row: int) -> tuple[list[Gold], dict[str, Location]]:
     bundle = open_bundle(mirror_bundle(root))
     lines = [line for line in bundle.gold if line.id == row]
     if not lines:
@@ -131,7 +131,7 @@ def main(argv: list[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
     pictures = []
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         for number, drawn in enumerate(draw_row(options.bundle, options.row, scale=options.scale), 1):
             out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
             drawn.picture.save(out)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.engine import add_limit_arguments, apply_limits, read_limits
 from exhibit.evidence.read import read_within
 from exhibit.runtime.command import Parser, add_json, guarded, print_results, rename_commands
 from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import FolderKind, replace_folder
-from exhibit.storage.bundle import corpus_files, mirror_bundle
+from exhibit.storage.bundle import list_corpus_files, mirror_bundle
 from exhibit.storage.locations import Location, parse_location
 
 KIND = FolderKind("texts", lambda folder: all(path.is_file() and path.suffix == ".txt" for path in folder.iterdir()))
@@ -22,7 +22,7 @@ KIND = FolderKind("texts", lambda folder: all(path.is_file() and path.suffix == 
 
 def write_texts(root: Location, out: Path, *, force: bool = False) -> int:
     """Write the text of each document of a bundle; return the number of documents."""
-    files = corpus_files(mirror_bundle(root))
+    files = list_corpus_files(mirror_bundle(root))
     with replace_folder(out, force=force, kind=KIND) as folder:
         for name in tqdm(sorted(files), desc="documents", unit="doc", delay=2.0, leave=False, disable=None):
             text = read_within(files[name]).text
@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     add_limit_arguments(parser)
     add_json(parser)
     options = parser.parse_args(argv)
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         count = write_texts(options.bundle, options.out, force=options.force)
     print_results({"texts": count, "out": str(options.out)}, f"{count} texts -> {options.out}", as_json=options.json)
     return 0

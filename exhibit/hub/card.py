@@ -17,13 +17,13 @@ from exhibit.evidence import Span
 from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
 from exhibit.hub.exports.croissant import write_description
-from exhibit.hub.tables import PARQUET, HubConfig, head, size_category, write_tables
+from exhibit.hub.tables import PARQUET, HubConfig, find_size_category, format_head, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Row
 from exhibit.storage.locations import Location
 
-__all__ = ["CardText", "holds_documents", "render_card", "size_category", "write_card"]
+__all__ = ["CardText", "find_size_category", "holds_documents", "render_card", "write_card"]
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ def holds_documents(name: str) -> bool:
 def render_card(bundle: BundleInfo, *, configs: Sequence[HubConfig], example: "Example | None", text: CardText) -> str:
     """Return the card's Markdown with its YAML header."""
     passages = sum(bundle.counts.located.values())
-    template = _environment().get_template("card.md.j2")
+    template = _make_environment().get_template("card.md.j2")
     return template.render(
-        head=head(bundle, configs, tags=text.tags, annotations=text.annotations, derived=text.derived),
+        head=format_head(bundle, configs, tags=text.tags, annotations=text.annotations, derived=text.derived),
         bundle=bundle,
         counts=bundle.counts,
         passages=passages,
@@ -98,17 +98,17 @@ def render_card(bundle: BundleInfo, *, configs: Sequence[HubConfig], example: "E
         hows=HOWS,
         configs={config.name: config for config in configs},
         example=example,
-        row=_json(_shorten_row(example.row)) if example else "",
+        row=_format_json(_shorten_row(example.row)) if example else "",
         line=json.dumps(_shorten_gold(example.line), ensure_ascii=False) if example and example.line else "",
         picture=PICTURE,
         text=text,
-        command=_command(bundle, text.command or f"python -m converters.{text.converter or bundle.name}"),
-        citation=_citation(bundle),
+        command=_format_command(bundle, text.command or f"python -m converters.{text.converter or bundle.name}"),
+        citation=_format_citation(bundle),
     )
 
 
 @cache
-def _environment() -> Environment:
+def _make_environment() -> Environment:
     """Return the Jinja environment of the template, which is compiled once."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -118,14 +118,20 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         autoescape=False,  # Markdown, not HTML
     )
-    environment.filters |= {"plain": plain, "code": code, "fence": fence, "link": link, "number": "{:,}".format}
+    environment.filters |= {
+        "plain": escape_cell,
+        "code": format_code,
+        "fence": format_fence,
+        "link": link,
+        "number": "{:,}".format,
+    }
     return environment
 
 
 # ---------------------------------------------------------------- Markdown
 
 
-def plain(text: object) -> str:
+def escape_cell(text: object) -> str:
     """Return a text escaped for a Markdown table cell: without mark-up and HTML."""
     words = " ".join(str(text).split())
     words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -133,7 +139,7 @@ def plain(text: object) -> str:
     return re.sub(r"^([-+=]|\d+[.)])", r"\\\1", words)  # escape a list or a heading at the start of a line
 
 
-def code(text: object) -> str:
+def format_code(text: object) -> str:
     """Return a text as inline code, whatever backticks it contains."""
     words = " ".join(str(text).split()).replace("|", "¦")
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
@@ -141,7 +147,7 @@ def code(text: object) -> str:
     return f"{ticks}{edge}{words}{edge}{ticks}"
 
 
-def fence(text: str, language: str) -> str:
+def format_fence(text: str, language: str) -> str:
     """Return a code block whose fence is longer than any fence in the text."""
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{ticks}{language}\n{text}\n{ticks}"
@@ -150,17 +156,17 @@ def fence(text: str, language: str) -> str:
 def link(text: str, address: str) -> str:
     """Return a link, or only its text if the address is not safe."""
     safe = re.fullmatch(r"https?://[^\s<>\"]+", address)
-    return f"[{plain(text)}](<{address}>)" if safe else plain(text)
+    return f"[{escape_cell(text)}](<{address}>)" if safe else escape_cell(text)
 
 
 # ---------------------------------------------------------------- parts of the card
 
 
-def _json(record: object) -> str:
+def _format_json(record: object) -> str:
     return json.dumps(record, ensure_ascii=False, indent=2)
 
 
-def _command(bundle: BundleInfo, command: str) -> str:
+def _format_command(bundle: BundleInfo, command: str) -> str:
     """Return the command that makes this bundle again."""
     flags = []
     for name, value in bundle.options.items():
@@ -172,7 +178,7 @@ def _command(bundle: BundleInfo, command: str) -> str:
     return " ".join([command, *flags, f"--out datasets_out/{bundle.name}"])
 
 
-def _citation(bundle: BundleInfo) -> str:
+def _format_citation(bundle: BundleInfo) -> str:
     """Return the BibTeX entry of the converted dataset."""
     key = re.sub(r"[^a-z0-9]+", "-", bundle.name.lower()).strip("-") or "bundle"
     title, source = (re.sub(r"[{}\\]", "", " ".join(words.split())) for words in (bundle.title, bundle.source.name))
@@ -270,13 +276,13 @@ def draw_example(path: Location, line: Gold) -> bytes | None:
         picture = pages.get(line.pages[0])
         if picture is None:
             return None
-        content = _png(picture)
+        content = _encode_png(picture)
         if len(content) < _MOST_BYTES:
             return content
     return None
 
 
-def _png(picture: Image.Image) -> bytes:
+def _encode_png(picture: Image.Image) -> bytes:
     written = ImageChops.invert(picture.convert("L")).getbbox()
     if written:  # crop: the last page of a document is mostly blank
         picture = picture.crop((0, 0, picture.width, min(picture.height, written[3] + picture.width // 16)))

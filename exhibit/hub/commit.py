@@ -49,7 +49,7 @@ class CommitRequest:
 
 def send(hub: Hub, request: CommitRequest) -> SentCommit:
     """Upload the files that the Hub lacks, then commit all of them at once; nothing is visible before the commit."""
-    operations = _operations(request.plan)
+    operations = _list_operations(request.plan)
     additions = [one for one in operations if isinstance(one, huggingface_hub.CommitOperationAdd)]
     _upload(hub, request, additions)
     _refuse_ignored(additions)
@@ -66,11 +66,11 @@ def send(hub: Hub, request: CommitRequest) -> SentCommit:
         )
         return SentCommit(info.oid, info.pr_revision, info.pr_url)
 
-    def landed() -> SentCommit | None:
+    def find_landed() -> SentCommit | None:
         return find_pull_request(hub, request) if request.pull_request else _find_commit(hub, request)
 
     try:
-        return hub.ask(commit, doing="committing", landed=landed)
+        return hub.ask(commit, doing="committing", landed=find_landed)
     except ConflictError:
         raise
     except HubError as error:
@@ -78,17 +78,17 @@ def send(hub: Hub, request: CommitRequest) -> SentCommit:
         raise HubError(f"{error}; {advice}", status=error.status) from error
 
 
-def _operations(plan: "Plan") -> list[huggingface_hub.CommitOperationAdd | huggingface_hub.CommitOperationDelete]:
+def _list_operations(plan: "Plan") -> list[huggingface_hub.CommitOperationAdd | huggingface_hub.CommitOperationDelete]:
     try:
         return [
-            *(huggingface_hub.CommitOperationAdd(name, _source(plan, name)) for name in plan.sent),
+            *(huggingface_hub.CommitOperationAdd(name, _find_source(plan, name)) for name in plan.sent),
             *(huggingface_hub.CommitOperationDelete(name, is_folder=False) for name in plan.removed),
         ]
     except ValueError as error:  # the Hub's client refuses a folder named .git or .cache
         raise ToolkitError(f"the Hub cannot store a file of this name: {error}") from error
 
 
-def _source(plan: "Plan", name: str) -> str | bytes:
+def _find_source(plan: "Plan", name: str) -> str | bytes:
     source = plan.contents[name].source
     return source if isinstance(source, bytes) else str(source.absolute())
 
@@ -134,7 +134,7 @@ def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
     head, _ = hub.commit_of(request.branch)
     if head is None or head == request.parent:
         return None
-    if request.plan.is_at(hub.files_at(head)):
+    if request.plan.is_at(hub.list_files(head)):
         return SentCommit(head)
     raise ConflictError(
         f"another user committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; run the same "
@@ -157,7 +157,7 @@ def find_pull_request(hub: Hub, request: CommitRequest) -> SentCommit | None:
             continue
         revision = one.git_reference or f"refs/pr/{one.num}"
         commit, _ = hub.commit_of(revision)
-        if commit and request.plan.is_at(hub.files_at(commit)):
+        if commit and request.plan.is_at(hub.list_files(commit)):
             return SentCommit(commit, revision, one.url)
     return None
 
@@ -220,7 +220,7 @@ def contents_of(root: Path, info: BundleInfo, *, repo_id: str, corpus: bool) -> 
     itself. Without `corpus`, files that contain documents are left out.
     """
     own = (root / CARD).read_bytes()
-    tables = () if corpus else corpus_patterns(own)
+    tables = () if corpus else read_corpus_patterns(own)
     sent = {}
     for name, entry in info.files.items():
         shown = holds_documents(name) or any(fnmatchcase(name, pattern) for pattern in tables)
@@ -275,21 +275,23 @@ def compare(contents: Contents, remote: Mapping[str, RemoteFile], *, recorded: C
     )
 
 
-def listing(plan: Plan) -> Iterator[str]:
+def describe_plan(plan: Plan) -> Iterator[str]:
     """Yield lines that describe the uploads and the changes."""
     size = sum(plan.contents[name].size for name in plan.sent)
     total = sum(content.size for content in plan.contents.values())
-    yield f"to send: {len(plan.sent):,} of {len(plan.contents):,} files, {amount(size)} of {amount(total)}"
+    yield f"to send: {len(plan.sent):,} of {len(plan.contents):,} files, {format_size(size)} of {format_size(total)}"
     for word, names in (("new", plan.new), ("changed", plan.changed), ("removed", plan.removed)):
         for name in names[:_SHOWN]:
-            yield f"  {word:<9} {name}" + (f"  ({amount(plan.contents[name].size)})" if name in plan.contents else "")
+            yield f"  {word:<9} {name}" + (
+                f"  ({format_size(plan.contents[name].size)})" if name in plan.contents else ""
+            )
         if len(names) > _SHOWN:
             yield f"  {word:<9} … and {len(names) - _SHOWN:,} more"
     if plan.unchanged:
         yield f"  unchanged {len(plan.unchanged):,} files"
 
 
-def amount(size: float) -> str:
+def format_size(size: float) -> str:
     """Return a number of bytes in a readable unit."""
     if size < 1000:
         return f"{size:.0f} bytes"
@@ -335,7 +337,7 @@ def without_documents(card: bytes) -> bytes:
     return re.sub(r"^# .*\n", lambda title: f"{title[0]}\n{note}\n", text, count=1, flags=re.MULTILINE).encode()
 
 
-def corpus_patterns(card: bytes) -> list[str]:
+def read_corpus_patterns(card: bytes) -> list[str]:
     """Return the file patterns of the card's config `corpus`, whose tables contain the documents again."""
     configs = [one for one in metadata_of(card).get("configs") or [] if one["config_name"] == CORPUS]
     return [str(file["path"]) for config in configs for file in config["data_files"]]

@@ -13,7 +13,7 @@ from typing import cast
 from exhibit.hub import exports
 from exhibit.hub.exports import Export, Format
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import FolderKind, replace_folder
@@ -27,7 +27,7 @@ KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
 
 def format_names() -> list[str]:
     """Return the names that `--to` accepts."""
-    return plugin_names(exports.__name__)
+    return list_plugins(exports.__name__)
 
 
 def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force: bool = False) -> Export:
@@ -55,7 +55,7 @@ def export(root: Path, name: str, out: Path, *, texts: Path | None = None, force
     return source
 
 
-def _listing(folder: Path) -> list[str]:
+def _list_entries(folder: Path) -> list[str]:
     """Return the entries of a folder; a subfolder is followed by its number of files."""
     return [
         f"{path.name}/ ({sum(p.is_file() for p in path.rglob('*'))})" if path.is_dir() else path.name
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
     done = export(options.bundle, options.to, options.out, texts=options.texts, force=options.force)
-    lines = [f"{done.name} as {options.to} -> {options.out}: {', '.join(_listing(options.out))}"]
+    lines = [f"{done.name} as {options.to} -> {options.out}: {', '.join(_list_entries(options.out))}"]
     for label, reasons in (("left out", done.left_out), ("noted", done.noted)):
         lines += [f"  {label}: {reason}: {len(cases)}" for reason, cases in reasons.items()]
     record = {"bundle": done.name, "format": options.to, "out": str(options.out), "left_out": done.left_out}

@@ -30,8 +30,8 @@ from exhibit.hub.commit import (
     check_tag,
     compare,
     contents_of,
+    describe_plan,
     find_pull_request,
-    listing,
     load_lines,
     metadata_of,
     send,
@@ -138,11 +138,11 @@ def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
     In that case the state is that of main. The state is None if there is no repository.
     """
     try:
-        return hub.state(branch or MAIN), False
+        return hub.read_state(branch or MAIN), False
     except HubError as error:
         if error.status != 404 or error.missing or not branch or branch.startswith("refs/"):
             raise
-    return hub.state(MAIN), True
+    return hub.read_state(MAIN), True
 
 
 def _read_recorded_files(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
@@ -234,20 +234,20 @@ def check_visibility(hub: Hub, state: BranchState | None, *, private: bool) -> N
 
 def _check_names(names: Iterable[str]) -> None:
     names = list(names)
-    refused = refused_by_clients(names)
+    refused = find_refused_paths(names)
     if refused:
         more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
         raise ToolkitError(
             f"{refused[0]}{more}: the path may lead out of its folder, so clients refuse to download it: rename it"
         )
-    warnings = warnings_for(names)
+    warnings = list_warnings(names)
     for line in warnings[:_SHOWN]:
         print_note(line)
     if len(warnings) > _SHOWN:
         print_note(f"… and {len(warnings) - _SHOWN} more names that not every system can store")
 
 
-def warnings_for(paths: Iterable[str]) -> list[str]:
+def list_warnings(paths: Iterable[str]) -> list[str]:
     """Return a warning for each path that Windows cannot store, and for paths that differ only in case."""
     listed = sorted(paths)
     odd = [path for path in listed if _NOT_ON_WINDOWS.search(path) or len(path) > _LONGEST_PATH]
@@ -259,7 +259,7 @@ def warnings_for(paths: Iterable[str]) -> list[str]:
     return [*(f"{path}: not a valid file name on Windows" for path in odd), *(f"{same}: {one_file}" for same in twins)]
 
 
-def refused_by_clients(paths: Collection[str]) -> list[str]:
+def find_refused_paths(paths: Collection[str]) -> list[str]:
     """Return the paths that the Hub's clients refuse to download, because they could lead out of a folder."""
     outside = [path for path in paths if ".." in path.replace("\\", "/").split("/")]
     rooted = [path for path in paths for part in map(PureWindowsPath, path.split("/")) if part.drive or part.root]
@@ -288,7 +288,7 @@ def prepare(hub: Hub, state: BranchState | None, options: argparse.Namespace, *,
             doing=f"creating the branch {options.revision}",
         )
     if state is None or branch_is_new:
-        state = hub.state(options.revision or MAIN)
+        state = hub.read_state(options.revision or MAIN)
     if state is None:
         raise HubError(f"{hub.repo_id} was created, but is not visible; look at {hub.url}")
     check_visibility(hub, state, private=options.private)
@@ -332,7 +332,7 @@ def _show(hub: Hub, info: BundleInfo, plan: Plan, options: argparse.Namespace, s
         print(
             "without the documents: train.json and gold.jsonl still quote them, and the config `corpus` will be empty"
         )
-    for line in listing(plan):
+    for line in describe_plan(plan):
         print(line)
 
 

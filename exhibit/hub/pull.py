@@ -22,7 +22,7 @@ from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
 from exhibit.engine import track
 from exhibit.hub.commit import remove_address
-from exhibit.hub.remote import KIND, TRANSPORT, Hub, HubError, Say, root_cause
+from exhibit.hub.remote import KIND, TRANSPORT, Hub, HubError, Say, find_root_cause
 from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> Path:
         raise ToolkitError(f"two revisions, {revision} and {options.revision}; give only one")
     out = options.out or Path("datasets_out") / repo_id.rpartition("/")[2]
     wanted = revision or options.revision
-    if (there := _bundle_in(out)) and there == peek(repo_id, revision=wanted, say=print_note) and not validate(out):
+    if (there := _read_bundle(out)) and there == peek(repo_id, revision=wanted, say=print_note) and not validate(out):
         print(f"{out}: already equals {repo_id}, byte for byte; nothing was changed")
         return out
     check_free(out, force=options.force)
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> Path:
     return out
 
 
-def _bundle_in(folder: Path) -> BundleInfo | None:
+def _read_bundle(folder: Path) -> BundleInfo | None:
     """Return bundle.json of a folder; None if it is missing or unreadable."""
     try:
         return read_info(folder / INFO)
@@ -149,7 +149,7 @@ def _commit(hub: Hub, revision: str | None) -> str:
     except HubError as error:
         kept = (
             _find_cached_commit(hub, revision)
-            if isinstance(root_cause(error), TRANSPORT | ConnectionError) and not error.status
+            if isinstance(find_root_cause(error), TRANSPORT | ConnectionError) and not error.status
             else None
         )
         if kept is None:

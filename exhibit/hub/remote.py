@@ -23,7 +23,7 @@ from exhibit.runtime.secrets import remember_secret, scrub
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.http_policy import seconds_asked
+from exhibit.storage.http_policy import parse_retry_after
 
 Answer = TypeVar("Answer")
 Say = Callable[[str], None]
@@ -109,8 +109,8 @@ class Hub:
             return error
         if isinstance(error, ToolkitError):
             return None
-        cause = root_cause(error)
-        words = words_for(cause, repo_id=self.repo_id, url=self.url, token=self.token is not None)
+        cause = find_root_cause(error)
+        words = explain_error(cause, repo_id=self.repo_id, url=self.url, token=self.token is not None)
         if words is None:
             return None
         message = scrub(f"{doing}: {words}", self.token)
@@ -126,10 +126,10 @@ class Hub:
         )
         return info.sha, getattr(info, "private", None)
 
-    def files_at(self, commit: str) -> dict[str, RemoteFile]:
+    def list_files(self, commit: str) -> dict[str, RemoteFile]:
         """Return every file of a commit by path; nothing is downloaded."""
 
-        def listing() -> dict[str, RemoteFile]:
+        def list_entries() -> dict[str, RemoteFile]:
             tree = self.api.list_repo_tree(self.repo_id, repo_type=KIND, revision=commit, recursive=True)
             return {
                 entry.path: RemoteFile(
@@ -139,9 +139,9 @@ class Hub:
                 if isinstance(entry, huggingface_hub.hf_api.RepoFile)
             }
 
-        return self.ask(listing, doing=f"listing the files of {self.repo_id}", most=1)
+        return self.ask(list_entries, doing=f"listing the files of {self.repo_id}", most=1)
 
-    def state(self, revision: str | None) -> BranchState | None:
+    def read_state(self, revision: str | None) -> BranchState | None:
         """Return the state of a branch; None if the repository does not exist or is not visible with this token."""
         try:
             commit, private = self.commit_of(revision)
@@ -149,7 +149,7 @@ class Hub:
             if error.missing or (error.status == 401 and self.token is None):
                 return None
             raise
-        return BranchState(commit, self.files_at(commit) if commit else {}, private)
+        return BranchState(commit, self.list_files(commit) if commit else {}, private)
 
     def check_writer(self) -> str | None:
         """Raise if the token is missing, unknown or read-only; return the user's name if it is known."""
@@ -211,7 +211,7 @@ class HubError(ServiceError):
         """Whether the repository does not exist, or is not visible with this token."""
 
 
-def chain(error: BaseException) -> Iterator[BaseException]:
+def iterate_causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and its causes."""
     seen: BaseException | None = error
     while seen is not None:
@@ -219,10 +219,10 @@ def chain(error: BaseException) -> Iterator[BaseException]:
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
 
 
-def root_cause(error: BaseException) -> BaseException:
+def find_root_cause(error: BaseException) -> BaseException:
     """Return the HTTP error or the connection error that caused an error, or the error itself."""
     known = (HfHubHTTPError, TRANSPORT, OfflineModeIsEnabled)
-    return next((one for one in chain(error) if isinstance(one, known)), error)
+    return next((one for one in iterate_causes(error) if isinstance(one, known)), error)
 
 
 def is_missing(error: BaseException) -> bool:
@@ -238,13 +238,13 @@ def status_of(error: BaseException) -> int | None:
 
 def is_unreachable(error: HubError) -> bool:
     """Return whether the Hub sent no reply at all: no network, no such host, or offline mode."""
-    cause = root_cause(error)
+    cause = find_root_cause(error)
     return error.status is None and isinstance(cause, TRANSPORT | ConnectionError | OfflineModeIsEnabled)
 
 
 def is_passing(error: BaseException) -> bool:
     """Return whether a retry may succeed."""
-    cause = root_cause(error)
+    cause = find_root_cause(error)
     if isinstance(cause, HfHubHTTPError):
         return status_of(cause) in PASSING
     return isinstance(cause, TRANSPORT | json.JSONDecodeError)
@@ -252,9 +252,9 @@ def is_passing(error: BaseException) -> bool:
 
 def wait_for(error: BaseException, tries: int) -> float:
     """Return the seconds to wait before a retry: what the Hub asks for, else a time that doubles at each attempt."""
-    headers = getattr(getattr(root_cause(error), "response", None), "headers", None) or {}
+    headers = getattr(getattr(find_root_cause(error), "response", None), "headers", None) or {}
     asked = str(headers.get("retry-after") or "")
-    if wait := seconds_asked(asked):
+    if wait := parse_retry_after(asked):
         return wait
     window = re.search(r"\br=0\s*;\s*t=(\d+)", str(headers.get("ratelimit") or ""))
     return float(window[1]) if window else FIRST_WAIT * 2 ** (tries - 1)
@@ -274,7 +274,7 @@ _KINDS = {
 """Error classes and their explanations; the first match decides, because some are subclasses of others."""
 
 
-def words_for(error: BaseException, *, repo_id: str, url: str, token: bool) -> str | None:
+def explain_error(error: BaseException, *, repo_id: str, url: str, token: bool) -> str | None:
     """Return an explanation of an error and the next step; None for an error that does not concern the Hub."""
     name = next((name for kind, name in _KINDS.items() if isinstance(error, kind)), None)
     if name is None:

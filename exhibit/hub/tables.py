@@ -76,16 +76,16 @@ def write_tables(
     """
     (folder / PARQUET).mkdir()
     configs = []
-    with _memory_given_back():
+    with _give_memory_back():
         if rows:
             configs.append(write_parquet(folder, "questions", QUESTIONS, (row.model_dump() for row in rows)))
-            configs.append(write_parquet(folder, "gold", gold_schema(gold), gold_records(gold)))
+            configs.append(write_parquet(folder, "gold", make_gold_schema(gold), make_gold_records(gold)))
         configs.append(_write_corpus(bundle, folder, engine, texts))
     return configs
 
 
 @contextmanager
-def _memory_given_back() -> Iterator[None]:
+def _give_memory_back() -> Iterator[None]:
     """Make Arrow return memory to the system at once within the block.
 
     Arrow's own memory pool keeps 100 MB after 50 MB of PDFs.
@@ -108,13 +108,13 @@ def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[s
         parts.append(pa.Table.from_pylist(some, schema=schema))
     table = pa.concat_tables(parts).combine_chunks()
     pq.write_table(table, folder / path, compression="zstd")
-    return HubConfig(name, path, features(schema), len(table), table.nbytes)
+    return HubConfig(name, path, describe_features(schema), len(table), table.nbytes)
 
 
 # ---------------------------------------------------------------- gold
 
 
-def gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
+def make_gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
     """Return the schema of the gold table; `labels` is a struct with one field per label, of the narrowest type."""
     kinds: dict[str, set[type]] = {}
     for line in gold:
@@ -133,9 +133,9 @@ def _label_type(kinds: set[type]) -> Any:
     return pa.float64() if kinds in ({float}, {int, float}) else pa.string()
 
 
-def gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
-    """Yield the lines of gold as records that match `gold_schema`."""
-    labels = gold_schema(gold, {}).types[:1]
+def make_gold_records(gold: Sequence[Gold]) -> Iterator[dict[str, Any]]:
+    """Yield the lines of gold as records that match `make_gold_schema`."""
+    labels = make_gold_schema(gold, {}).types[:1]
     texts = {field.name for kind in labels for field in kind if pa.types.is_string(field.type)}
     for line in gold:
         shown = {
@@ -152,21 +152,21 @@ def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine, texts: Path 
     pdfs = any(_is_pdf(file) for file in files)
     schema = pa.schema({**_CORPUS, "pdf": _PDF} if pdfs else _CORPUS)
     writer = _Shards(folder / PARQUET, schema)
-    tracked = track(_texts(files, engine, texts), total=len(files), label="tables")
+    tracked = track(_read_texts(files, engine, texts), total=len(files), label="tables")
     for document, file, text in zip(bundle.documents, files, tracked, strict=True):
-        writer.add(_document(document, bundle, text, file, pdfs))
+        writer.add(_make_document(document, bundle, text, file, pdfs))
     writer.close()
-    return HubConfig("corpus", f"{PARQUET}/corpus-*.parquet", features(schema), len(files), writer.bytes, pdfs)
+    return HubConfig("corpus", f"{PARQUET}/corpus-*.parquet", describe_features(schema), len(files), writer.bytes, pdfs)
 
 
-def _document(entry: DocumentEntry, bundle: BundleInfo, text: str, file: Path, pdfs: bool) -> dict[str, Any]:
+def _make_document(entry: DocumentEntry, bundle: BundleInfo, text: str, file: Path, pdfs: bool) -> dict[str, Any]:
     record = {**entry.model_dump(), "licence": bundle.licence.name, "text": text}
     if pdfs:
         record["pdf"] = {"bytes": file.read_bytes(), "path": entry.filename} if _is_pdf(file) else None
     return record
 
 
-def _texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> Iterator[str]:
+def _read_texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> Iterator[str]:
     """Yield the text of each file; only files whose text is not in `texts` are read."""
     known = [texts / file.name if texts and (texts / file.name).is_file() else None for file in files]
     read = engine.map(_read_text, [file for file, text in zip(files, known, strict=True) if text is None])
@@ -240,22 +240,22 @@ class _Shards:
 # ---------------------------------------------------------------- features
 
 
-def features(schema: Any) -> list[dict[str, Any]]:
+def describe_features(schema: Any) -> list[dict[str, Any]]:
     """Return the features of an Arrow schema as the card's YAML declares them."""
-    return [{"name": field.name, **_feature(field.type)} for field in schema]
+    return [{"name": field.name, **_describe_feature(field.type)} for field in schema]
 
 
-def _feature(kind: Any) -> dict[str, Any]:
+def _describe_feature(kind: Any) -> dict[str, Any]:
     if kind == _PDF:
         return {"dtype": "pdf"}
     if pa.types.is_struct(kind):
-        return {"struct": features(kind)}
+        return {"struct": describe_features(kind)}
     if not pa.types.is_list(kind):
         return {"dtype": str(kind).replace("double", "float64")}
     item = kind.value_type
     if pa.types.is_struct(item):
-        return {"list": features(item)}
-    inner = _feature(item)
+        return {"list": describe_features(item)}
+    inner = _describe_feature(item)
     return {"list": inner.get("dtype", inner)}
 
 
@@ -266,14 +266,14 @@ LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding
 """The licence identifiers that the Hub knows; it refuses a card with any other identifier."""
 
 
-def head(
+def format_head(
     bundle: BundleInfo, configs: Sequence[HubConfig], *, tags: Sequence[str], annotations: Sequence[str], derived: str
 ) -> str:
     """Return the YAML header of the card."""
     asked = bundle.counts.questions > 0
     paged = any(document.pages for document in bundle.documents)
     fields: dict[str, Any] = {
-        **_licence(bundle.licence),
+        **_describe_licence(bundle.licence),
         "language": ["en"],
         "multilinguality": ["monolingual"],
         "pretty_name": bundle.title,
@@ -286,8 +286,8 @@ def head(
         fields["source_datasets"] = [f"extended|other-{derived}"]
     words = [*tags, "rag", "retrieval-augmented-generation", *(["pdf"] if paged else [])]
     fields["tags"] = list(dict.fromkeys(words))
-    fields["size_categories"] = [size_category(bundle.counts.questions or bundle.counts.documents)]
-    fields["configs"] = [_config(config, default=not index) for index, config in enumerate(configs)]
+    fields["size_categories"] = [find_size_category(bundle.counts.questions or bundle.counts.documents)]
+    fields["configs"] = [_describe_config(config, default=not index) for index, config in enumerate(configs)]
     fields["dataset_info"] = [
         {
             "config_name": config.name,
@@ -299,13 +299,13 @@ def head(
     return dump(fields)
 
 
-def size_category(rows: int) -> str:
+def find_size_category(rows: int) -> str:
     """Return the Hub's size category for a number of rows, such as `1K<n<10K`."""
     names = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"]
     return names[min(max(len(str(rows)) - 3, 0), len(names) - 1)]
 
 
-def _config(config: HubConfig, *, default: bool) -> dict[str, Any]:
+def _describe_config(config: HubConfig, *, default: bool) -> dict[str, Any]:
     return {
         "config_name": config.name,
         **({"default": True} if default else {}),
@@ -313,7 +313,7 @@ def _config(config: HubConfig, *, default: bool) -> dict[str, Any]:
     }
 
 
-def _licence(licence: Licence) -> dict[str, str]:
+def _describe_licence(licence: Licence) -> dict[str, str]:
     """Return the licence as the Hub's identifier, or as `other` with a name that the Hub accepts."""
     if licence.id in LICENCES - {"other"}:
         return {"license": licence.id}
@@ -333,13 +333,13 @@ class _Quoting(yaml.SafeDumper):
         return True
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     whole = re.sub("[\ud800-\udfff]", "\ufffd", text)
     return dumper.represent_str(whole) if _PLAIN.fullmatch(text) else dumper.represent_scalar(_STRING, whole, style='"')
 
 
 _STRING = "tag:yaml.org,2002:str"
-_Quoting.add_representer(str, _text)
+_Quoting.add_representer(str, _represent_text)
 
 
 def dump(value: dict[str, Any]) -> str:

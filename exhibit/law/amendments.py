@@ -12,7 +12,7 @@ from itertools import pairwise, takewhile
 from typing import Generic, Literal, TypeVar
 
 from exhibit.evidence import Span
-from exhibit.law.names import plain
+from exhibit.law.names import normalise_name
 from exhibit.law.values import find_values
 
 ChangeKind = Literal["replaced", "words", "part", "deleted"]
@@ -145,12 +145,12 @@ def read_amendment(text: str, title: str = "") -> Amendment:
     if numbered:
         number = int(numbered[2]) if numbered[2] else _ORDINALS.index(numbered[1].lower()) + 1
     restates = _RESTATED.match(title) is not None
-    day = _own_day(opening)
+    day = _find_own_day(opening)
     days = {value.key for value in find_values(opening) if value.kind == "date"} - {day.isoformat() if day else ""}
     return Amendment(opening, day, number, () if restates else find_changes(text), frozenset(days), restates)
 
 
-def _own_day(opening: str) -> date | None:
+def _find_own_day(opening: str) -> date | None:
     """Return the day of the amendment itself, not of the contract that it names; None if no such day is stated."""
     for value in find_values(opening):
         if value.kind != "date":
@@ -170,7 +170,9 @@ def find_changes(text: str) -> tuple[SectionChange, ...]:
     if not found and not listed:
         titled = _TITLED.search(text, 0, _OPENING)
         return (
-            (SectionChange(_bare(titled["number"]), "part", Span(0, len(text)), Span(0, len(text))),) if titled else ()
+            (SectionChange(_strip_number(titled["number"]), "part", Span(0, len(text)), Span(0, len(text))),)
+            if titled
+            else ()
         )
     changes = listed
     edges = [*(match.start() for match in found), len(text)]
@@ -199,7 +201,7 @@ def _find_listed(text: str, sentences: Sequence[int]) -> list[SectionChange]:
         end = _end_of(text, lead.end(), len(text))
         if gone and not wholly:
             span = Span(lead.start(), end)
-            numbers = dict.fromkeys(map(_bare, re.findall(_NUMBER, text[lead.end() : end])))
+            numbers = dict.fromkeys(map(_strip_number, re.findall(_NUMBER, text[lead.end() : end])))
             changes += [SectionChange(number, "deleted", span, span) for number in numbers]
             continue
         items = list(_ITEM.finditer(text, lead.end(), end))
@@ -208,15 +210,15 @@ def _find_listed(text: str, sentences: Sequence[int]) -> list[SectionChange]:
             if any(start <= sentence < following for sentence in sentences):
                 continue
             first = item.start("bare") if item["bare"] else item.end()
-            new = _unquoted(text, Span(first, following))
+            new = _strip_quotes(text, Span(first, following))
             kind: ChangeKind = "replaced" if wholly or new.start > first else "part"
             number = item["bare"] or _section_of(item)
             span = Span(start, start + len(text[start:following].rstrip()))
-            changes.append(SectionChange(_bare(number), kind, span, new if kind == "replaced" else span))
+            changes.append(SectionChange(_strip_number(number), kind, span, new if kind == "replaced" else span))
     return changes
 
 
-def _unquoted(text: str, span: Span) -> Span:
+def _strip_quotes(text: str, span: Span) -> Span:
     """Return a span without the spaces, the quotation marks and the final semicolon around its words."""
     words = text[slice(*span)]
     start = span.start + len(words) - len(words.lstrip())
@@ -254,25 +256,25 @@ def _read_change(text: str, match: re.Match[str], end: int) -> list[SectionChang
         new = Span(new.start, new.end - 1)
     old_words, new_words = (words[1], words[2]) if words and kind == "words" else ("", "")
     also = _ALSO.findall(match.groupdict().get("between") or "")
-    numbers = dict.fromkeys(map(_bare, [_section_of(match), *also]))
+    numbers = dict.fromkeys(map(_strip_number, [_section_of(match), *also]))
     return [SectionChange(number, kind, Span(start, end), new, old_words, new_words) for number in numbers]
 
 
-def _bare(number: str) -> str:
+def _strip_number(number: str) -> str:
     return re.sub(r"\s+", "", number)
 
 
-def amended_contract(amendment: Amendment, filename: str, contracts: Sequence[ContractName[Key]]) -> Key | None:
+def find_amended_contract(amendment: Amendment, filename: str, contracts: Sequence[ContractName[Key]]) -> Key | None:
     """Return the contract that an amendment refers to, by title, parties and date; None if that is not certain."""
-    said = f" {plain(amendment.opening)} "
+    said = f" {normalise_name(amendment.opening)} "
     scored: list[tuple[int, int, Key]] = []
     for contract in contracts:
         own = {value.key for value in find_values(contract.date) if value.kind == "date"}
         if amendment.day and any(date.fromisoformat(day) > amendment.day for day in own):
             continue  # no document amends a later contract
-        title = plain(_RESTATED.sub("", contract.title))
+        title = normalise_name(_RESTATED.sub("", contract.title))
         named = " " in title and f" {title} " in said
-        parties = sum(f" {plain(party)} " in said for party in contract.parties)
+        parties = sum(f" {normalise_name(party)} " in said for party in contract.parties)
         score = 2 * named + min(parties, 2) + 2 * bool(own & amendment.contract_days)
         scored.append((score, _count_shared_letters(filename, contract.filename), contract.key))
     scored.sort(key=lambda one: one[:2], reverse=True)

@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 
 from exhibit.evidence import Span
 from exhibit.law.editions import without_version
-from exhibit.law.figures import figures, missing_figures
-from exhibit.law.language import content_words
-from exhibit.law.sentences import CITATION, sentences
+from exhibit.law.figures import find_figures, has_missing_figures
+from exhibit.law.language import list_content_words
+from exhibit.law.sentences import CITATION, split_sentences
 
 OVERLAP = 0.4
 """The share of a claim's content words that its sources must contain.
@@ -67,7 +67,7 @@ class Verdict(NamedTuple):
 def find_citations(text: str) -> list[Citation]:
     """Return every citation of a text in order; a year or a paragraph of a judgment is not a citation."""
     return [
-        Citation(_numbers(match.group()), Span(*match.span()), bool(_SINGLE.fullmatch(match.group())))
+        Citation(_list_numbers(match.group()), Span(*match.span()), bool(_SINGLE.fullmatch(match.group())))
         for match in _CITATION.finditer(text)
         if not _PINPOINT.search(text, match.start() - 60, match.start())
     ]
@@ -88,7 +88,7 @@ def rewrite_citations(text: str, write: Callable[[str, Sequence[int]], str]) -> 
     return "".join([*pieces, text[last:]])
 
 
-def _numbers(citation: str) -> tuple[int, ...]:
+def _list_numbers(citation: str) -> tuple[int, ...]:
     """Return the numbers that a citation names, each once; `[1-3]` names 1, 2 and 3."""
 
     def fill(match: re.Match[str]) -> str:
@@ -119,15 +119,15 @@ def claims_of(text: str) -> list[Claim]:
     text = without_version(without_places(text))
     claims: list[Claim] = []
     quotations = list(_QUOTATION.finditer(text))
-    for span in sentences(text):
+    for span in split_sentences(text):
         raw = text[span.start : span.end]
         citations = find_citations(raw)
-        words = _plain(raw)
+        words = _strip_markup(raw)
         inside = next((one["cites"] for one in quotations if one.start() <= span.start < one.end()), "")
         cited = [*citations, *find_citations(inside)]
         numbers = tuple(dict.fromkeys(number for citation in cited for number in citation.numbers))
         malformed = tuple(raw[c.span.start : c.span.end] for c in citations if not c.well_formed)
-        if not content_words(words) and not figures(words).numbers:
+        if not list_content_words(words) and not find_figures(words).numbers:
             # the citation belongs to the claim before it: "… two years.\n\n[1]", or "Yes. [1]" after a claim
             if claims and numbers:
                 last = claims[-1]
@@ -142,7 +142,7 @@ def claims_of(text: str) -> list[Claim]:
     return claims
 
 
-def _plain(raw: str) -> str:
+def _strip_markup(raw: str) -> str:
     """Return a sentence without its citations, bullet and markup."""
     raw = rewrite_citations(raw, lambda *_: "")
     words = _BULLET.sub("", raw.strip(), count=1) if _BULLET.match(raw) else raw
@@ -189,43 +189,45 @@ def verify(claims: Sequence[Claim], sources: Sequence[NumberedSource], *, given:
     A claim is supported if its sources together contain at least `OVERLAP` of its content words and all its numbers
     and dates. Words of the question (`given`) are ignored.
     """
-    evidence = {source.number: _evidence(source) for source in sources}
-    given_words = frozenset(content_words(given))
+    evidence = {source.number: _read_evidence(source) for source in sources}
+    given_words = frozenset(list_content_words(given))
     valid: set[int] = set()
     unsupported = []
     for claim in claims:
-        holding = _holding(claim, evidence, given_words, given)
+        holding = _find_supporting(claim, evidence, given_words, given)
         valid.update(holding)
         if not holding:
             unsupported.append(claim.text)
     return Verdict(tuple(sorted(valid)), tuple(unsupported))
 
 
-def _holding(claim: Claim, evidence: dict[int, _Evidence], given_words: frozenset[str], given: str) -> list[int]:
+def _find_supporting(
+    claim: Claim, evidence: dict[int, _Evidence], given_words: frozenset[str], given: str
+) -> list[int]:
     """Return the citations that support a claim; an empty list if they do not suffice even together."""
     cited = [number for number in claim.citations if number in evidence]
-    words = frozenset(content_words(claim.text))
+    words = frozenset(list_content_words(claim.text))
     neutral = given_words.union(*(evidence[number].labels for number in cited))
     own = words - neutral if len(words - neutral) > 1 else words
     # two sources may each contain a part of the claim
-    holding = [n for n in cited if _share(own, evidence[n].words) >= OVERLAP / len(cited)]
+    holding = [n for n in cited if _compute_share(own, evidence[n].words) >= OVERLAP / len(cited)]
     together = frozenset[str]().union(*(evidence[number].words for number in holding))
-    if not holding or _share(own, together) < OVERLAP:
+    if not holding or _compute_share(own, together) < OVERLAP:
         return []
-    claimed = figures(claim.text)
+    claimed = find_figures(claim.text)
     if not claimed.loose and not claimed.dates:  # true for half of all claims: then the sources' numbers are not needed
         return holding
-    said = figures("\n\n".join([given, *(evidence[number].text for number in holding)]))
-    return [] if missing_figures(claimed, said) else holding
+    said = find_figures("\n\n".join([given, *(evidence[number].text for number in holding)]))
+    return [] if has_missing_figures(claimed, said) else holding
 
 
-def _share(words: frozenset[str], among: frozenset[str]) -> float:
+def _compute_share(words: frozenset[str], among: frozenset[str]) -> float:
     return len(words & among) / len(words) if words else 1.0
 
 
-def _evidence(source: NumberedSource) -> _Evidence:
+def _read_evidence(source: NumberedSource) -> _Evidence:
     """Return a source's content words, the words of its file's name, and its text with the labels around it."""
     page = "" if source.page is None else f"page {source.page}"
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
-    words = content_words(f"{source.text}\n\n{source.section}")
-    return _Evidence(frozenset(words), frozenset(content_words(Path(source.document).stem)), text)
+    words = list_content_words(f"{source.text}\n\n{source.section}")
+    return _Evidence(frozenset(words), frozenset(list_content_words(Path(source.document).stem)), text)

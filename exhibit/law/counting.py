@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from exhibit.law.language import content_words
+from exhibit.law.language import list_content_words
 
 _ASKS = re.compile(
     r"\bhow\s+many\s+(?P<noun>(?:[\w'’-]+\s+){0,4}?[\w'’-]+)(?=\s+(?:are|is|were|was|does|do|did|has|have|must|may|can|"
@@ -32,8 +32,8 @@ def count_items(noun: str, text: str) -> int | None:
     `or` before the last label shows that the list is complete. The words before the first label must have the noun.
     """
     labels = list(_LABEL.finditer(text))
-    wanted = content_words(noun)[-1:]
-    if len(labels) < 2 or not wanted or wanted[0] not in content_words(text[: labels[0].start()]):
+    wanted = list_content_words(noun)[-1:]
+    if len(labels) < 2 or not wanted or wanted[0] not in list_content_words(text[: labels[0].start()]):
         return None
     first = labels[0][1].lower()
     series = next((series for series in _SERIES if series[0] == first), None)

@@ -12,7 +12,7 @@ from functools import cache
 
 from exhibit.evidence import Span
 from exhibit.law.figures import find_days
-from exhibit.law.language import LegalSystem, system_of, systems
+from exhibit.law.language import LegalSystem, load_systems, system_of
 
 # A law's abbreviation at the end of its title: `Bürgerliches Gesetzbuch (BGB)`.
 _SHORT = re.compile(r"\(([^()]{2,16})\)$")
@@ -52,7 +52,7 @@ class Edition:
 def read_edition(text: str) -> Edition | None:
     """Return the edition of a document that is a law of a known legal system; None for every other document."""
     system = system_of(text)
-    if not system.units or not _counts_up(units(text[:_NEAR], system)):
+    if not system.units or not _counts_up(find_units(text[:_NEAR], system)):
         return None
     lines = [line.strip() for line in text.lstrip("\ufeff\n ").split("\n", _OPENING)[:_OPENING]]
     at = next((at for at, line in enumerate(lines) if _compile_dated().match(line)), None)
@@ -70,7 +70,7 @@ def _counts_up(found: "list[Unit]") -> bool:
 @cache
 def _compile_dated() -> re.Pattern[str]:
     """Return the pattern for the sentence with the first and last day of a version, in all legal systems."""
-    patterns = {system.data[key] for system in systems() for key in ("ended", "version") if key in system.data}
+    patterns = {system.data[key] for system in load_systems() for key in ("ended", "version") if key in system.data}
     forms = (
         re.escape(p).replace(r"\{start\}", r"[\w. /]{6,20}").replace(r"\{end\}", r"[\w. /]{6,20}") for p in patterns
     )
@@ -82,23 +82,23 @@ def without_version(text: str) -> str:
     return _VERSION.sub(" ", text)
 
 
-def law_name(title: str) -> "LawName":
+def make_law_name(title: str) -> "LawName":
     """Return the names that references and questions use for a law, from its title."""
     short = _SHORT.search(title)
     codes = [short[1]] if short else []
     plain = title[: short.start()].strip() if short else title
-    for system in systems():
+    for system in load_systems():
         match = re.search(rf"(?<![\w/]){system.data['code']}", title) if "code" in system.data else None
         if match:
             codes.append(match[0])
             plain = title[match.end() :].strip(" ,") or plain
             break
-    return LawName(title, (*codes, *english_names(codes)), plain)
+    return LawName(title, (*codes, *list_english_names(codes)), plain)
 
 
-def english_names(codes: Sequence[str]) -> tuple[str, ...]:
+def list_english_names(codes: Sequence[str]) -> tuple[str, ...]:
     """Return a law's English names, such as `German Civil Code` and `Civil Code`; () if its codes are not listed."""
-    for system in systems():
+    for system in load_systems():
         for name in (system.data.get("english", {}).get(code) for code in codes):
             if name:
                 return f"{system.data['adjective']} {name}", name
@@ -114,7 +114,7 @@ class Unit:
     span: Span
 
 
-def units(text: str, system: LegalSystem) -> list[Unit]:
+def find_units(text: str, system: LegalSystem) -> list[Unit]:
     """Return the units (§ or articles) of a law in order; each ends where the next unit or a larger part begins."""
     heads = []
     if not system.units:
@@ -129,13 +129,13 @@ def units(text: str, system: LegalSystem) -> list[Unit]:
         heads.append((match.start(), match.end(), level, found.group().strip(" \xa0.:-–—"), rest))
     ends = [*(head[0] for head in heads[1:]), len(text)][: len(heads)]
     return [
-        Unit(label, rest or _below(text, end), Span(start, following))
+        Unit(label, rest or _read_heading_below(text, end), Span(start, following))
         for (start, end, level, label, rest), following in zip(heads, ends, strict=True)
         if level.unit
     ]
 
 
-def _below(text: str, at: int) -> str:
+def _read_heading_below(text: str, at: int) -> str:
     """Return the line below a paragraph's number if it is a heading; else empty."""
     line = text[at + 1 : at + 2 + _TITLE].split("\n", 1)[0].strip()
     return line if line and line[0].isupper() and line[-1] not in ".,;:" and len(line) < _TITLE else ""
@@ -175,7 +175,7 @@ class LawName:
     """Names that mean only this law, in their own spelling: `89/2012 Sb.`, `BGB`."""
     title: str = ""
 
-    def named_in(self, text: str, *, near: int = _NEAR_WORDS) -> int:
+    def find_end(self, text: str, *, near: int = _NEAR_WORDS) -> int:
         """Return the end of this law's name in a text; 0 if the text does not name the law.
 
         A code such as `BGB` may be anywhere in the text; a title must begin within the first `near` words.
@@ -187,7 +187,7 @@ class LawName:
                 if not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum():
                     return end
                 at = text.find(code, end)
-        wanted = _words(self.title)
+        wanted = _split_title(self.title)
         given = [match for match in _WORD.finditer(text) if len(match[0]) > 2]
         for at in range(min(near, len(given) - len(wanted) + 1)) if wanted else ():
             if all(_are_inflected(match[0], word) for match, word in zip(given[at:], wanted, strict=False)):
@@ -195,7 +195,7 @@ class LawName:
         return 0
 
 
-def _words(title: str) -> list[str]:
+def _split_title(title: str) -> list[str]:
     return [word for word in _WORD.findall(title) if len(word) > 2]
 
 
@@ -205,20 +205,20 @@ def _are_inflected(one: str, other: str) -> bool:
     return len(long) - len(short) <= _ENDING and long.startswith(short[: max(_STEM, len(short) - _ENDING)])
 
 
-def provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
+def find_provisions(text: str, system: LegalSystem, laws: Sequence[LawName] = ()) -> Iterator[Provision]:
     """Yield the provisions to which a text refers, each with its law if the text names one of `laws`."""
-    for match in _head(system).finditer(text):
-        below, end = _parts_below(text, match.end(), system)
+    for match in _make_head_pattern(system).finditer(text):
+        below, end = _read_parts(text, match.end(), system)
         after = text[end : end + _REACH]
-        own = next(_head(system).finditer(after), None)
+        own = next(_make_head_pattern(system).finditer(after), None)
         clause = re.split(r"[;:?!“”„]", after[: own.start()] if own else after)[0]
-        named = ((law.named_in(clause), law.key) for law in laws)
+        named = ((law.find_end(clause), law.key) for law in laws)
         length, law = max(((taken, key) for taken, key in named if taken), default=(0, None))
         yield Provision(Span(match.start(), end + length), _label(match), below, law)
 
 
 @cache
-def _head(system: LegalSystem) -> re.Pattern[str]:
+def _make_head_pattern(system: LegalSystem) -> re.Pattern[str]:
     words = [
         word for level in system.levels if level.unit or (not system.units and level.rank >= 4) for word in level.words
     ]
@@ -230,7 +230,7 @@ def _label(match: re.Match[str]) -> str:
     return f"{match['word'].replace('§§', '§')} {match['number'].rstrip('.')}"
 
 
-def _parts_below(text: str, at: int, system: LegalSystem) -> tuple[tuple[tuple[str, str], ...], int]:
+def _read_parts(text: str, at: int, system: LegalSystem) -> tuple[tuple[tuple[str, str], ...], int]:
     """Return the parts that a reference names after its unit, such as `odst. 1`, and the end of the reference."""
     names = {form: kind for kind, forms in system.data.get("below", {}).items() for form in forms.split()}
     if not names:

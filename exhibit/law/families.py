@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Generic
 
 from exhibit.evidence import Document, Span
-from exhibit.law.amendments import Amendment, ContractName, Key, SectionChange, amended_contract
-from exhibit.law.names import plain
+from exhibit.law.amendments import Amendment, ContractName, Key, SectionChange, find_amended_contract
+from exhibit.law.names import normalise_name
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
 
@@ -58,7 +58,7 @@ class Family(Generic[Key]):
 
     def __init__(self, contract: FamilyMember[Key] | None, amendments: Iterable[FamilyMember[Key]]) -> None:
         self.contract = contract
-        self.amendments = tuple(sorted(amendments, key=_age))
+        self.amendments = tuple(sorted(amendments, key=_rank_age))
         self.members = {member.key: member for member in (*filter(None, [contract]), *self.amendments)}
 
     @cached_property
@@ -81,7 +81,7 @@ class Family(Generic[Key]):
                 places[section] = max(spans, key=lambda span: span.end - span.start)
         return places
 
-    def changed_places(self, key: Key, span: Span) -> list[tuple[str, Span]]:
+    def find_changed_places(self, key: Key, span: Span) -> list[tuple[str, Span]]:
         """Return the changed sections that a passage overlaps, each with its span in the document, largest first.
 
         In an amendment, the span of a section is the span of its change.
@@ -102,7 +102,7 @@ class Family(Generic[Key]):
     def _members(self) -> list[FamilyMember[Key]]:
         return list(self.members.values())
 
-    def parts_changed(self, section: str, day: date) -> list[SectionVersion[Key]]:
+    def find_changed_parts(self, section: str, day: date) -> list[SectionVersion[Key]]:
         """Return the changes to single parts of a section that are in force on a day, the newest first."""
         return [
             SectionVersion(section, one, change.span, one.text[slice(*change.span)])
@@ -110,7 +110,7 @@ class Family(Generic[Key]):
             if change.section == section and change.kind == "part" and one.holds(day)
         ]
 
-    def version(self, section: str, day: date) -> SectionVersion[Key] | None:
+    def find_version(self, section: str, day: date) -> SectionVersion[Key] | None:
         """Return the version of a section on a day; None if no document in force contains the whole section."""
         version: SectionVersion[Key] | None = None
         if self.contract is not None and section in self._places:
@@ -129,7 +129,7 @@ class Family(Generic[Key]):
         return version
 
 
-def _age(member: FamilyMember[Key]) -> tuple[int, date]:
+def _rank_age(member: FamilyMember[Key]) -> tuple[int, date]:
     amendment = member.amendment
     return (amendment.number if amendment else 0), (amendment.day if amendment else None) or date.max
 
@@ -149,7 +149,7 @@ def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[C
     alone: list[FamilyMember[Key]] = []
     for one in amendments:
         assert one.amendment is not None
-        contract = amended_contract(one.amendment, one.filename, contracts)
+        contract = find_amended_contract(one.amendment, one.filename, contracts)
         if contract is None:
             alone.append(one)
         else:
@@ -165,6 +165,6 @@ def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[C
 
 def _amend_the_same(one: FamilyMember[Key], other: FamilyMember[Key]) -> bool:
     """Return whether two amendments name a contract of the same day, and their file names have the same beginning."""
-    shared = plain(one.filename)[:_ISSUER] == plain(other.filename)[:_ISSUER]
+    shared = normalise_name(one.filename)[:_ISSUER] == normalise_name(other.filename)[:_ISSUER]
     days = [member.amendment.contract_days for member in (one, other) if member.amendment]
     return shared and bool(days[0] & days[1])

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from exhibit.law.language import LegalSystem, any_word, is_content, stem, systems
+from exhibit.law.language import LegalSystem, is_content, load_systems, make_word_pattern, stem
 from exhibit.law.names import ABBREVIATED, DOTTED, INITIALS, SPELT
 
 MONTHS = tuple("January February March April May June July August September October November December".split())
@@ -47,7 +47,10 @@ zero one two three four five six seven eight nine ten eleven twelve thirteen fou
 nineteen
 """.split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_SMALL = rf"(?:(?:{any_word(_TENS)})(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?|{any_word(_UNIT_WORDS)})"
+_SMALL = (
+    rf"(?:(?:{make_word_pattern(_TENS)})(?:[\s-](?:one|two|three|four|five|six|seven|eight|nine))?"
+    rf"|{make_word_pattern(_UNIT_WORDS)})"
+)
 _SPELT = re.compile(
     rf"\b{_SMALL}(?:\s+hundred(?:\s+(?:and\s+)?{_SMALL})?)?(?:\s+(?:thousand|million|billion|trillion))?\b"
 )
@@ -81,7 +84,7 @@ class Day(NamedTuple):
     month: int | None
     day: int | None
 
-    def within(self, other: "Day") -> bool:
+    def is_within(self, other: "Day") -> bool:
         """Return whether the other date has all parts that this date states: `May 2020` is within `5 May 2020`."""
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 
@@ -100,7 +103,7 @@ class Figures:
     """The text without its dates, in lower case."""
 
 
-def figures(text: str) -> Figures:
+def find_figures(text: str) -> Figures:
     """Return the numbers and dates of a text."""
     normal = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text))
     normal = _SCANNED.sub(lambda match: match[0].replace("O", "0"), normal)
@@ -110,29 +113,32 @@ def figures(text: str) -> Figures:
     dates = []
 
     def blank(match: re.Match[str]) -> str:
-        readings = frozenset(_readings(match))
+        readings = frozenset(_list_readings(match))
         if not readings:
             return match.group()
         dates.append(readings)
         return "\0" * len(match.group())
 
-    for pattern in (*_DATES, _foreign_dates()):
+    for pattern in (*_DATES, _make_date_pattern()):
         rest = pattern.sub(blank, rest)
     plain, rest = plain.lower(), rest.lower()
-    loose = {*map(_digit, _NUMBER.finditer(rest)), *(_value(m) for m in _SPELT.finditer(rest) if m[0] != "one")}
-    numbers = {*map(_digit, _NUMBER.finditer(plain)), *map(_value, _SPELT.finditer(plain))}
+    loose = {
+        *map(_write_digit, _NUMBER.finditer(rest)),
+        *(_write_value(m) for m in _SPELT.finditer(rest) if m[0] != "one"),
+    }
+    numbers = {*map(_write_digit, _NUMBER.finditer(plain)), *map(_write_value, _SPELT.finditer(plain))}
     return Figures(frozenset(numbers), frozenset(loose), tuple(dates), rest.replace("\0", " "))
 
 
-def missing_figures(claim: Figures, evidence: Figures) -> bool:
+def has_missing_figures(claim: Figures, evidence: Figures) -> bool:
     """Return whether the claim has a number or a date that the evidence lacks."""
     if claim.loose - evidence.numbers:
         return True
     known = [day for readings in evidence.dates for day in readings]
-    return any(not any(day.within(other) for day in readings for other in known) for readings in claim.dates)
+    return any(not any(day.is_within(other) for day in readings for other in known) for readings in claim.dates)
 
 
-def _readings(match: re.Match[str]) -> Iterator[Day]:
+def _list_readings(match: re.Match[str]) -> Iterator[Day]:
     parts = match.groupdict()
     year = int(parts["year"]) if parts.get("year") else None
     if parts.get("first"):
@@ -143,32 +149,32 @@ def _readings(match: re.Match[str]) -> Iterator[Day]:
     if (parts.get("month") or "").islower():
         return  # not a date: "the parties may 5 times"
     name = parts.get("foreign")
-    month = int(parts["m"]) if parts.get("m") else month_names()[name.lower()] if name else _month(parts["month"])
+    month = int(parts["m"]) if parts.get("m") else list_months()[name.lower()] if name else _find_month(parts["month"])
     day = int(parts["day"]) if parts.get("day") else None
     if 1 <= month <= 12 and (day is None or 1 <= day <= 31):
         yield Day(year, month, day)
 
 
 @cache
-def _foreign_dates() -> re.Pattern[str]:
+def _make_date_pattern() -> re.Pattern[str]:
     """Return the pattern for dates with a month's name in a legal system's language, such as `1. července 2018`."""
-    names = sorted(set(month_names()) - set(_MONTHS), key=len, reverse=True)
+    names = sorted(set(list_months()) - set(_MONTHS), key=len, reverse=True)
     return re.compile(
         rf"\b(?P<day>\d{{1,2}})(?:\.|er|º|°)?\s+(?:de\s+)?(?P<foreign>{'|'.join(names)})(?:\s+(?:de\s+)?{_YEAR})?\b",
         re.IGNORECASE,
     )
 
 
-def _month(name: str) -> int:
+def _find_month(name: str) -> int:
     return next(number for number, month in enumerate(_MONTHS, 1) if month.startswith(name[:3].lower()))
 
 
-def in_digits(plain: str) -> str:
+def write_in_digits(plain: str) -> str:
     """Return a lower-case text with every number in plain digits: 30 for `thirty`, 1500000 for `1.5 million`."""
-    return _NUMBER.sub(lambda match: f"{_digit(match)} ", _SPELT.sub(_value, plain))
+    return _NUMBER.sub(lambda match: f"{_write_digit(match)} ", _SPELT.sub(_write_value, plain))
 
 
-def _digit(match: re.Match[str]) -> str:
+def _write_digit(match: re.Match[str]) -> str:
     whole, fraction, scale = match.groups()
     whole = whole.replace(",", "").lstrip("0") or "0"
     if set(fraction) <= {".", "0"}:  # 5.00 is 5; but section 5.10 is not section 5.1
@@ -178,7 +184,7 @@ def _digit(match: re.Match[str]) -> str:
     return whole + fraction
 
 
-def _value(match: re.Match[str]) -> str:
+def _write_value(match: re.Match[str]) -> str:
     total = current = 0
     for word in re.findall(r"[a-z]+", match.group()):
         if word == "hundred":
@@ -217,7 +223,7 @@ def stands_in(expected: str, text: str) -> bool | None:
     "thirty (30) days" equals "30 days", and 5 January 2024 equals 2024-01-05. A negative answer is not in a
     text without negation. The result is an estimate, not a proof.
     """
-    wanted, given = _said(expected), _said(text)
+    wanted, given = _read_statement(expected), _read_statement(text)
     if not wanted.tokens and not wanted.dates:
         return None
     if wanted.tokens[:1] and wanted.tokens[0] in _POLAR:
@@ -236,14 +242,14 @@ def _has_parts(wanted: _Said, given: _Said) -> bool:
     terms = wanted.terms if currencies else wanted.terms - _CURRENCIES
     denied = not _NOT.intersection(wanted.tokens) or bool(_NOT.intersection(given.tokens))
     known = [day for readings in given.dates for day in readings]
-    dated = all(any(day.within(other) for day in readings for other in known) for readings in wanted.dates)
+    dated = all(any(day.is_within(other) for day in readings for other in known) for readings in wanted.dates)
     return denied and dated and terms <= given.terms and wanted.measures <= given.measures
 
 
 @lru_cache(maxsize=4096)  # an answer is compared with every passage, and a passage serves many questions
-def _said(text: str) -> _Said:
-    stated = figures(text)
-    plain = in_digits(stated.rest)
+def _read_statement(text: str) -> _Said:
+    stated = find_figures(text)
+    plain = write_in_digits(stated.rest)
     for word, pattern in _WRITTEN.items():
         plain = pattern.sub(f" {word} ", plain)
     plain = _DOTTED.sub(lambda match: match.group().replace(".", "") + " ", plain)
@@ -256,10 +262,10 @@ def _said(text: str) -> _Said:
         for token, word in zip(tokens, words, strict=True)
         if token[0].isdigit() or (is_content(token) and token not in _FORMS)
     ]
-    return _Said(tuple(tokens), frozenset(kept), frozenset(_measures(words)), stated.dates)
+    return _Said(tuple(tokens), frozenset(kept), frozenset(_find_measures(words)), stated.dates)
 
 
-def _measures(words: list[str]) -> list[tuple[str, str]]:
+def _find_measures(words: list[str]) -> list[tuple[str, str]]:
     pairs = []
     for at, word in enumerate(words):
         following = words[at + 1 : at + 3]
@@ -274,18 +280,18 @@ _NUMERIC = r"(?P<d2>\d{1,2})[./][ \xa0]?(?P<m2>\d{1,2})[./][ \xa0]?(?P<y2>\d{4})
 
 
 @cache
-def month_names() -> dict[str, int]:
+def list_months() -> dict[str, int]:
     """Return the number of each month by its lower-case name, in the languages of all legal systems."""
     return {
         name: number
-        for system in systems()
+        for system in load_systems()
         for number, name in enumerate(system.data.get("months", "").split(), start=1)
     }
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
-    names = "|".join(sorted(map(re.escape, month_names()), key=len, reverse=True))
+def _make_number_pattern() -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, list_months()), key=len, reverse=True))
     worded = rf"(?P<d3>\d{{1,2}})(?:st|nd|rd|th|er|º|°|\.)?[ \xa0]+(?:de[ \xa0]+|of[ \xa0]+)?(?P<n3>{names})"
     american = rf"(?P<n4>{names})[ \xa0]+(?P<d4>\d{{1,2}})(?:st|nd|rd|th)?,[ \xa0]+(?P<y4>\d{{4}})"
     year = r",?[ \xa0]+(?:de[ \xa0]+)?(?P<y3>\d{4})(?!\w)"
@@ -298,10 +304,10 @@ def _pattern() -> re.Pattern[str]:
 def find_days(text: str) -> list[date]:
     """Return the full dates that a text names, in order; impossible dates are left out."""
     days = []
-    for match in _pattern().finditer(text):
+    for match in _make_number_pattern().finditer(text):
         parts = {name: value for name, value in match.groupdict().items() if value}
         month = next((int(parts[key]) for key in ("m", "m2") if key in parts), 0)
-        month = month or month_names()[next(parts[key] for key in ("n3", "n4") if key in parts).lower()]
+        month = month or list_months()[next(parts[key] for key in ("n3", "n4") if key in parts).lower()]
         year, day = (next(int(value) for name, value in parts.items() if name[0] == key) for key in "yd")
         try:
             days.append(date(year, month, day))

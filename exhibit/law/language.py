@@ -57,7 +57,7 @@ _SHORT = frozenset({"s", "es", "e", "ed", "ing"})
 """Endings that may leave a stem of three letters; all others must leave four."""
 
 
-def any_word(words: Iterable[str]) -> str:
+def make_word_pattern(words: Iterable[str]) -> str:
     """Return a pattern that matches any of the words, the longest first."""
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
@@ -76,12 +76,12 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=4096)  # many questions on one document are compared with the same sentences
-def content_words(text: str) -> tuple[str, ...]:
+def list_content_words(text: str) -> tuple[str, ...]:
     """Return the stems of the content words in order, with repetitions; numbers are left out."""
-    return tuple(stem(word) for word in written_words(text) if is_content(word))
+    return tuple(stem(word) for word in list_written_words(text) if is_content(word))
 
 
-def written_words(text: str) -> list[str]:
+def list_written_words(text: str) -> list[str]:
     """Return every word in lower case, in order, with repetitions and stop words; numbers are left out."""
     plain = replace_typography(text)
     if not plain.isascii():
@@ -104,19 +104,19 @@ def is_content(word: str) -> bool:
     return len(word) > 1 and word not in _STOP
 
 
-def numbers(text: str) -> list[str]:
+def list_numbers(text: str) -> list[str]:
     """Return the numbers of a text in order, as they are written."""
     return (_PLAIN_NUMBER if text.isascii() else _NUMBER).findall(text)
 
 
 def search_terms(text: str) -> list[str]:
     """Return the stems of the content words, then the numbers, with repetitions."""
-    return [*content_words(text), *numbers(text)]
+    return [*list_content_words(text), *list_numbers(text)]
 
 
-def word_parts(text: str) -> list[str]:
+def list_word_parts(text: str) -> list[str]:
     """Return all runs of four letters in the content words, marked with `#`, to match parts of German compounds."""
-    words = [_fold_word(word) for word in written_words(text) if is_content(word)]
+    words = [_fold_word(word) for word in list_written_words(text) if is_content(word)]
     return [PART + word[at : at + 4] for word in words for at in range(len(word) - 3)]
 
 
@@ -125,7 +125,7 @@ def _fold_word(word: str) -> str:
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
 
 
-def word_runs(text: str) -> list[str]:
+def list_word_runs(text: str) -> list[str]:
     """Return every run of letters and digits in order, as it is written; `don't` gives two."""
     return _RUN.findall(text)
 
@@ -209,7 +209,7 @@ class LegalSystem:
         forms = "|".join(
             re.escape(form)
             for word in self.by_word
-            for form in dict.fromkeys((word.title(), word.upper(), _large(word)))
+            for form in dict.fromkeys((word.title(), word.upper(), _find_large(word)))
         )
         ordinal = rf"(?i:{'|'.join(sorted(self.ordinals, key=len, reverse=True))})"
         if not self.units:
@@ -230,7 +230,7 @@ class LegalSystem:
             rf"(?:(?<!\w)(?:{'|'.join(map(re.escape, self.refers))})|,)$", 0 if self.units else re.IGNORECASE
         )
 
-    def ordinal(self, words: str) -> int | None:
+    def parse_ordinal(self, words: str) -> int | None:
         """Return the value of an ordinal in words, 21 for `dvacátá první`; None if the words are not an ordinal."""
         total = None
         for word in words.lower().split():
@@ -241,12 +241,12 @@ class LegalSystem:
         return total
 
 
-def _large(word: str) -> str:
+def _find_large(word: str) -> str:
     return word[:1].upper() + word[1:]
 
 
 @cache
-def systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
+def load_systems(folder: str | None = None) -> tuple[LegalSystem, ...]:
     """Return all legal systems: the built-in ones, and those in the user's folder.
 
     A file in the user's folder replaces the built-in file of the same name.
@@ -284,19 +284,19 @@ def read_system(path: Path) -> LegalSystem:
         ) from error
 
 
-def system_for(language: str) -> LegalSystem:
+def choose_system(language: str) -> LegalSystem:
     """Return the legal system of a language; the English one if there is none."""
-    known = {system.language: system for system in systems()}
+    known = {system.language: system for system in load_systems()}
     return known.get(language, known["en"])
 
 
 @cache
-def _identifier() -> Any:
+def _load_identifier() -> Any:
     """Return py3langid's model, limited to the languages of the legal systems."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     known = LanguageIdentifier.from_model_file(MODEL_FILE)
-    known.set_languages({system.language for system in systems()} & set(known.labels))
+    known.set_languages({system.language for system in load_systems()} & set(known.labels))
     return known
 
 
@@ -309,15 +309,15 @@ def language_of(text: str) -> str:
     if len(words) < _FEWEST_WORDS:
         return "en"
     english = sum(not is_content(word) for word in words)
-    others = (sum(word in one.glue or word in one.small for word in words) for one in systems() if one.units)
+    others = (sum(word in one.glue or word in one.small for word in words) for one in load_systems() if one.units)
     # loading the model takes 0.7 s, and most questions are plainly English
-    return "en" if english > 2 * max(1, *others) else str(_identifier().classify(text)[0])
+    return "en" if english > 2 * max(1, *others) else str(_load_identifier().classify(text)[0])
 
 
-def asked_terms(question: str) -> list[str]:
+def list_asked_terms(question: str) -> list[str]:
     """Return the distinct search terms of a question, with 4-letter parts of its words if it is not in English."""
     terms = search_terms(question)
-    return sorted({*terms, *(word_parts(question) if language_of(question) != "en" else ())})
+    return sorted({*terms, *(list_word_parts(question) if language_of(question) != "en" else ())})
 
 
 _NEAR, _LINES = 20_000, 4000
@@ -332,11 +332,11 @@ def system_of(text: str) -> LegalSystem:
     Every other text, including a contract in German, is read like an English text: by numbers, letters and capitals.
     """
     words = Counter(re.findall(r"[^\W\d_]+", text[:_NEAR].lower()))
-    glue = {system.name: sum(words[word] for word in system.glue) for system in systems()}
-    best = max(systems(), key=lambda system: (glue[system.name], system.language == "en"))
+    glue = {system.name: sum(words[word] for word in system.glue) for system in load_systems()}
+    best = max(load_systems(), key=lambda system: (glue[system.name], system.language == "en"))
     lines = (line.strip() for line in text.split("\n", _LINES)[:_LINES])
     parts = (line for line in lines if 0 < len(line) < _LONGEST and _is_part(best, line))
-    return best if best.units and len(list(islice(parts, _FEWEST))) == _FEWEST else system_for("en")
+    return best if best.units and len(list(islice(parts, _FEWEST))) == _FEWEST else choose_system("en")
 
 
 def _is_part(system: LegalSystem, line: str) -> bool:

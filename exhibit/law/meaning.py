@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from exhibit.law.figures import Day
 from exhibit.law.language import is_content, stem
-from exhibit.law.quantities import KINDS, SIGNS, UNITS, Quantity, quantities
+from exhibit.law.quantities import KINDS, SIGNS, UNITS, Quantity, find_quantities
 from exhibit.schemas.parsing import read_beside
 
 _LISTS = read_beside(__file__)
@@ -156,7 +156,7 @@ class Meaning:
         """The words to which denials apply directly."""
         return frozenset(word.term for word in self.words if word.head)
 
-    def signs(self) -> dict[str, int]:
+    def list_signs(self) -> dict[str, int]:
         """Return the sign of each word that has only one sign."""
         found: dict[str, set[int]] = {}
         for word in self.words:
@@ -164,60 +164,60 @@ class Meaning:
         return {term: signs.pop() for term, signs in found.items() if len(signs) == 1}
 
 
-def _row(name: str) -> list[str]:
+def _read_row(name: str) -> list[str]:
     """Return the words of a list in `meaning.toml`."""
     return str(_LISTS[name]).split()
 
 
 @cache
-def _lexicon() -> dict[str, tuple[str, int]]:
+def _read_lexicon() -> dict[str, tuple[str, int]]:
     """Return the canonical word and the sign of each listed word."""
     listed: dict[str, tuple[str, int]] = {}
     for line in _LISTS["same"]:
         first, *others = line.split()
         for word in (first, *others):
             listed[word] = (first, 1)
-    for pair in _row("opposites"):
+    for pair in _read_row("opposites"):
         word, _, other = pair.partition("=")
         listed[word] = (other.lstrip("+"), 1 if other.startswith("+") else -1)
-    parties = dict(pair.split("=") for pair in _row("party_names"))
-    for word in (*_row("parties"), *parties):
+    parties = dict(pair.split("=") for pair in _read_row("party_names"))
+    for word in (*_read_row("parties"), *parties):
         listed[word] = (parties.get(word, word), 1)
     return listed
 
 
 @cache
-def _parties() -> frozenset[str]:
-    return frozenset(_lexicon()[word][0] for word in _row("parties"))
+def _read_parties() -> frozenset[str]:
+    return frozenset(_read_lexicon()[word][0] for word in _read_row("parties"))
 
 
 @cache
-def contrasts() -> dict[str, tuple[frozenset[str], ...]]:
+def read_contrasts() -> dict[str, tuple[frozenset[str], ...]]:
     """Return, for each word, the groups of mutually exclusive words that contain it."""
     groups: dict[str, tuple[frozenset[str], ...]] = {}
     for line in _LISTS["contrasts"]:
-        group = frozenset(canonical(word)[0] for word in line.split())
+        group = frozenset(find_canonical(word)[0] for word in line.split())
         for word in group:
             groups[word] = (*groups.get(word, ()), group)
     return groups
 
 
 @cache
-def soft_words() -> frozenset[str]:
+def read_soft_words() -> frozenset[str]:
     """Return the words that an answer may omit if no other word contradicts them."""
-    return frozenset(canonical(word)[0] for word in _row("soft")) | frozenset(_row("soft"))
+    return frozenset(find_canonical(word)[0] for word in _read_row("soft")) | frozenset(_read_row("soft"))
 
 
 @cache
-def small_contrasts() -> tuple[frozenset[str], ...]:
+def read_small_contrasts() -> tuple[frozenset[str], ...]:
     """Return pairs of mutually exclusive function words."""
-    return tuple(frozenset(pair.split("|")) for pair in _row("small_contrasts"))
+    return tuple(frozenset(pair.split("|")) for pair in _read_row("small_contrasts"))
 
 
 @lru_cache(maxsize=65536)
-def canonical(word: str) -> tuple[str, int]:
+def find_canonical(word: str) -> tuple[str, int]:
     """Return the canonical form of a word and its sign: -1 if the word negates the canonical form."""
-    listed = _lexicon()
+    listed = _read_lexicon()
     plain = word.removesuffix("'s").removesuffix("'")
     if plain in listed:
         return listed[plain]
@@ -237,7 +237,7 @@ def denies(token: str, known: set[str]) -> bool:
 
 def is_party(term: str) -> bool:
     """Return whether a word names a party."""
-    return term in _parties()
+    return term in _read_parties()
 
 
 @lru_cache(maxsize=2048)  # an expected answer is compared with every answer to its question
@@ -246,12 +246,12 @@ def read_meaning(text: str) -> Meaning:
     typed = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
     lead = _LEAD.match(typed)
     statement = typed[lead.end() :].lstrip(" ,.;:!–—") if lead else typed
-    stated = quantities(statement)
+    stated = find_quantities(statement)
     plain = re.sub(r"[-‐‑]", " ", stated.plain)
     for pattern, words in _PHRASES:
         plain = pattern.sub(words, plain)
     found = _TOKEN.findall(plain)
-    words_read = tuple(_words(found))
+    words_read = tuple(_sign_words(found))
     return Meaning(
         "" if lead is None else "yes" if lead[1].lower() in _YES else "no",
         tuple(token for token in found if token not in _BREAKS),
@@ -260,13 +260,13 @@ def read_meaning(text: str) -> Meaning:
         frozenset(found) & _MARKS,
         stated.quantities,
         stated.dates,
-        frozenset(canonical(name)[0] for name in map(str.lower, _NAME.findall(typed)) if carries_meaning(name)),
+        frozenset(find_canonical(name)[0] for name in map(str.lower, _NAME.findall(typed)) if carries_meaning(name)),
         tuple(word.term for word in words_read if is_party(word.term)),
-        _agent(found, plain),
+        _find_agent(found, plain),
     )
 
 
-def _words(tokens: list[str]) -> list[MeaningWord]:
+def _sign_words(tokens: list[str]) -> list[MeaningWord]:
     """Return the words with their signs: a denial applies to the words after it in its clause, up to a preposition."""
     words: list[MeaningWord] = []
     known = {stem(token) for token in tokens}
@@ -340,37 +340,37 @@ class _Scope:
 def carries_meaning(token: str) -> bool:
     """Return whether a word counts for the meaning: a listed word, a content word, or a word such as `before`."""
     plain = token.removesuffix("'s")
-    return plain in _lexicon() or is_content(plain) or plain in _SMALL
+    return plain in _read_lexicon() or is_content(plain) or plain in _SMALL
 
 
 def _sign_word(token: str, known: set[str]) -> tuple[str, int]:
     """Return a word and its sign; a negative prefix is removed and reverses the sign."""
-    term, sign = canonical(token)
-    if token in _lexicon():
+    term, sign = find_canonical(token)
+    if token in _read_lexicon():
         return term, sign
     for prefix in _PREFIXES:
         rest = token.removeprefix(prefix)
-        if rest != token and len(rest) >= _SHORTEST and (rest in _lexicon() or stem(rest) in known):
-            term, own = canonical(rest)
+        if rest != token and len(rest) >= _SHORTEST and (rest in _read_lexicon() or stem(rest) in known):
+            term, own = find_canonical(rest)
             return term, -own
     return term, sign
 
 
-def _agent(tokens: list[str], plain: str) -> str:
+def _find_agent(tokens: list[str], plain: str) -> str:
     """Return the acting party: the party after "by" or, with the verb "receive", after "from"; else the subject."""
-    named = [canonical(token)[0] for token in tokens]
+    named = [find_canonical(token)[0] for token in tokens]
     for match in _TO_AGENT.finditer(plain):
-        term = next((one for word in match.groups() if word and is_party(one := canonical(word)[0])), "")
+        term = next((one for word in match.groups() if word and is_party(one := find_canonical(word)[0])), "")
         passive = match[0].startswith(("by", "vest")) or (match[0].startswith("from") and _INVERSE & set(named))
         lies = match[0].startswith(("with", "on", "for")) and re.search(
             r"\b(?:lies|falls|is|are|matter|rests) $", plain[: match.start()]
         )
         if (passive or lies) and is_party(term):
             return term
-    return _subject(tokens, named)
+    return _find_subject(tokens, named)
 
 
-def _subject(tokens: list[str], named: list[str]) -> str:
+def _find_subject(tokens: list[str], named: list[str]) -> str:
     """Return the first party if it is the subject of the first clause; else empty."""
     inside = seen = False
     for number, term in enumerate(named):

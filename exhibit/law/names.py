@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from exhibit.law.language import replace_typography, systems, word_runs
+from exhibit.law.language import list_word_runs, load_systems, replace_typography
 
 ENDINGS = "pdf|txt|json|html?|md|docx?"
 """The extensions of document files, as a part of a regular expression."""
@@ -25,7 +25,7 @@ _APART = re.compile(r"[^a-z0-9]+")
 
 
 @lru_cache(maxsize=1 << 16)
-def plain(name: str) -> str:
+def normalise_name(name: str) -> str:
     """Return a name in lower case with single spaces, without accents and punctuation, and with abbreviations spelt
     out.
     """
@@ -37,7 +37,7 @@ def plain(name: str) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def letters(text: str) -> str:
+def keep_letters(text: str) -> str:
     """Return only the letters and digits in lower case, which are independent of line breaks, dashes and
     hyphenation.
     """
@@ -49,12 +49,12 @@ def without_ending(name: str) -> str:
     return _ENDING.sub("", name.strip())
 
 
-def file_key(name: str) -> str:
+def make_file_key(name: str) -> str:
     """Return a file's name without extension, case, spaces, punctuation and accents, which renaming may change."""
     text = unicodedata.normalize("NFKD", without_ending(name)).casefold()
     key = _APART.sub("", text)
     # a name in another script has no such letters: compare it unchanged
-    return "".join(word_runs(text)) if key.isdigit() or not key else key
+    return "".join(list_word_runs(text)) if key.isdigit() or not key else key
 
 
 _PAGED = re.compile(
@@ -77,7 +77,7 @@ class FileNames:
         self._levels: list[dict[str, list[str]]] = []
         for file in files:
             for name in (file, *(aliases or {}).get(file, ())):
-                for level, spelling in enumerate(_spellings(name)):
+                for level, spelling in enumerate(_list_spellings(name)):
                     if level == len(self._levels):
                         self._levels.append({})
                     same = self._levels[level].setdefault(spelling, [])
@@ -96,7 +96,7 @@ class FileNames:
         return all files that match in the strictest form that matches any.
         """
         several: list[str] = []
-        for level, spelling in zip(self._levels, _spellings(name), strict=False):
+        for level, spelling in zip(self._levels, _list_spellings(name), strict=False):
             files = level.get(spelling, []) if spelling else []
             if len(files) == 1:
                 return files
@@ -104,7 +104,7 @@ class FileNames:
         return several
 
 
-def _spellings(name: str) -> Iterator[str]:
+def _list_spellings(name: str) -> Iterator[str]:
     """Yield the forms of a file's name to compare, the strictest first."""
     yield name
     written = unicodedata.normalize("NFC", name).strip()
@@ -152,9 +152,9 @@ _ENDINGS = (*ABBREVIATED, *SPELT, *INITIALS, "GmbH", *DOTTED)
 
 
 @cache
-def _ending() -> re.Pattern[str]:
+def _make_ending_pattern() -> re.Pattern[str]:
     """Return the pattern for a legal form at the end of a line, including those in the legal systems' files."""
-    others = (form for system in systems() for form in system.data.get("companies", "").split())
+    others = (form for system in load_systems() for form in system.data.get("companies", "").split())
     dotted = dict.fromkeys(form.rstrip(".") for form in others if "." in form)
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, (*_ENDINGS, *dotted)))})\.?,?$", re.IGNORECASE)
 
@@ -174,10 +174,10 @@ DESCRIBED = re.compile(
 
 def ends_in_form(line: str) -> bool:
     """Return whether a line ends with a company's legal form, in upper or lower case."""
-    return _ending().search(line) is not None
+    return _make_ending_pattern().search(line) is not None
 
 
-def form_follows(text: str, at: int) -> bool:
+def is_followed_by_form(text: str, at: int) -> bool:
     """Return whether a company's legal form, in upper or lower case, follows a position: `Inc.` after `Alder,`."""
     return _FOLLOWING.match(text, at) is not None
 
@@ -218,7 +218,7 @@ def name_words(text: str) -> Iterator[Word]:
     """Yield the words of a text in order, without possessive endings."""
     for match in _WORD.finditer(text):
         start, end = match.span()
-        shapes = _shapes(match[0])
+        shapes = _list_shapes(match[0])
         if len(shapes) == 1:
             [(term, capital, parts)] = shapes
             yield Word(term, capital, start, end, parts)
@@ -230,11 +230,11 @@ def name_words(text: str) -> Iterator[Word]:
 
 def name_terms(text: str) -> list[str]:
     """Return the words of a text in lower case, without accents and possessive endings."""
-    return [term for raw in _WORD.findall(text) for term, _, _ in _shapes(raw)]
+    return [term for raw in _WORD.findall(text) for term, _, _ in _list_shapes(raw)]
 
 
 @lru_cache(maxsize=1 << 13)
-def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
+def _list_shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
     """Return a word's form for comparison, whether it has a capital like a name, and its parts.
 
     `Nondisclosure` gives two such entries, because it equals `Non-Disclosure`.
@@ -252,7 +252,7 @@ def _shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
     return ((term, capital, parts if len(parts) > 1 else ()),)
 
 
-def proper_counts(text: str) -> Counter[str]:
+def count_proper_words(text: str) -> Counter[str]:
     """Return how often each word is written as a name: with a capital that does not begin a sentence or a line."""
     plain = f"\n{replace_typography(text)}"
     fresh, counts = Counter(_FRESH.findall(plain)), Counter[str]()
@@ -267,7 +267,7 @@ def proper_counts(text: str) -> Counter[str]:
     return counts
 
 
-def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, Word]]:
+def list_pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, Word]]:
     """Yield pairs of neighbouring words that both have a capital or are numbers, as in `No. 3`.
 
     Args:
@@ -279,13 +279,13 @@ def pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, W
             yield first, second
 
 
-def acronyms(name: str) -> set[str]:
+def list_acronyms(name: str) -> set[str]:
     """Return the initials of a name, fnha for `First Nations Health Authority`, with and without the last letter."""
     initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 
 
-def file_words(filename: str) -> tuple[str, tuple[str, ...]]:
+def split_filename(filename: str) -> tuple[str, tuple[str, ...]]:
     """Return a file's name without folder and extension: as one run of letters, and as words."""
     stem = _FILE_ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
     spellings: list[str] = []

@@ -34,7 +34,7 @@ def read_words(text: str) -> int | None:
 
 def write_words(number: int, like: str) -> str:
     """Return a number in words in the style of `like`, another number: its capitals, its `and` and its hyphens."""
-    words = _words(number, " and " if re.search(r"\band\b", like, re.IGNORECASE) else " ")
+    words = _write_words(number, " and " if re.search(r"\band\b", like, re.IGNORECASE) else " ")
     if "-" not in like and re.search(rf"(?:{'|'.join(_TENS)})\s+\w", like, re.IGNORECASE):
         words = words.replace("-", " ")
     parts = re.findall(r"[A-Za-z]+", like)
@@ -42,15 +42,15 @@ def write_words(number: int, like: str) -> str:
         return words.upper()
     if parts and parts[0][0].isupper():
         whole = len(parts) > 1 and all(part[0].isupper() for part in parts if part.lower() != "and")
-        return re.sub(r"[a-z]+", _capital, words) if whole or " " in words else words.capitalize()
+        return re.sub(r"[a-z]+", _capitalise, words) if whole or " " in words else words.capitalize()
     return words
 
 
-def _capital(match: re.Match[str]) -> str:
+def _capitalise(match: re.Match[str]) -> str:
     return match[0] if match[0] == "and" else match[0].capitalize()
 
 
-def _words(number: int, joint: str) -> str:
+def _write_words(number: int, joint: str) -> str:
     if number < 20:
         return _SMALL[number]
     if number < 100:
@@ -59,12 +59,12 @@ def _words(number: int, joint: str) -> str:
     for name, scale in reversed([("hundred", 100), *_SCALES.items()]):
         if number >= scale:
             count, rest = divmod(number, scale)
-            return f"{_words(count, joint)} {name}" + (
-                f"{joint if rest < 100 else ' '}{_words(rest, joint)}" if rest else ""
+            return f"{_write_words(count, joint)} {name}" + (
+                f"{joint if rest < 100 else ' '}{_write_words(rest, joint)}" if rest else ""
             )
     raise AssertionError(number)  # hundreds are the last scale, and smaller numbers were returned above
 
 
 def takes_an(number: int) -> bool:
     """Return whether the article before a number is `an`: eight, eleven, eighteen, eighty, eight hundred."""
-    return _words(number, " ").startswith(("eight", "eleven"))
+    return _write_words(number, " ").startswith(("eight", "eleven"))

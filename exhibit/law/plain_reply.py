@@ -24,7 +24,7 @@ _ANSWERS = ("answer", "response", "result", "output", "text", "content")
 """Names of the JSON field that contains the answer, the most likely first."""
 
 
-def plain_reply(text: str) -> str:
+def strip_reply(text: str) -> str:
     """Return the answer in a reply, without the JSON, code block, thoughts, tags and polite phrases around it."""
     text = _without_frame(_without_fence(_without_thoughts(text)))
     asked = _ASKED.match(text)

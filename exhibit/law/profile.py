@@ -130,13 +130,13 @@ _CAPITALS = SHOUTED | _SHORT_CAPITALS
 def tidy(name: str) -> str:
     """Return a name on one line; in title case if the source writes it in capitals."""
     name = _CUT.sub("", _SPACES.sub(" ", name).strip(" ;,"))
-    return title_case(name) if name.isupper() else name
+    return to_title_case(name) if name.isupper() else name
 
 
-def title_case(text: str) -> str:
+def to_title_case(text: str) -> str:
     """Return a text in title case; function words become lower case, and initials such as LLC stay unchanged."""
 
-    def word(match: re.Match[str]) -> str:
+    def write_word(match: re.Match[str]) -> str:
         lower = match.group().lower()
         if lower in _SMALL and match.start():
             return lower
@@ -146,7 +146,7 @@ def title_case(text: str) -> str:
             return match.group() if letters not in _ABBREVIATED else lower[:1].upper() + lower[1:]
         return lower[:1].upper() + lower[1:]
 
-    return _WORD.sub(word, text)
+    return _WORD.sub(write_word, text)
 
 
 # ---------------------------------------------------------------- the first page of a contract
@@ -160,7 +160,7 @@ _NEAR = 3000
 
 def kind_of(text: str) -> str:
     """Return the kind that a document's heading states, `Mutual Non-Disclosure Agreement`; empty if it states none."""
-    text = _plain(text)
+    text = _normalise_start(text)
     lines = [line.strip() for line in text.split("\n")[:_LINES]]
     for before, line in zip(["", *lines], lines, strict=False):
         if len(line) > 160:
@@ -172,22 +172,22 @@ def kind_of(text: str) -> str:
             # join "… AND PERMITTED USE" with "AGREEMENT" below it
             heading = f"{_LABEL.sub('', before)} {heading}".strip()
         if _KIND.search(heading) and " " in heading and ":" not in heading:
-            return _calm(heading)
+            return _calm_heading(heading)
     opening = _OPENING.search(text)
     if opening:
-        return _calm(opening[1])
+        return _calm_heading(opening[1])
     return "Letter Agreement" if _LETTER.search(text) else ""
 
 
-def _plain(text: str) -> str:
+def _normalise_start(text: str) -> str:
     """Return the start of a text with plain spaces and without ligatures."""
     return unicodedata.normalize("NFKC", text[:_NEAR])
 
 
-def _calm(heading: str) -> str:
+def _calm_heading(heading: str) -> str:
     """Return a heading in title case if most of it is in capitals."""
     letters = [character.isupper() for character in heading if character.isalpha()]
-    return title_case(heading) if 2 * sum(letters) > len(letters) else heading
+    return to_title_case(heading) if 2 * sum(letters) > len(letters) else heading
 
 
 # ---------------------------------------------------------------- the parties
@@ -195,7 +195,7 @@ def _calm(heading: str) -> str:
 
 def parties_of(text: str) -> list[str]:
     """Return the parties that the first page names, in order, without blanks and placeholders."""
-    text = _plain(text)
+    text = _normalise_start(text)
     for first in _BETWEEN.finditer(text):
         # `between A, a Delaware corporation ("A"), and B …` is one paragraph; `BETWEEN:` begins a list
         paragraph = text.find("\n", first.end() + 60)
@@ -205,13 +205,13 @@ def parties_of(text: str) -> list[str]:
         body = _BODY.search(region, 12)
         region = region[: body.start()] if body else region
         again = _BETWEEN.match(region)
-        names = list(dict.fromkeys(_names(region, again, listed))) if again else []
+        names = list(dict.fromkeys(_find_names(region, again, listed))) if again else []
         if names:
             return names
     return []
 
 
-def _names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
+def _find_names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
     name, at = _name(first, region, listed), first.end()
     joined = _JOINED.match(region, at)
     if joined and name and not _HAS_FORM.search(name) and not joined["and"].isupper():
@@ -247,7 +247,7 @@ def _name(match: re.Match[str], region: str, listed: bool) -> str:
 
 def date_of(text: str) -> str:
     """Return the first full date near the start, as it is written; empty if there is none."""
-    date = _DATE.search(_plain(text), 0, _NEAR // 3)
+    date = _DATE.search(_normalise_start(text), 0, _NEAR // 3)
     return date[0].replace(" ,", ",") if date else ""
 
 
@@ -278,17 +278,17 @@ def read_profile(document: Document) -> Profile:
     if edition is not None:
         return Profile(title=edition.title, kind="legislation", date=edition.dated)
     lines = read_opening(document, _PROFILE_NEAR)
-    text = paragraphs(lines)
-    name = file_title(document.filename)
-    kind = _kind(text, document, name)
+    text = join_paragraphs(lines)
+    name = find_file_title(document.filename)
+    kind = _find_kind(text, document, name)
     title = title_of(text, kind, name)
     # without roles: the Reseller of a Reseller Agreement is not a name
     named = parties_of(text) if kind in AGREED else ()
     parties = tuple(party for party in named if party.casefold() not in title.casefold())
-    return Profile(title=title, kind=kind, parties=parties, date=own_date(text, kind))
+    return Profile(title=title, kind=kind, parties=parties, date=find_own_date(text, kind))
 
 
-def paragraphs(lines: list[Line]) -> str:
+def join_paragraphs(lines: list[Line]) -> str:
     """Return the lines as paragraphs, so that a sentence is not cut at the margin."""
     pieces: list[str] = []
     for line in lines:
@@ -297,7 +297,7 @@ def paragraphs(lines: list[Line]) -> str:
     return "".join(pieces).strip("\ufeff\u200b \n")
 
 
-def file_title(filename: str) -> str:
+def find_file_title(filename: str) -> str:
     """Return the title in a file's name: `Reseller Agreement` for the filing `…_EX-10.1_Reseller Agreement.pdf`."""
     stem = without_ending(unquote(PurePath(filename).name).split("||")[0])
     return tidy(_EXHIBIT.sub("", stem).replace("_", " "))
@@ -308,7 +308,7 @@ def file_title(filename: str) -> str:
 AGREED = frozenset({"contract", "nda", "merger agreement"})
 
 
-def _kind(text: str, document: Document, name: str) -> str:
+def _find_kind(text: str, document: Document, name: str) -> str:
     """Return the kind of a document, by its first lines, its file's name, and its topics."""
     called = kind_of(text)
     if _MERGER.search(called) or _PLAN.search(text[:1500]):
@@ -332,17 +332,17 @@ def _kind(text: str, document: Document, name: str) -> str:
 
 def title_of(text: str, kind: str, name: str) -> str:
     """Return the title that a document's text states, by the rules for its kind; `name` if the text states none."""
-    return _TITLES.get(kind, _contract_title)(text, name) or name
+    return _TITLES.get(kind, _find_contract_title)(text, name) or name
 
 
-def _contract_title(text: str, name: str) -> str:
+def _find_contract_title(text: str, name: str) -> str:
     words = re.sub(r"^exhibits?\s+[\d.]+\s+", "", kind_of(text), flags=re.IGNORECASE).split()
     title = " ".join(words)
     sound = 2 <= len(words) <= 16 and len(title) <= _LONGEST_TITLE and title[-1] not in ",;:"
     return title if sound else name
 
 
-def _first_line(text: str, _: str) -> str:
+def _find_first_line(text: str, _: str) -> str:
     """Return the line that names a Part or practice direction, `Part 36 - Offers to settle`; else the first line."""
     line = _PART_LINE.search(text[:2000]) or _ANY_LINE.search(text)
     return _shorten_line(line[1]) if line else ""
@@ -354,12 +354,12 @@ def _guide(text: str, _: str) -> str:
     return match[0] if match else ""
 
 
-def _law(text: str, _: str) -> str:
+def _find_law_title(text: str, _: str) -> str:
     match = _LAW.search(text[:3000])
-    return _shorten_line(match[0]) if match else _first_line(text, "")
+    return _shorten_line(match[0]) if match else _find_first_line(text, "")
 
 
-def _policy(text: str, name: str) -> str:
+def _find_policy_title(text: str, name: str) -> str:
     """Return a privacy policy's title: the line that states it, else the file's name with `Privacy Policy` added."""
     line = _POLICY_LINE.search(text[:600])
     if line and len(line[0].split()) > 2 and not _POLICY_PROSE.match(line[0]):
@@ -369,23 +369,23 @@ def _policy(text: str, name: str) -> str:
 
 def _shorten_line(line: str) -> str:
     line = _SPACED.sub(r"\1", " ".join(line.split()).strip(" .:-–—"))
-    calm = _DIRECTION.sub(lambda match: match[0].upper(), _calm(line))
+    calm = _DIRECTION.sub(lambda match: match[0].upper(), _calm_heading(line))
     return calm if len(calm) <= _LONGEST_TITLE else calm[: calm.rfind(" ", 0, _LONGEST_TITLE)].rstrip(" ,;:-–—")
 
 
 _TITLES: dict[str, Callable[[str, str], str]] = {
-    "practice direction": _first_line,
-    "rules": _first_line,
+    "practice direction": _find_first_line,
+    "rules": _find_first_line,
     "court guide": _guide,
-    "judgment": _first_line,
-    "legislation": _law,
-    "privacy policy": _policy,
+    "judgment": _find_first_line,
+    "legislation": _find_law_title,
+    "privacy policy": _find_policy_title,
 }
 
 # ---------------------------------------------------------------- the date
 
 
-def own_date(text: str, kind: str) -> str:
+def find_own_date(text: str, kind: str) -> str:
     """Return the document's own date as it is written; empty if there is none.
 
     This is the first full date, else a date after a word such as `dated`. Rules and practice directions have

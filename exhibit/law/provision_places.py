@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
-from exhibit.law.provisions import NamedProvision, ProvisionStep, number_forms, unit_sorts
-from exhibit.law.sentences import sentences
+from exhibit.law.provisions import NamedProvision, ProvisionStep, list_number_forms, list_unit_sorts
+from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
 
@@ -53,60 +53,62 @@ class ProvisionIndex:
         self.document = document
 
     @classmethod
-    def empty(cls, filename: str) -> "ProvisionIndex":
+    def make_empty(cls, filename: str) -> "ProvisionIndex":
         """Return the index of a missing document, which has no provisions."""
         return cls(Document(filename, ""))
 
     @cached_property
     def _sections(self) -> list[_Labelled]:
-        return list(self._labelled(read_structure(self.document), attached=False))
+        return list(self._list_labelled(read_structure(self.document), attached=False))
 
-    def _labelled(self, section: Section, *, attached: bool) -> Iterator[_Labelled]:
+    def _list_labelled(self, section: Section, *, attached: bool) -> Iterator[_Labelled]:
         match = _LABEL.fullmatch(section.label) if section.label else None
         if match:
             word = match["word"].strip(" (\xa0").lower()
             worded = word or not match["number"][0].isdigit()  # IV alone is a chapter, not section 4
-            sort = unit_sorts().get(word, unit_sorts().get(f"{word}.", "part" if worded else ""))
+            sort = list_unit_sorts().get(word, list_unit_sorts().get(f"{word}.", "part" if worded else ""))
             bracketed = section.label.strip().startswith("(")
-            yield _Labelled(section, sort, word, number_forms(match["number"]), bracketed, attached)
+            yield _Labelled(section, sort, word, list_number_forms(match["number"]), bracketed, attached)
         late = section.span.start > _OPENING * len(self.document.text)
         for child in section.children:
-            yield from self._labelled(child, attached=attached or (section.kind == "schedule" and late))
+            yield from self._list_labelled(child, attached=attached or (section.kind == "schedule" and late))
 
     def find(self, named: NamedProvision) -> list[ProvisionPlace]:
         """Return the locations that a name may mean: several if it is ambiguous, none if it is absent."""
         first, *below = named.path
-        places = [self._within(span, below) for span in self._top(first)]
+        places = [self._find_within(span, below) for span in self._find_top(first)]
         return [place for place in places if place.spans]
 
-    def _top(self, step: ProvisionStep) -> list[Span]:
-        forms = number_forms(step.number)
+    def _find_top(self, step: ProvisionStep) -> list[Span]:
+        forms = list_number_forms(step.number)
         if step.sort == "recital":
-            return self._lines(rf"\(?{re.escape(step.number)}[.)]", r"\(?(?:\d{1,3}|[A-Z])[.)]", within=_RECITALS)
+            return self._find_lines(rf"\(?{re.escape(step.number)}[.)]", r"\(?(?:\d{1,3}|[A-Z])[.)]", within=_RECITALS)
         found = [one for one in self._sections if one.forms & forms and not one.bracketed]
         same = [one for one in found if one.sort == step.sort != ""]
         if not step.sort:
             same = [one for one in found if one.sort in ("unit", "article")]
         bare = [one for one in found if not one.sort and step.sort in _BARE]
         if not same and sum(one.sort == step.sort for one in self._sections) >= _COUNTED:
-            lined = self._begun(step)  # if articles have a heading with their word, a bare number is a point of a list
+            lined = self._find_begun(
+                step
+            )  # if articles have a heading with their word, a bare number is a point of a list
             if lined:
                 return lined
         parts = [one for one in found if step.sort in ("paragraph", "point") and one.sort in ("unit", "article")]
         for choice in (same, bare, parts):
             if choice:
-                return [_own_span(one.section) for one in self._usual(_outermost(choice))]
-        return self._begun(step)
+                return [_find_own_span(one.section) for one in self._usual(_keep_outermost(choice))]
+        return self._find_begun(step)
 
-    def _begun(self, step: ProvisionStep) -> list[Span]:
+    def _find_begun(self, step: ProvisionStep) -> list[Span]:
         """Return the ranges that begin at a line with a provision's word and number, or with its decimal number
         alone.
         """
-        words = "|".join(re.escape(word) for word, sort in unit_sorts().items() if sort == step.sort)
+        words = "|".join(re.escape(word) for word, sort in list_unit_sorts().items() if sort == step.sort)
         word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
-        lined = self._lines(rf"{word}{re.escape(step.number)}(?![\w]|\.\d)", rf"{word}\d{{1,4}}")
+        lined = self._find_lines(rf"{word}{re.escape(step.number)}(?![\w]|\.\d)", rf"{word}\d{{1,4}}")
         if not lined and step.sort in ("unit", "article") and "." in step.number:
-            lined = self._lines(rf"{re.escape(step.number)}(?![\w]|\.\d)", r"\d{1,3}\.\d{1,3}")
+            lined = self._find_lines(rf"{re.escape(step.number)}(?![\w]|\.\d)", r"\d{1,3}\.\d{1,3}")
         return lined
 
     def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
@@ -123,7 +125,7 @@ class ProvisionIndex:
     def _words(self) -> Counter[str]:
         return Counter(one.word for one in self._sections)
 
-    def _lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
+    def _find_lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
         """Return the ranges from each line that matches `begins` to the next line that matches `ends` or is a heading.
 
         Ranges much shorter than the longest are left out: they are lines of the table of contents.
@@ -145,40 +147,42 @@ class ProvisionIndex:
         longest = max((span.end - span.start for span in spans), default=0)
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
-    def _within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
+    def _find_within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
         """Follow the lower steps of a path inside a provision, and return the part that they lead to.
 
         If a step finds nothing, return the part that the steps before it reached, with `whole` set.
         """
         whole = False
         for step in below:
-            part = self._part(span, step)
+            part = self._find_part(span, step)
             if part is None:
                 whole = True
                 break
             span = part
         return ProvisionPlace(self._without_furniture(span), whole)
 
-    def _part(self, span: Span, step: ProvisionStep) -> Span | None:
+    def _find_part(self, span: Span, step: ProvisionStep) -> Span | None:
         text = self.document.text
         if step.sort == "sentence":
             own = [
-                one for one in sentences(text[span.start : span.end]) if re.search(r"\w{2}", _plain(text, span, one))
+                one
+                for one in split_sentences(text[span.start : span.end])
+                if re.search(r"\w{2}", _normalise(text, span, one))
             ]
             at = int(step.number) - 1 if step.number.isdigit() else -1
             return Span(span.start + own[at].start, span.start + own[at].end) if 0 <= at < len(own) else None
-        forms = number_forms(step.number)
+        forms = list_number_forms(step.number)
         inside = [
             one
             for one in self._sections
             if span.start <= one.section.title.start
             and one.section.span.end <= span.end
             and one.forms & forms
-            and _own_span(one.section) != span
+            and _find_own_span(one.section) != span
         ]
         if inside:
-            return _own_span(_outermost(inside)[0].section)
-        return _bracketed(text, span, step.number) or _listed(text, span, step.number)
+            return _find_own_span(_keep_outermost(inside)[0].section)
+        return _find_bracketed(text, span, step.number) or _find_listed(text, span, step.number)
 
     def _without_furniture(self, span: Span) -> tuple[Span, ...]:
         """Return the parts of a span that are not running heads or page numbers, without white space at their edges."""
@@ -193,17 +197,17 @@ class ProvisionIndex:
         )
 
 
-def _plain(text: str, span: Span, one: Span) -> str:
+def _normalise(text: str, span: Span, one: Span) -> str:
     return re.sub(r"^\W*\w{1,4}\)", "", text[span.start + one.start : span.start + one.end])
 
 
-def _own_span(section: Section) -> Span:
+def _find_own_span(section: Section) -> Span:
     """Return a section's span from its own heading on, without the headings above it."""
     start = section.title.start if section.span.start <= section.title.start < section.span.end else section.span.start
     return Span(start, section.span.end)
 
 
-def _outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
+def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
     """Return the sections of the highest level, outside schedules if any are outside.
 
     Of sections with the same heading, only the longest is returned.
@@ -214,16 +218,16 @@ def _outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
     by_heading: dict[str, _Labelled] = {}
     for one in top:
         other = by_heading.setdefault(one.section.heading, one)
-        if _length(one) > _length(other):
+        if _measure_length(one) > _measure_length(other):
             by_heading[one.section.heading] = one
     return list(by_heading.values())
 
 
-def _length(one: _Labelled) -> int:
+def _measure_length(one: _Labelled) -> int:
     return one.section.span.end - one.section.span.start
 
 
-def _bracketed(text: str, span: Span, number: str) -> Span | None:
+def _find_bracketed(text: str, span: Span, number: str) -> Span | None:
     """Return a part inside a line, `(b) any breach; (c) …`, up to the next part of the same kind."""
     start = re.compile(rf"(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)", re.IGNORECASE).search(text, *span)
     if start is None:
@@ -233,7 +237,7 @@ def _bracketed(text: str, span: Span, number: str) -> Span | None:
     return Span(start.start(), following.start() if following else span.end)
 
 
-def _listed(text: str, span: Span, number: str) -> Span | None:
+def _find_listed(text: str, span: Span, number: str) -> Span | None:
     """Return a point of a list whose lines begin with numbers: from `2. …` to `3. …`."""
     start = re.compile(rf"(?m)^[ \t]*{re.escape(number)}[.)]\s").search(text, *span)
     if start is None:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from exhibit.law.language import systems
-from exhibit.law.structure.labels import roman
+from exhibit.law.language import load_systems
+from exhibit.law.structure.labels import parse_roman
 from exhibit.schemas.parsing import read_beside
 
 _HEIGHTS = {"schedule": 0, "part": 1, "recital": 2, "article": 2, "unit": 3, "": 3}
@@ -70,10 +70,10 @@ class NamedProvision(NamedTuple):
 
 
 @cache
-def unit_sorts() -> dict[str, str]:
+def list_unit_sorts() -> dict[str, str]:
     """Return the kind of unit that each word or sign names, by the word in lower case; the longest words first."""
     sorts = {word: sort for sort, words in read_beside(__file__)["units"].items() for word in words.split()}
-    for system in systems():
+    for system in load_systems():
         for level in system.levels:
             kind = _KINDS.get(level.kind, "part")
             sorts |= {word: kind for word in level.words if word not in sorts and len(word) > 1}
@@ -84,8 +84,8 @@ def unit_sorts() -> dict[str, str]:
 
 
 @cache
-def _unit() -> re.Pattern[str]:
-    words = "|".join(re.escape(word) for word in unit_sorts())
+def _make_unit_pattern() -> re.Pattern[str]:
+    words = "|".join(re.escape(word) for word in list_unit_sorts())
     return re.compile(rf"(?<![\w§])(?P<word>(?i:{words}))[ \xa0]?(?P<number>{_NUMBER})(?P<brackets>{_BRACKETS})")
 
 
@@ -106,18 +106,18 @@ def read_provisions(text: str, *, bare: bool = True) -> list[NamedProvision]:
         return []
     fields = match.groupdict("")
     below = [ProvisionStep("paragraph", "", number) for number in fields.get("below", "").split("-") if number]
-    path = (ProvisionStep("", "", fields["number"]), *_inside(fields["brackets"]), *below)
+    path = (ProvisionStep("", "", fields["number"]), *_read_brackets(fields["brackets"]), *below)
     return [NamedProvision(text.strip(), fields.get("source", "").strip(" -"), path)]
 
 
-def cited_provisions(sentence: str) -> list[NamedProvision]:
+def find_cited_provisions(sentence: str) -> list[NamedProvision]:
     """Return the provisions that a sentence cites, each with its law if the law's abbreviation is beside it."""
     text = sentence.replace("\xa0", " ")
     named = []
     for one in _group_steps(text):
         after, before = _LAW_AFTER.match(text, one.end), _LAW_BEFORE.search(text[max(0, one.start - 20) : one.start])
         source = after["law"] if after else before["law"] if before else ""
-        named += [NamedProvision(_written(path, source), source, path) for path in one.paths]
+        named += [NamedProvision(_write_path(path, source), source, path) for path in one.paths]
     return named
 
 
@@ -131,12 +131,12 @@ def _read_worded(text: str) -> Iterator[NamedProvision]:
     cited = list(_group_steps(text))
     if not cited:
         return
-    before = _source(text[: cited[0].start])
+    before = _find_source(text[: cited[0].start])
     last = before
     sources = []
     for at, one in enumerate(cited):
         following = cited[at + 1].start if at + 1 < len(cited) else len(text)
-        after = _source(text[one.end : following])
+        after = _find_source(text[one.end : following])
         if before:  # "BGB § 535, GG Art. 5": the law is named before its provision
             sources.append(last)
             last = after or last
@@ -146,15 +146,15 @@ def _read_worded(text: str) -> Iterator[NamedProvision]:
         sources[at] = sources[at] or sources[at + 1]
     for one, source in zip(cited, sources, strict=True):
         for path in one.paths:
-            yield NamedProvision(_written(path, source) if len(cited) * len(one.paths) > 1 else text, source, path)
+            yield NamedProvision(_write_path(path, source) if len(cited) * len(one.paths) > 1 else text, source, path)
 
 
-def _written(path: Sequence[ProvisionStep], source: str) -> str:
+def _write_path(path: Sequence[ProvisionStep], source: str) -> str:
     steps = (f"({step.number})" if step.sort == "bracket" else f" {step.word} {step.number}" for step in path)
     return " ".join(f"{''.join(steps)} {source}".split())
 
 
-def _source(gap: str) -> str:
+def _find_source(gap: str) -> str:
     """Return the name of a law or document in the text between two provisions."""
     words = _GLUE.sub(" ", f" {gap} ").strip()
     return words if re.search(r"\w", words) else ""
@@ -163,18 +163,18 @@ def _source(gap: str) -> str:
 def _group_steps(text: str) -> Iterator[_Cited]:
     """Yield the provisions that a text cites; `§ 535 Abs. 1` and `para 3 of Schedule 2` are one provision each."""
     open_: _Cited | None = None
-    for match in _unit().finditer(text):
+    for match in _make_unit_pattern().finditer(text):
         if open_ is not None and match.start() < open_.end:
             continue
-        sort = unit_sorts()[match["word"].lower()]
+        sort = list_unit_sorts()[match["word"].lower()]
         if match["number"].islower() and match["number"].isalpha() and sort not in ("letter", "point"):
             continue  # "Section a" has no number
-        numbers, end = _numbers(text, match, below=sort not in _HEIGHTS)
+        numbers, end = _read_numbers(text, match, below=sort not in _HEIGHTS)
         paths = [(ProvisionStep(sort, match["word"], number), *inside) for number, inside in numbers]
         gap = text[open_.end : match.start()] if open_ is not None else ""
         if open_ is not None and len(open_.paths) == 1 and _goes_on(open_.paths[0][-1], sort, gap):
             outer = open_.paths[0]
-            open_ = _Cited(open_.start, end, [tuple(sorted([*outer, *path], key=_height)) for path in paths])
+            open_ = _Cited(open_.start, end, [tuple(sorted([*outer, *path], key=_rank_height)) for path in paths])
             continue
         if open_ is not None:
             yield open_
@@ -183,7 +183,7 @@ def _group_steps(text: str) -> Iterator[_Cited]:
         yield open_
 
 
-def _height(step: ProvisionStep) -> int:
+def _rank_height(step: ProvisionStep) -> int:
     return _HEIGHTS.get(step.sort, _BELOW)
 
 
@@ -194,42 +194,42 @@ def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
     """
     if not _GLUE.fullmatch(gap or " "):
         return False
-    inner, outer = _HEIGHTS.get(sort, _BELOW), _height(last)
+    inner, outer = _HEIGHTS.get(sort, _BELOW), _rank_height(last)
     if _OUTWARD.fullmatch(gap):
         return inner < outer
     return (inner > outer or inner == _BELOW) and ";" not in gap and "und" not in gap and "and" not in gap
 
 
-def _numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list[tuple[str, _Path]], int]:
+def _read_numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list[tuple[str, _Path]], int]:
     """Return the numbers after a word, each with the steps in brackets after it, and the end of the numbers."""
     word, number, end = match["word"].lower(), match["number"], match.end()
     plural = word == "§§" or word in ("ss.", "arts.", "artt.") or (word.endswith("s") and word not in ("abs", "ss"))
     if plural and (ends := re.fullmatch(r"(\d+)[-–](\d+)", number)):
-        return [(str(one), ()) for one in _range(int(ends[1]), int(ends[2]))], end
+        return [(str(one), ()) for one in _list_range(int(ends[1]), int(ends[2]))], end
     plural = plural or below  # also for a list such as "Abs. 1, 3"
-    numbers = [(number.rstrip("ºª°"), _inside(match["brackets"]))]
+    numbers = [(number.rstrip("ºª°"), _read_brackets(match["brackets"]))]
     while plural and (mark := _NEXT.match(text, end)) and (more := _LISTED.match(text, mark.end())):
         digits, _, brackets = more[0].partition("(")
         last = numbers[-1][0]
         if mark["range"] and last.isdigit() and digits.isdigit():
-            numbers += [(str(one), ()) for one in _range(int(last), int(digits))[1:-1]]
-        numbers.append((digits.strip(), _inside(f"({brackets}" if brackets else "")))
+            numbers += [(str(one), ()) for one in _list_range(int(last), int(digits))[1:-1]]
+        numbers.append((digits.strip(), _read_brackets(f"({brackets}" if brackets else "")))
         end = more.end()
     return numbers, end
 
 
-def _range(low: int, high: int) -> list[int]:
+def _list_range(low: int, high: int) -> list[int]:
     return list(range(low, high + 1)) if 0 < high - low < _MOST else [low, high]
 
 
-def _inside(brackets: str) -> tuple[ProvisionStep, ...]:
+def _read_brackets(brackets: str) -> tuple[ProvisionStep, ...]:
     return tuple(ProvisionStep("bracket", "", part) for part in re.findall(r"\(([^()]+)\)", brackets))
 
 
-def number_forms(number: str) -> frozenset[str]:
+def list_number_forms(number: str) -> frozenset[str]:
     """Return the equivalent forms of a number: `ix` and `9` for `IX`, `8.03` and `8.3` for `8.03`."""
     plain = number.casefold().strip(" .()º°ª:-–—")
     forms = {plain, re.sub(r"(?<=\.)0+(?=\d)", "", plain)}
-    if number.strip(" .()").isupper() and (value := roman(plain)):
+    if number.strip(" .()").isupper() and (value := parse_roman(plain)):
         forms.add(str(value))
     return frozenset(forms)

@@ -4,7 +4,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-from exhibit.law.figures import SMALL_NUMBERS, Day, figures, in_digits
+from exhibit.law.figures import SMALL_NUMBERS, Day, find_figures, write_in_digits
 
 _CURRENCIES = {
     "usd": r"us\s?\$|\$|\b(?:us )?dollars?\b|\busd\b", "gbp": r"£|\bpounds?(?: sterling)?\b|\bgbp\b",
@@ -165,10 +165,10 @@ class Stated(NamedTuple):
     plain: str
 
 
-def quantities(text: str) -> Stated:
+def find_quantities(text: str) -> Stated:
     """Return the figures of a text with their units; "thirty (30) days" is one, and so is "two million dollars"."""
-    found = figures(text)
-    plain = _plain_digits(found.rest)
+    found = find_figures(text)
+    plain = _write_digits(found.rest)
     tokens = list(_TOKEN.finditer(plain))
     read: list[Quantity] = []
     for number, token in enumerate(tokens):
@@ -177,20 +177,20 @@ def quantities(text: str) -> Stated:
         if token[0][0].isdigit():
             if words and token[0] == words[-1]:
                 continue  # the repetition in "thirty (30)"
-            read.append(_quantity(token, words, following, plain))
+            read.append(_make_quantity(token, words, following, plain))
         elif len(token[0]) == 1 and words and words[-1] in _LABELS - PLACES and token[0] != "s":
             read.append(Quantity("label", token[0], words[-1], written=token[0]))
     return Stated(tuple(read), found.dates, plain)
 
 
-def _plain_digits(rest: str) -> str:
+def _write_digits(rest: str) -> str:
     rest = _SCALED_HALF.sub(lambda match: f"{SMALL_NUMBERS.get(match[1], match[1])}.5 {match[2]}", rest)
-    plain = _A_UNIT.sub(r"\1 1 ", _CLOCK.sub(_hours, rest.replace("\xa0", " ")))
+    plain = _A_UNIT.sub(r"\1 1 ", _CLOCK.sub(_write_hours, rest.replace("\xa0", " ")))
     plain = _ORDINAL.sub(lambda match: f"nth {_ORDINALS.get(match[0], match[0])}", plain)
     plain = _NTH.sub(r"nth \1", plain)
     for pattern, words in _ONCE:
         plain = pattern.sub(words, plain)
-    plain = in_digits(plain)
+    plain = write_in_digits(plain)
     plain = _AND_HALF.sub(lambda match: f"{match[1]}.5", " ".join(plain.split()))
     plain = _SPELT_ON.sub(lambda match: str(int(match[1]) + int(match[2])), plain)
     plain = _FRACTION.sub(lambda match: f"{100 * int(match[1]) / _FRACTIONS[match[2]]:g} percent", plain)
@@ -201,14 +201,14 @@ def _plain_digits(rest: str) -> str:
     return _CENTS.sub(lambda match: f"{match[2]} {match[1]}.{int(match[3]):02}", " ".join(plain.split()))
 
 
-def _hours(match: re.Match[str]) -> str:
+def _write_hours(match: re.Match[str]) -> str:
     """Return a time of day on the 24-hour clock."""
     return f"{int(match[1]) % 12 + (12 if match[3] == 'p' else 0)}:{match[2] or '00'}"
 
 
-def _quantity(token: re.Match[str], before: list[str], after: list[str], plain: str) -> Quantity:
+def _make_quantity(token: re.Match[str], before: list[str], after: list[str], plain: str) -> Quantity:
     """Return the figure that a number forms with the words around it."""
-    digits, value = token[0], _value(token[0])
+    digits, value = token[0], _parse_value(token[0])
     bound = _bound(plain, token.start(), token.end())
     if before and before[-1] in _LABELS:
         return Quantity("label", digits, before[-1], written=digits)
@@ -235,7 +235,7 @@ def _quantity(token: re.Match[str], before: list[str], after: list[str], plain: 
     return Quantity("count", value, "", bound, digits)
 
 
-def _value(digits: str) -> Decimal | str:
+def _parse_value(digits: str) -> Decimal | str:
     try:
         return Decimal(digits).normalize()
     except InvalidOperation:  # 9.2.1 is the number of a section

@@ -11,9 +11,9 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from exhibit.law.citations import rewrite_citations
-from exhibit.law.language import systems
-from exhibit.law.plain_reply import plain_reply
-from exhibit.law.sentences import sentences
+from exhibit.law.language import load_systems
+from exhibit.law.plain_reply import strip_reply
+from exhibit.law.sentences import split_sentences
 
 _READ = 4000
 """Characters of a reply that are read: a refusal is in the first sentences, and a longer reply is an answer."""
@@ -212,10 +212,10 @@ def is_refusal(text: str) -> bool:
 
 def read_refusal(text: str) -> Refusal:
     """Return whether a reply is a refusal, and whether that is certain, which means that no clause is ambiguous."""
-    text = plain_reply(text[:_READ])
+    text = strip_reply(text[:_READ])
     opening = _YES_NO.match(text)
-    cited = [bool(rewrite_citations(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in sentences(text)]
-    parts = [rewrite_citations(text[span.start : span.end], lambda *_: "") for span in sentences(text)]
+    cited = [bool(rewrite_citations(text[s.start : s.end], lambda *_: "\0").count("\0")) for s in split_sentences(text)]
+    parts = [rewrite_citations(text[span.start : span.end], lambda *_: "") for span in split_sentences(text)]
     if opening and parts:
         rest = text[opening.end() :]
         if not rest.strip() or not _PERSON.match(rest):
@@ -224,7 +224,7 @@ def read_refusal(text: str) -> Refusal:
     clauses = [
         (kind, bool(_FIGURE.search(clause)) or has_citation, bool(_CONSEQUENCE.match(clause)))
         for part, has_citation in zip(parts, cited, strict=False)
-        for clause, kind in _clauses(part)
+        for clause, kind in _split_clauses(part)
     ]
     return _decide(clauses)
 
@@ -250,13 +250,13 @@ def _decide(clauses: list[tuple[Kind, bool, bool]]) -> Refusal:
     return Refusal(refused=True, sure=not after)
 
 
-def _clauses(sentence: str) -> Iterator[tuple[str, Kind]]:
+def _split_clauses(sentence: str) -> Iterator[tuple[str, Kind]]:
     """Yield the clauses of a sentence, each with its kind; a leading subordinate clause does not affect the kind."""
     for piece in filter(str.strip, _BREAK.split(" ".join(sentence.split()))):
-        yield piece, _kind(piece)
+        yield piece, _find_kind(piece)
 
 
-def _kind(piece: str) -> Kind:
+def _find_kind(piece: str) -> Kind:
     clause, previous = piece, ""
     while clause != previous:
         previous = clause
@@ -267,15 +267,15 @@ def _kind(piece: str) -> Kind:
         return "aside"
     if _INSURED.match(clause):
         return "answer"
-    if _REFUSES.match(clause) or _foreign().match(clause) or _is_silent(clause):
+    if _REFUSES.match(clause) or _make_foreign_pattern().match(clause) or _is_silent(clause):
         return "refusal"
     return "aside" if _ASIDE.match(clause) else "answer"
 
 
 @cache
-def _foreign() -> re.Pattern[str]:
+def _make_foreign_pattern() -> re.Pattern[str]:
     """Return the pattern for refusals in the languages of the legal systems, from their files."""
-    phrases = "|".join(phrase for system in systems() for phrase in system.data.get("refusals", ()))
+    phrases = "|".join(phrase for system in load_systems() for phrase in system.data.get("refusals", ()))
     return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE)
 
 
@@ -289,7 +289,7 @@ def _is_silent(clause: str) -> bool:
     words = words[: next((at for at, word in enumerate(words) if word in _THAT), len(words))]
     if not _MODALS.isdisjoint(words):
         return False  # a rule on what documents may contain
-    for documents, telling, denials, silent in _silences():
+    for documents, telling, denials, silent in _read_silences():
         if documents.isdisjoint(words):
             continue
         prefixed = any(word.startswith("ne") and word[2:].startswith(telling) for word in words)  # neuvádí
@@ -300,7 +300,9 @@ def _is_silent(clause: str) -> bool:
 
 
 @cache
-def _silences() -> list[tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]]:
+def _read_silences() -> list[tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]]:
     """Return the words of each legal system for documents, for stating something, for denials, and for silence."""
-    lists = [[words.split() for words in system.data["silence"]] for system in systems() if "silence" in system.data]
+    lists = [
+        [words.split() for words in system.data["silence"]] for system in load_systems() if "silence" in system.data
+    ]
     return [(frozenset(one), tuple(two), frozenset(three), tuple(four)) for one, two, three, four in lists]

@@ -6,7 +6,7 @@ from functools import cache
 
 from exhibit.evidence import Span
 from exhibit.law.figures import SHORT_MONTHS
-from exhibit.law.language import systems
+from exhibit.law.language import load_systems
 from exhibit.law.names import STOPPED
 
 # A citation as models write it: `[1]`, and the malformed `[1, 2]` and `[1-3]`; a year has four digits.
@@ -39,18 +39,18 @@ _NUMBERED = _BEFORE_NUMBER.union(SHORT_MONTHS)
 _EITHER = STOPPED | _MAY_END
 
 
-def sentences(text: str) -> list[Span]:
+def split_sentences(text: str) -> list[Span]:
     """Return the sentences in order, without the white space between them; a citation after a full stop is included."""
     spans: list[Span] = []
     start = 0
     for gap in [*_PARAGRAPH.finditer(text), None]:
         end = gap.start() if gap else len(text)
-        spans += [trimmed for span in _within(text, start, end) if (trimmed := _trim(text, span))]
+        spans += [trimmed for span in _split_paragraph(text, start, end) if (trimmed := _trim(text, span))]
         start = gap.end() if gap else end
     return spans
 
 
-def _within(text: str, start: int, end: int) -> Iterator[Span]:
+def _split_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
     """Yield the sentences of one paragraph."""
     begin = start
     for match in _STOP.finditer(text, start, end):
@@ -97,8 +97,10 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
 @cache
 def _list_numbered() -> frozenset[str]:
     """Return the abbreviations before a number, including the legal systems': `odst. 1`, `Abs. 1`, `č. 89/2012`."""
-    forms = (form for system in systems() for forms in system.data.get("below", {}).values() for form in forms.split())
-    glue = (form for system in systems() for form in system.refers)
+    forms = (
+        form for system in load_systems() for forms in system.data.get("below", {}).values() for form in forms.split()
+    )
+    glue = (form for system in load_systems() for form in system.refers)
     short = {form[:-1].lower() for form in (*forms, *glue) if form.endswith(".")} - _EITHER
     return _NUMBERED.union(form for form in short if not _INITIALS.fullmatch(form))
 

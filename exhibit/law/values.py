@@ -117,7 +117,7 @@ def find_values(text: str) -> list[Value]:
     """Return the values of a text in order; of overlapping values, only the one that starts first, or the longest."""
     values: list[Value] = []
     for kind, pattern in _PATTERNS.items():
-        for start, end in _windows(text, kind):
+        for start, end in _find_windows(text, kind):
             values += filter(None, map(_READERS[kind], pattern.finditer(text, start, end)))
     values.sort(key=lambda value: (value.span.start, -value.span.end))
     kept: list[Value] = []
@@ -127,7 +127,7 @@ def find_values(text: str) -> list[Value]:
     return kept
 
 
-def _windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
+def _find_windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
     """Yield the ranges to search for values of a kind: only near its units or signs, to save time."""
     anchor = _ANCHORS.get(kind)
     if anchor is None:
@@ -152,43 +152,43 @@ def place_group(name: str) -> str:
 # ---------------------------------------------------------------- reading
 
 
-def _decimal(digits: str) -> Decimal:
+def _parse_decimal(digits: str) -> Decimal:
     return Decimal(digits.replace(",", ""))
 
 
-def _plain(number: Decimal) -> str:
+def _format_plain(number: Decimal) -> str:
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _first(match: re.Match[str], *names: str) -> str:
+def _find_first(match: re.Match[str], *names: str) -> str:
     return next((match[name] for name in names if match[name]), "")
 
 
 def _read_stated_number(words: str, digits: str) -> Decimal | None:
     """Return the number that words and digits state; None if they differ."""
     spelt = read_words(words) if words else None
-    if digits and spelt is not None and Decimal(spelt) != _decimal(digits):
+    if digits and spelt is not None and Decimal(spelt) != _parse_decimal(digits):
         return None
-    return _decimal(digits) if digits else Decimal(spelt) if spelt is not None else None
+    return _parse_decimal(digits) if digits else Decimal(spelt) if spelt is not None else None
 
 
-def _made(kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit: str = "") -> Value:
+def _make_value(kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit: str = "") -> Value:
     return Value(kind, key, Span(*match.span()), match[0], number, unit)
 
 
 def _read_period(match: re.Match[str]) -> Value | None:
-    number = _read_stated_number(_first(match, "words", "spelt"), _first(match, "both", "digits"))
+    number = _read_stated_number(_find_first(match, "words", "spelt"), _find_first(match, "both", "digits"))
     before = match.string[max(0, match.start() - _LONGEST_WORD) : match.start()]
     if number is None or (match["digits"] and _WORD_BEFORE.search(before)):
         return None  # "sixty 60 days" is a drafting error that no rule can resolve
     base, factor = _UNITS[match["unit"].lower()]
-    return _made("period", match, f"{_plain(number * factor)} {base}", number, match["unit"].lower())
+    return _make_value("period", match, f"{_format_plain(number * factor)} {base}", number, match["unit"].lower())
 
 
 def _read_amount(match: re.Match[str]) -> Value | None:
-    scale = _first(match, "scale", "scale2").strip().lower()
-    number = _decimal(_first(match, "digits", "digits2")) * {
+    scale = _find_first(match, "scale", "scale2").strip().lower()
+    number = _parse_decimal(_find_first(match, "digits", "digits2")) * {
         "": 1, "thousand": 10**3, "million": 10**6, "billion": 10**9,
     }[scale]  # fmt: skip
     if match["words"]:
@@ -196,16 +196,17 @@ def _read_amount(match: re.Match[str]) -> Value | None:
             return None
     elif match["close"]:  # the closing bracket does not belong to the amount
         match = _PATTERNS["amount"].match(match.string, match.start(), match.start("close")) or match
-    sign = _first(match, "sign", "unit2").upper()
+    sign = _find_first(match, "sign", "unit2").upper()
     currency = next((code for name, code in _CURRENCIES.items() if name.upper() == sign), "USD")
-    return _made("amount", match, f"{currency} {_plain(number)}", number, currency)
+    return _make_value("amount", match, f"{currency} {_format_plain(number)}", number, currency)
 
 
 def _read_percentage(match: re.Match[str]) -> Value | None:
     number = _read_stated_number(
-        _first(match, "words", "words2", "words3", "words4"), _first(match, "both", "both2", "both4", "digits")
+        _find_first(match, "words", "words2", "words3", "words4"),
+        _find_first(match, "both", "both2", "both4", "digits"),
     )
-    return None if number is None else _made("percentage", match, _plain(number), number)
+    return None if number is None else _make_value("percentage", match, _format_plain(number), number)
 
 
 def _read_date(match: re.Match[str]) -> Value | None:
@@ -216,24 +217,24 @@ def _read_date(match: re.Match[str]) -> Value | None:
         year = int(match["year3"])
         year += (2000 if year < 70 else 1900) if year < 100 else 0
     else:
-        name = _first(match, "month", "month2")
-        month = _month(name) if name else int(match["month4"])
-        day, year = int(_first(match, "day", "day2", "day4")), int(_first(match, "year", "year2", "year4"))
+        name = _find_first(match, "month", "month2")
+        month = _find_month(name) if name else int(match["month4"])
+        day, year = int(_find_first(match, "day", "day2", "day4")), int(_find_first(match, "year", "year2", "year4"))
     try:
         found = date(year, month, day)
     except ValueError:
         return None
-    return _made("date", match, found.isoformat(), Decimal(found.toordinal()))
+    return _make_value("date", match, found.isoformat(), Decimal(found.toordinal()))
 
 
-def _month(name: str) -> int:
+def _find_month(name: str) -> int:
     return next(at for at, month in enumerate(MONTHS, 1) if month.lower().startswith(name[:3].lower()))
 
 
 def _read_place(match: re.Match[str]) -> Value | None:
     words = " ".join(match[0].split())
     name = next(name for name in _PLACES if name.lower() == words.lower())
-    return _made("place", match, name, Decimal(0), _PLACES[name])
+    return _make_value("place", match, name, Decimal(0), _PLACES[name])
 
 
 _PATTERNS: dict[ValueKind, re.Pattern[str]] = {
@@ -319,11 +320,11 @@ def _write_date(match: re.Match[str], day: date) -> str:
         if name == "year":
             parts[group] = f"{day.year % 100:02d}" if len(text) == 2 else str(day.year)
         elif name == "month":
-            parts[group] = f"{day.month:02d}" if text.isdigit() else _month_like(text, day.month)
+            parts[group] = f"{day.month:02d}" if text.isdigit() else _write_month_like(text, day.month)
         elif name == "day":
             parts[group] = f"{day.day:02d}" if len(text) == 2 and (text[0] == "0" or group == "day4") else str(day.day)
         elif name == "th":
-            parts[group] = ordinal_ending(day.day)
+            parts[group] = find_ordinal_ending(day.day)
     if match["first"]:
         european = int(match["first"]) > 12 or match["mark"] == "."
         numbers = (day.day, day.month) if european else (day.month, day.day)
@@ -332,14 +333,14 @@ def _write_date(match: re.Match[str], day: date) -> str:
     return _replace_parts(match, parts)
 
 
-def _month_like(text: str, month: int) -> str:
+def _write_month_like(text: str, month: int) -> str:
     name = MONTHS[month - 1]
     if len(text.rstrip(".")) <= 4 and text.rstrip(".").lower() not in {m.lower() for m in MONTHS}:
         name = name[:3] + ("." if text.endswith(".") and name != "May" else "")
     return name.upper() if text.isupper() else name
 
 
-def ordinal_ending(number: int) -> str:
+def find_ordinal_ending(number: int) -> str:
     """Return the suffix of an ordinal number in digits: 1st, 2nd, 3rd, 4th, 11th."""
     return "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 

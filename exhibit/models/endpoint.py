@@ -26,7 +26,7 @@ class Endpoint:
 
     def __init__(self, *, timeout: float, connections: int, azure: bool = False) -> None:
         """Read the environment: OPENAI_BASE_URL and OPENAI_API_KEY, or the variables of Azure's documentation."""
-        place = _azure() if azure else _compatible()
+        place = _find_azure() if azure else _find_compatible()
         self._key_name = "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"
         self.address = str(place.base.copy_with(username=None, password=None, query=None))
         self._version = place.version
@@ -40,7 +40,7 @@ class Endpoint:
         """Send JSON and return the JSON object of the reply, or raise HttpError."""
         with self._explain_errors():
             deadline = Deadline(self._timeout)
-            with self._client.send("POST", self._url(path, body), body, deadline=deadline) as response:
+            with self._client.send("POST", self._make_url(path, body), body, deadline=deadline) as response:
                 response.check()
                 data = response.read()
             try:
@@ -60,12 +60,14 @@ class Endpoint:
         text, reason, usage = "", None, None
         with self._explain_errors():
             asked, deadline = {**body, "stream": True}, Deadline(self._timeout)
-            with self._client.send("POST", self._url("chat/completions", body), asked, deadline=deadline) as response:
+            with self._client.send(
+                "POST", self._make_url("chat/completions", body), asked, deadline=deadline
+            ) as response:
                 response.check()
                 if response.kind not in STREAMED:
                     raise HttpError(f"no stream: {self._client.secrets.words(response.read())}", transient=True)
                 for event in read_events(response.lines()):
-                    choice = _choice(event.data)
+                    choice = _read_choice(event.data)
                     usage = event.data.get("usage") or usage if isinstance(event.data, dict) else usage
                     reason = choice.get("finish_reason") or reason
                     delta = choice.get("delta")
@@ -85,7 +87,7 @@ class Endpoint:
         """Close the connections."""
         self._client.close()
 
-    def _url(self, path: str, body: Mapping[str, object]) -> str:
+    def _make_url(self, path: str, body: Mapping[str, object]) -> str:
         if not self._version:
             return f"{self.address}{path}"
         model = quote(str(body.get("model")), safe="")
@@ -106,18 +108,18 @@ class Endpoint:
                 )
                 error.transient = True
             # a 429 for lack of credit is not transient: it lasts until the user pays
-            error.transient = error.transient and _error_in(error.body).get("code") != "insufficient_quota"
+            error.transient = error.transient and _read_error(error.body).get("code") != "insufficient_quota"
             error.transient = error.transient or error.status == _CONFLICT
             error.args = (f"{self.address}: {words}",)
             raise
 
 
-def refused_parameter(error: HttpError) -> str:
+def find_refused_parameter(error: HttpError) -> str:
     """Return the parameter that a server rejects; empty if its error names none."""
-    return str(_error_in(error.body).get("param") or "") if error.status == 400 else ""
+    return str(_read_error(error.body).get("param") or "") if error.status == 400 else ""
 
 
-def _choice(event: Any) -> dict[str, Any]:
+def _read_choice(event: Any) -> dict[str, Any]:
     """Return the first choice of a stream's event; an empty dict if there is none."""
     if event is not None and not isinstance(event, dict):
         raise HttpError("an event of the stream is not an object")
@@ -126,7 +128,7 @@ def _choice(event: Any) -> dict[str, Any]:
     return first if isinstance(first, dict) else {}
 
 
-def _error_in(data: bytes) -> dict[str, Any]:
+def _read_error(data: bytes) -> dict[str, Any]:
     try:
         error = json.loads(data)["error"]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -143,9 +145,9 @@ class _Place(NamedTuple):
     version: str = ""
 
 
-def _compatible() -> _Place:
+def _find_compatible() -> _Place:
     key = os.environ.get("OPENAI_API_KEY", "").strip()
-    base = _address(os.environ.get("OPENAI_BASE_URL") or _OPENAI)
+    base = _parse_address(os.environ.get("OPENAI_BASE_URL") or _OPENAI)
     if base is None:
         raise ServiceError("OPENAI_BASE_URL is not an address; it looks like http://localhost:8000/v1")
     if not key and base.host == httpx.URL(_OPENAI).host:
@@ -155,10 +157,10 @@ def _compatible() -> _Place:
     return _Place(base, {"Authorization": f"Bearer {key}"} if key else {})
 
 
-def _azure() -> _Place:
+def _find_azure() -> _Place:
     names = ("AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
     endpoint, version, key, token = (os.environ.get(name, "").strip() for name in names)
-    base = _address(endpoint)
+    base = _parse_address(endpoint)
     if base is None:
         raise ServiceError("azure needs AZURE_OPENAI_ENDPOINT, which looks like https://NAME.openai.azure.com")
     if not version:
@@ -168,7 +170,7 @@ def _azure() -> _Place:
     return _Place(base, {"api-key": key} if key else {"Authorization": f"Bearer {token}"}, version)
 
 
-def _address(text: str) -> httpx.URL | None:
+def _parse_address(text: str) -> httpx.URL | None:
     try:
         url = httpx.URL(text)
     except httpx.InvalidURL:
@@ -193,7 +195,7 @@ class Prices:
     tokens_in: float = 0.0
     tokens_out: float = 0.0
 
-    def cost(self, tokens_in: int, tokens_out: int) -> float:
+    def compute_cost(self, tokens_in: int, tokens_out: int) -> float:
         """Return the cost of a request."""
         return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / _MILLION
 
@@ -218,12 +220,12 @@ class Budget:
         self._changed = threading.Condition()
 
     @contextmanager
-    def request(self, *, tokens_in: int, tokens_out: int) -> Iterator[Receipt]:
+    def reserve_request(self, *, tokens_in: int, tokens_out: int) -> Iterator[Receipt]:
         """Reserve the greatest possible cost of a request while it runs, then record its actual cost.
 
         Raise CapError if the cap on requests or on cost leaves no room for the request.
         """
-        worst = self.prices.cost(tokens_in, tokens_out)
+        worst = self.prices.compute_cost(tokens_in, tokens_out)
         receipt = Receipt(worst)
         with self._changed:
             self._admit(worst)
@@ -239,14 +241,14 @@ class Budget:
 
     def _admit(self, worst: float) -> None:
         # requests in flight may cost less than their worst case: wait for them before giving up
-        self._changed.wait_for(lambda: not self._flying or self._fits(worst))
+        self._changed.wait_for(lambda: not self._flying or self._is_within(worst))
         if self._max_requests is not None and self.requests >= self._max_requests:
             raise CapError(f"the cap of {self._max_requests} requests is reached; raise max_requests to go on")
-        if not self._fits(worst):
+        if not self._is_within(worst):
             raise CapError(
                 f"the cap on cost of {self._max_cost:g} is reached: {self.spent:.6f} spent, and one more request"
                 f" may cost {worst:.6f}; raise max_cost to go on"
             )
 
-    def _fits(self, worst: float) -> bool:
+    def _is_within(self, worst: float) -> bool:
         return self._max_cost is None or self.spent + sum(self._flying) + worst <= self._max_cost + _ROUNDING

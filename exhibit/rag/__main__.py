@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import add_engine_arguments, check_engine, limits_from
-from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, given_settings, preset_names
+from exhibit.engine import add_engine_arguments, check_engine, read_limits
+from exhibit.rag.config import ASKED, DEFAULT, Config, Ingest, add_setting_flags, choose_given_settings, list_presets
 from exhibit.rag.ingest import Report
 from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.pipeline import Answered, Pipeline
@@ -25,7 +25,7 @@ from exhibit.storage.locations import parse_location
 _WIDTH = 100  # characters of a line on a terminal
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog=rename_commands("exhibit"),
         description=rename_commands(__doc__),
@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     add_engine_arguments(index)
     add_json(index)
     index.add_argument(
-        "--preset", default=DEFAULT, help=f"{', '.join(preset_names())}, or a .toml file (default: {DEFAULT})"
+        "--preset", default=DEFAULT, help=f"{', '.join(list_presets())}, or a .toml file (default: {DEFAULT})"
     )
     add_setting_flags(index.add_argument_group("single settings, which overrule the preset"))
     searches = {"search": "show the best passages", "answer": "answer with citations", "ask": "the same as answer"}
@@ -62,15 +62,15 @@ def _parser() -> argparse.ArgumentParser:
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Run the subcommand that the command line names, and return its exit status."""
-    options = _parser().parse_args(argv)
+    options = _make_parser().parse_args(argv)
     if options.action == "index":
-        config = Config.preset(options.preset, **given_settings(vars(options)))
-        engine, limits = check_engine(options.engine), limits_from(options)
+        config = Config.preset(options.preset, **choose_given_settings(vars(options)))
+        engine, limits = check_engine(options.engine), read_limits(options)
         pipeline = Pipeline(config, engine=engine, jobs=options.jobs, limits=limits)
         report = pipeline.index(options.source, options.out, force=options.force)
         print_results(asdict(report), "\n".join(_report_lines(options.out, report)), as_json=options.json)
         return 0
-    opened = open_for_questions(options.index, own=given_settings(vars(options)))
+    opened = open_for_questions(options.index, own=choose_given_settings(vars(options)))
     if opened.finished is not None:
         have, all_of_them = len(opened) - opened.missing, len(opened)
         print_note(
@@ -80,9 +80,9 @@ def main(argv: list[str] | None = None) -> int:
     pipeline = Pipeline(opened.config, heard=_say if vars(options).get("stream") else None)
     pipeline.open(options.index, unfinished=True)
     if options.action == "search":
-        _show([_passages(retrieved) for retrieved in pipeline.search(options.questions)], options.json)
+        _show([_describe_passages(retrieved) for retrieved in pipeline.search(options.questions)], options.json)
     else:
-        _show([_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
+        _show([_describe_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
     return 0
 
 
@@ -102,7 +102,7 @@ def _say(words: str) -> None:
     sys.stderr.flush()
 
 
-def _passages(retrieved: Retrieved) -> dict[str, Any]:
+def _describe_passages(retrieved: Retrieved) -> dict[str, Any]:
     hits = [
         {
             "document": hit.chunk.document,
@@ -117,10 +117,10 @@ def _passages(retrieved: Retrieved) -> dict[str, Any]:
     return {"question": retrieved.question, "passages": hits}
 
 
-def _answer(answered: Answered) -> dict[str, Any]:
+def _describe_answer(answered: Answered) -> dict[str, Any]:
     answer = answered.answer
     record = {"answer": answer.text, "citations": list(answer.citations), "refused": answer.refused}
-    return {**_passages(answered.retrieved), **record, **({"error": answer.error} if answer.error else {})}
+    return {**_describe_passages(answered.retrieved), **record, **({"error": answer.error} if answer.error else {})}
 
 
 def _show(records: list[dict[str, Any]], as_json: bool) -> None:

@@ -48,7 +48,7 @@ class AzureIndex:
     def documents(self, category: str | None) -> list[dict[str, Any]]:
         """Return each document with its category and the number of its passages."""
         counts: Counter[tuple[str, str]] = Counter()
-        for row in self._rows("sourcefile,category", category):
+        for row in self._read_rows("sourcefile,category", category):
             counts[str(row.get("sourcefile") or ""), str(row.get("category") or "")] += 1
         return [{"document": f, "category": c, "passages": n} for (f, c), n in sorted(counts.items())]
 
@@ -59,7 +59,7 @@ class AzureIndex:
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
         """Return the passages with their text."""
-        rows = self._rows("sourcefile,sourcepage,category,content", category)
+        rows = self._read_rows("sourcefile,sourcepage,category,content", category)
         names = {"document": "sourcefile", "section": "sourcepage", "content": "content"}
         return [{name: row.get(field) for name, field in names.items()} for row in rows]
 
@@ -83,7 +83,7 @@ class AzureIndex:
             ("passages name their file", not unnamed, f"{unnamed} without sourcefile"),
         ]
 
-    def _rows(self, fields: str, category: str | None) -> Iterator[dict[str, Any]]:
+    def _read_rows(self, fields: str, category: str | None) -> Iterator[dict[str, Any]]:
         """Yield the rows of the index, or of one category; raise an error if there are more than Azure can list."""
         start, total = 0, 1
         while start < total:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import parse_toml, read_outside
 
@@ -229,8 +229,8 @@ class Config(Search, Ingest):
         """A digest of the settings that determine the content of an index."""
         return hashlib.sha256(json.dumps(self.ingest, sort_keys=True).encode()).hexdigest()[:16]
 
-    def single(self, name: str) -> Any:
-        """Return the value of a setting by its flat name: `single("weight_lexical")` is `weights.lexical`."""
+    def get_setting(self, name: str) -> Any:
+        """Return the value of a setting by its flat name: `get_setting("weight_lexical")` is `weights.lexical`."""
         return getattr(self.weights, name.removeprefix(WEIGHT)) if name.startswith(WEIGHT) else getattr(self, name)
 
     def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":
@@ -263,10 +263,10 @@ class Config(Search, Ingest):
         """Return a preset by name or by the path of a TOML file, with some settings replaced."""
         path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
         if not path.exists():
-            near = difflib.get_close_matches(name, preset_names(), n=1)
+            near = difflib.get_close_matches(name, list_presets(), n=1)
             meant = f"did you mean {near[0]}? " if near else ""
             raise ToolkitError(
-                f"no preset {name!r}; {meant}there are {', '.join(preset_names())}, or pass a .toml file"
+                f"no preset {name!r}; {meant}there are {', '.join(list_presets())}, or pass a .toml file"
             )
         settings = parse_toml(read_outside(path), where=path)
         for key, value in settings.items():
@@ -284,7 +284,7 @@ class Config(Search, Ingest):
             return cls.model_validate(dict(settings))
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-            raise ToolkitError(f"{where}: {faults}; settings are {', '.join(setting_help())}") from error
+            raise ToolkitError(f"{where}: {faults}; settings are {', '.join(describe_settings())}") from error
 
 
 def _is_local(setting: str, value: str) -> bool:
@@ -298,17 +298,17 @@ def _is_local(setting: str, value: str) -> bool:
     return bool(getattr(module, "LOCAL", False))
 
 
-def preset_names() -> list[str]:
+def list_presets() -> list[str]:
     """Return the names of the presets that the project ships."""
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
-def setting_help(settings: type[FlagModel] = Config) -> dict[str, str]:
+def describe_settings(settings: type[FlagModel] = Config) -> dict[str, str]:
     """Return the help text of every setting, with its default; weights have flat names such as `weight_lexical`."""
     texts: dict[str, str] = {}
     for name, field in settings.model_fields.items():
         if name == "weights":
-            texts |= {f"{WEIGHT}{weight}": text for weight, text in setting_help(Weights).items()}
+            texts |= {f"{WEIGHT}{weight}": text for weight, text in describe_settings(Weights).items()}
         else:
             texts[name] = f"{field.description} (default: {'none' if field.default is None else field.default})"
     return texts
@@ -316,20 +316,20 @@ def setting_help(settings: type[FlagModel] = Config) -> dict[str, str]:
 
 def add_setting_flags(group: Any, settings: type[FlagModel] = Config, *, but: frozenset[str] = frozenset()) -> None:
     """Add a flag with help for every setting; a flag that the user omits is absent from the parsed result."""
-    for name, text in setting_help(settings).items():
+    for name, text in describe_settings(settings).items():
         if name not in but:
             flag = f"--{name.replace('_', '-')}"
             if name in PLUGINS:
-                names = ", ".join(file.replace("_", "-") for file in plugin_names(PLUGINS[name]))
+                names = ", ".join(file.replace("_", "-") for file in list_plugins(PLUGINS[name]))
                 text = f"{text}; there are {names}"
             group.add_argument(flag, metavar="X", default=argparse.SUPPRESS, help=text.replace("%", "%%"))
 
 
-def given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:
+def choose_given_settings(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings among parsed flags; the value `none` becomes None for a setting that may be None."""
     unset = {name for name, field in Config.model_fields.items() if field.default is None}
     return {
         name: None if value == "none" and name in unset else value
         for name, value in flags.items()
-        if name in setting_help()
+        if name in describe_settings()
     }

@@ -18,11 +18,11 @@ import numpy as np
 
 from exhibit.law.profile import Profile
 from exhibit.rag.protocols import Keys
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.validate import sha256_of
 from exhibit.storage.atomic import FolderKind
-from exhibit.storage.cache import Cache, cache_folder, key_of
+from exhibit.storage.cache import Cache, find_cache_folder, key_of
 
 FORMAT = "exhibit-index/6"
 MANIFEST = "manifest.json"
@@ -64,7 +64,7 @@ class Database:
 
     def read(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        with self.sound():
+        with self.report_damage():
             return self._connection.execute(sql, values).fetchall()
 
     def write(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -106,7 +106,7 @@ class Database:
             self._reading = None
 
     @contextmanager
-    def sound(self) -> Iterator[None]:
+    def report_damage(self) -> Iterator[None]:
         """Turn every exception that a damaged file causes into one `BundleError` that advises a rebuild."""
         try:
             yield
@@ -228,7 +228,7 @@ def let_go(folder: Path, store: str, *, but: str = "") -> None:
     `store` is the user's setting; its argument is the address at which data may be deleted.
     """
     named, _, argument = store.partition(":")
-    for name in plugin_names("exhibit.rag.stores"):
+    for name in list_plugins("exhibit.rag.stores"):
         if name != but and (folder / _STORE / f"{name}.json").is_file():
             load_plugin("exhibit.rag.stores", name)[0].drop(folder, argument if name == named else None)
 
@@ -288,9 +288,9 @@ def parse_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def checksums(folder: Path) -> dict[str, str]:
+def compute_checksums(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of every file of an index, except for manifests and a store's own database."""
-    return {path.relative_to(folder).as_posix(): digest(path) for path in _files(folder)}
+    return {path.relative_to(folder).as_posix(): digest(path) for path in _list_files(folder)}
 
 
 def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> None:
@@ -298,13 +298,13 @@ def check_files(folder: Path, sealed: Mapping[str, str], *, is_whole: bool) -> N
 
     With `is_whole` false, as for an unfinished index, files without a checksum are ignored.
     """
-    names = {path.relative_to(folder).as_posix() for path in _files(folder)}
+    names = {path.relative_to(folder).as_posix() for path in _list_files(folder)}
     for name in sorted({*sealed, *names} if is_whole else sealed):
         if name not in names or digest(folder / name) != sealed.get(name):
             raise BundleError(f"{folder}: {name} is missing or damaged; build the index again (--ingest fresh)")
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _list_files(folder: Path) -> Iterator[Path]:
     """Yield the files of an index that get a checksum; raise an error on a link, which could lead to any file."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
@@ -322,7 +322,7 @@ def digest(path: Path) -> str:
     """
     stat = path.stat()
     key = key_of(*map(str, (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)))
-    cache = Cache(cache_folder() / "checksums.sqlite") if stat.st_size >= _LARGE else None
+    cache = Cache(find_cache_folder() / "checksums.sqlite") if stat.st_size >= _LARGE else None
     with suppress(ToolkitError):
         if cache is not None and (known := cache.get([key]).get(key)):
             return known.decode()

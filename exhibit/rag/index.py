@@ -26,14 +26,14 @@ from exhibit.rag.database import (
     Database,
     Entry,
     check_files,
-    checksums,
+    compute_checksums,
     digest,
     entry_of,
     let_go,
     read_manifest,
 )
 from exhibit.rag.lexicon import Lexicon
-from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore, section_keys
+from exhibit.rag.protocols import SECTION_BITS, Chunk, Keys, Layer, VectorStore, make_section_keys
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
@@ -95,8 +95,8 @@ class Index:
         """
         if self._known_table is None:
             rows = self._database.read("SELECT number, first, chunks FROM documents ORDER BY first")
-            with self._database.sound():
-                self._known_table = _table(rows)
+            with self._database.report_damage():
+                self._known_table = _make_table(rows)
         return self._known_table
 
     # ---------------------------------------------------------------- the content
@@ -121,25 +121,25 @@ class Index:
         return frozenset(number for (number,) in self._database.read("SELECT number FROM names WHERE amends"))
 
     def __len__(self) -> int:
-        return self._extent("chunk")[0] if self._known_table is None else len(self._known_table)
+        return self._measure_extent("chunk")[0] if self._known_table is None else len(self._known_table)
 
     def __contains__(self, filename: str) -> bool:
-        return self._number(filename) is not None
+        return self._find_number(filename) is not None
 
-    def _number(self, filename: str) -> int | None:
+    def _find_number(self, filename: str) -> int | None:
         rows = self._database.read("SELECT number FROM documents WHERE filename = ?", filename)
         return rows[0][0] if rows else None
 
     def entry(self, filename: str) -> Entry:
         """Return the entry of the document with a given file name; raise an error if the index has none."""
-        number = self._number(filename)
+        number = self._find_number(filename)
         if number is None:
             raise BundleError(f"{self.folder}: no document {filename!r} in this index")
         return self.document(number)
 
     def _read_entry(self, number: int) -> Entry:
         rows = self._database.read("SELECT record FROM documents WHERE number = ?", number)
-        with self._database.sound():
+        with self._database.report_damage():
             [[record]] = rows
             return entry_of(json.loads(record))
 
@@ -169,27 +169,27 @@ class Index:
         keys: Keys = self.table[wanted, 0]
         return keys
 
-    def chunk_spans(self, filename: str) -> list[Span]:
+    def list_chunk_spans(self, filename: str) -> list[Span]:
         """Return the spans of a document's chunks, in order."""
         rows = self.table[self.table[:, 1] == self.entry(filename).number]
         return [Span(start, end) for start, end in rows[:, 2:4].tolist()]
 
-    def document_numbers(self, keys: Sequence[int] | Keys) -> Keys:
+    def find_document_numbers(self, keys: Sequence[int] | Keys) -> Keys:
         """Return the document number of each chunk key."""
         numbers: Keys = self.table[np.searchsorted(self.table[:, 0], np.asarray(keys, dtype=np.int64)), 1]
         return numbers
 
     def text(self, chunk: Chunk) -> str:
         """Return the text of a chunk as it is in the document, without the summary that was embedded with it."""
-        return self.document_text(chunk.document)[slice(*chunk.span)]
+        return self.read_document_text(chunk.document)[slice(*chunk.span)]
 
-    def document_text(self, filename: str) -> str:
+    def read_document_text(self, filename: str) -> str:
         """Return a document's whole text by its name."""
         return self.text_of(self.entry(filename).number)
 
     def _read_text(self, number: int) -> str:
         rows = self._database.read("SELECT text FROM texts WHERE number = ?", number)
-        with self._database.sound():
+        with self._database.report_damage():
             [[text]] = rows
             return str(text, "utf-8", "surrogatepass")
 
@@ -217,7 +217,7 @@ class Index:
         self.document.cache_clear()
         self.text_of.cache_clear()
 
-    def next_number(self) -> int:
+    def find_next_number(self) -> int:
         """Return the number that the next document will have."""
         [[last]] = self._database.read("SELECT max(number) FROM documents")
         return 0 if last is None else int(last) + 1
@@ -226,7 +226,7 @@ class Index:
         """Remove a document, its chunks and their vectors without rebuilding the index."""
         entry = self.entry(filename)
         keys = self.chunk_keys([entry.number])
-        sections = section_keys(entry.number, len(entry.sections))
+        sections = make_section_keys(entry.number, len(entry.sections))
         self.store("chunk").remove(keys)
         if self.config.layers == "all":
             self.store("document").remove([entry.number])
@@ -238,7 +238,7 @@ class Index:
         self._forget()
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
+    def change(self) -> Iterator[None]:
         """Lock the index for this process, and save it at the end of the block.
 
         Raise an error before any change if another process has locked the index, or has changed it since it was opened:
@@ -307,7 +307,7 @@ class Index:
             return np.array(self.numbers, dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
         rows = self._database.read("SELECT number, sections FROM documents ORDER BY number")
-        return np.concatenate([none, *(section_keys(number, sections) for number, sections in rows)])
+        return np.concatenate([none, *(make_section_keys(number, sections) for number, sections in rows)])
 
     def _settle(self, layer: Layer) -> None:
         """Remove the vectors that belong to no document, and hide those that another process is adding.
@@ -315,13 +315,13 @@ class Index:
         A remote store may hold vectors of interrupted runs.
         """
         store = self.store(layer)
-        count, last = self._extent(layer)
+        count, last = self._measure_extent(layer)
         if len(store) > count:
             with self._hold_lock():  # without the lock, these may be rows of a run in progress
                 store.keep(self.keys(layer))
         store.fence(last)
 
-    def _extent(self, layer: Layer) -> tuple[int, int]:
+    def _measure_extent(self, layer: Layer) -> tuple[int, int]:
         """Return the number of a layer's keys and the greatest key (-1 without keys), without loading the keys."""
         [[count, last]] = self._database.read(f"SELECT {_EXTENTS[layer]} FROM documents")
         return count or 0, -1 if last is None else last
@@ -340,9 +340,9 @@ class Index:
             "config": self.config.model_dump(),
             "embedder": self.embedder,
             "dimensions": self.dimensions,
-            "counts": {"documents": self._extent("document")[0], "chunks": self._extent("chunk")[0]}
+            "counts": {"documents": self._measure_extent("document")[0], "chunks": self._measure_extent("chunk")[0]}
             | {f"{layer} vectors": count for layer, count in vectors.items()},
-            "sha256": checksums(self.folder),
+            "sha256": compute_checksums(self.folder),
         }
 
 
@@ -385,7 +385,7 @@ def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, ow
     return index
 
 
-def _table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
+def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
     """Return the table of all chunks, built from the number, first key and packed spans of each document."""
     spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPANS).reshape(-1, 4)
     counts = np.array([len(chunks) // 16 for _, _, chunks in rows], np.int64)

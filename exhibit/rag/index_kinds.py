@@ -63,17 +63,17 @@ class IndexType(NamedTuple):
         pairs = [(option, value) for option, _, value in (setting.partition("=") for setting in settings)]
         return cls(name, read_options(pairs, _OPTIONS[name], where=f"faiss:{argument}", name=name))
 
-    def suiting(self, rows: int) -> "IndexType":
+    def choose_type(self, rows: int) -> "IndexType":
         """Return this index type, or flat if the number of rows is small."""
         return self if rows >= _ENOUGH else IndexType()
 
 
-def empty(dimensions: int) -> faiss.IndexIDMap2:
+def make_empty(dimensions: int) -> faiss.IndexIDMap2:
     """Return an exact (flat) index without rows; every index begins as one."""
     return faiss.IndexIDMap2(faiss.IndexFlatIP(dimensions))
 
 
-def inner(index: faiss.IndexIDMap2) -> Any:
+def unwrap_index(index: faiss.IndexIDMap2) -> Any:
     """Return the FAISS index that is wrapped in the map from rows to keys."""
     return faiss.downcast_index(index.index)
 
@@ -81,7 +81,7 @@ def inner(index: faiss.IndexIDMap2) -> Any:
 def name_of(index: faiss.IndexIDMap2) -> str:
     """Return the name of an index's current type: flat, fp16 or pq."""
     names = {"IndexScalarQuantizer": "fp16", "IndexRefineFlat": "pq"}
-    return names.get(type(inner(index)).__name__, "flat")
+    return names.get(type(unwrap_index(index)).__name__, "flat")
 
 
 def keys_of(index: faiss.IndexIDMap2) -> Keys:
@@ -97,7 +97,7 @@ def vectors_of(index: faiss.IndexIDMap2, rows: Keys) -> Vectors:
 
     The caller must use a view at once: a later change of the index changes or invalidates it.
     """
-    name, core = name_of(index), inner(index)
+    name, core = name_of(index), unwrap_index(index)
     flat: Any = faiss.downcast_index(core.refine_index) if name == "pq" else core
     if name not in ("flat", "pq") or not len(rows):
         vectors: Vectors = core.reconstruct_batch(rows)
@@ -114,7 +114,7 @@ def reshape(index: faiss.IndexIDMap2, kind: IndexType) -> faiss.IndexIDMap2:
     """Return the index, rebuilt if its number of rows requires another type or if rows were removed."""
     keys = keys_of(index)
     rows = np.flatnonzero(keys != GONE)
-    wanted = kind.suiting(len(rows))
+    wanted = kind.choose_type(len(rows))
     if name_of(index) == wanted.name and len(keys) == len(rows):
         return index
     return build(wanted, keys[rows], vectors_of(index, rows))
@@ -155,7 +155,7 @@ def search_rows(index: faiss.IndexIDMap2, queries: Vectors, k: int, rows: Keys) 
 
     FAISS cannot search the sketches with a selector.
     """
-    return _search_selected(index, inner(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
+    return _search_selected(index, unwrap_index(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
 
 
 def search_parts(index: faiss.IndexIDMap2, query: Vectors, k: int) -> tuple[Vectors, Keys]:
@@ -171,9 +171,9 @@ def search_parts(index: faiss.IndexIDMap2, query: Vectors, k: int) -> tuple[Vect
     every = faiss.IDSelectorAll()
     ranges = [faiss.IDSelectorAnd(faiss.IDSelectorRange(low, high), every) for low, high in pairwise(cuts)]
     if parts == 1:
-        return _search_selected(index, inner(index), query, k, ranges[0])
+        return _search_selected(index, unwrap_index(index), query, k, ranges[0])
     with ThreadPoolExecutor(parts) as pool:
-        pieces = list(pool.map(partial(_search_selected, index, inner(index), query, k), ranges))
+        pieces = list(pool.map(partial(_search_selected, index, unwrap_index(index), query, k), ranges))
     return np.concatenate([scores for scores, _ in pieces], axis=1), np.concatenate(
         [keys for _, keys in pieces], axis=1
     )
@@ -192,7 +192,7 @@ def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
     index.add_with_ids(np.ascontiguousarray(vectors, dtype=np.float32), keys)
 
 
-def parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any) -> Any:
+def make_parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any) -> Any:
     """Return FAISS's search parameters.
 
     For `pq` they set how many rows are compared again by their full vectors. For an exact index they hold the
@@ -205,7 +205,7 @@ def parameters(index: faiss.IndexIDMap2, kind: IndexType, k: int, selector: Any)
     return None if selector is None else made.SearchParameters(sel=selector)
 
 
-def rows_path(path: Path) -> Path:
+def name_rows_file(path: Path) -> Path:
     """Return the path of the raw file that holds an index's rows until the index is written."""
     return path.with_name(path.name + ".rows")
 
@@ -245,7 +245,7 @@ class RawVectors:
 
     def index(self) -> faiss.IndexIDMap2:
         """Return a flat FAISS index in memory with all vectors."""
-        index = empty(self.dimensions)
+        index = make_empty(self.dimensions)
         if self._count:
             add(index, self.keys, self.vectors())
         return index
@@ -253,7 +253,7 @@ class RawVectors:
     def write(self, path: Path) -> None:
         """Write a flat index to a file, in FAISS's own format, without building the index in memory."""
         with path.open("wb") as file:
-            file.write(b"IxM2" + self._header() + b"IxFI" + self._header())
+            file.write(b"IxM2" + self._make_header() + b"IxFI" + self._make_header())
             file.write(struct.pack("<Q", self._count * self.dimensions))
             if self._count:
                 os.truncate(self.path, self._count * 4 * self.dimensions)
@@ -267,6 +267,6 @@ class RawVectors:
         self.path.unlink(missing_ok=True)
         self._keys, self._count = [], 0
 
-    def _header(self) -> bytes:
+    def _make_header(self) -> bytes:
         """Return the header of a FAISS index: dimensions, rows, two unused numbers, the trained flag, the metric."""
         return struct.pack("<iqqq?i", self.dimensions, self._count, 1 << 20, 1 << 20, True, faiss.METRIC_INNER_PRODUCT)

@@ -25,7 +25,7 @@ from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, choose_ocr, read_scan
 from exhibit.law.language import language_of
 from exhibit.law.profile import Profile, read_profile
-from exhibit.law.structure import read_structure, section_path
+from exhibit.law.structure import format_section_path, read_structure
 from exhibit.law.structure.tree import Section
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.rag.config import Config
@@ -33,13 +33,13 @@ from exhibit.rag.database import Waiting
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.live_index import Building
-from exhibit.rag.protocols import section_keys
+from exhibit.rag.protocols import make_section_keys
 from exhibit.rag.summaries import Summariser
 from exhibit.runtime.plugins import load_plugin
-from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, printable
+from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, escape_surrogates
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, fetch_file
 
 _TOLD_BY = 20_000
@@ -113,11 +113,11 @@ class Preparation:
 
     def _prepare(self, path: Location) -> Prepared:
         config = self.config
-        if printable(path.name) != path.name:
+        if escape_surrogates(path.name) != path.name:
             raise DocumentError(f"{path}: its name is not UTF-8, so that no answer could cite it; rename the file")
-        sha256 = _sha256(path)
+        sha256 = _compute_sha256(path)
         document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)
-        if _sha256(path) != sha256:
+        if _compute_sha256(path) != sha256:
             raise DocumentError(f"{path}: changed while it was read; index it again when no program writes to it")
         if not document.has_text:
             if not document.pages:
@@ -129,19 +129,19 @@ class Preparation:
             if not document.has_text:
                 raise DocumentError(f"{path}: all its words are hidden on the page; --hidden-text index includes them")
         root, profile = read_structure(document), read_profile(document)
-        leaves = _leaves(root)
+        leaves = _list_leaves(root)
         module, argument = load_plugin("exhibit.rag.splitters", config.splitter)
         spans: list[Span] = module.open(argument)(
             document.text, size=config.chunk_size, overlap=config.overlap, sections=[leaf.span for leaf in leaves]
         )
-        chunks = _table(document, spans, leaves)
-        sections = tuple((section_path(root, leaf.span), *leaf.span) for leaf in leaves)
-        texts = tuple(chunk_texts(document, chunks))
+        chunks = _make_table(document, spans, leaves)
+        sections = tuple((format_section_path(root, leaf.span), *leaf.span) for leaf in leaves)
+        texts = tuple(read_chunk_texts(document, chunks))
         name, pages = document.filename, len(document.pages) or None
         entry = Entry(-1, name, sha256, len(document.text), pages, profile, "", sections)
         headings = [path for path, _, _ in sections]
         words = read_words(name, profile, document.text, chunks=texts, headings=headings) if config.lexicon else None
-        summary = _summary(self.summarise, document, root, profile, config) if self.summarise else None
+        summary = _make_summary(self.summarise, document, root, profile, config) if self.summarise else None
         return Prepared(
             entry,
             document.text,
@@ -154,26 +154,28 @@ class Preparation:
         )
 
 
-def _sha256(path: Location) -> str:
+def _compute_sha256(path: Location) -> str:
     try:
         return sha256_of(path)
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _leaves(root: Section) -> list[Section]:
+def _list_leaves(root: Section) -> list[Section]:
     return [section for section in root.walk() if not section.children]
 
 
-def _summary(summarise: Summariser, document: Document, root: Section, profile: Profile, config: Config) -> Summary:
+def _make_summary(
+    summarise: Summariser, document: Document, root: Section, profile: Profile, config: Config
+) -> Summary:
     line = summarise(document, root, profile)
     if config.layers != "all":
         return Summary(line)
-    lines = summarise.summarise_sections(document, _leaves(root), profile, characters=config.section_characters)
+    lines = summarise.summarise_sections(document, _list_leaves(root), profile, characters=config.section_characters)
     return Summary(line, tuple(lines))
 
 
-def _table(document: Document, spans: Sequence[Span], leaves: Sequence[Section]) -> npt.NDArray[np.int64]:
+def _make_table(document: Document, spans: Sequence[Span], leaves: Sequence[Section]) -> npt.NDArray[np.int64]:
     pages = [page.span.start for page in document.pages]
     starts = [leaf.span.start for leaf in leaves]
     rows = []
@@ -223,7 +225,7 @@ def ingest(
             continue
         prepared = outcome.unwrap()
         if prepared.entry.filename in alike:
-            prepared = replace(prepared, entry=replace(prepared.entry, filename=_by_path(path, index)))
+            prepared = replace(prepared, entry=replace(prepared.entry, filename=_name_by_path(path, index)))
         notes += [f"{prepared.entry.filename}: {note}" for note in prepared.notes]
         vectors.add(prepared, summarise, config)
         documents += 1
@@ -235,7 +237,7 @@ def ingest(
     return Report(documents, pages, chunks, time.monotonic() - started, tuple(set_aside), tuple(notes))
 
 
-def _by_path(path: Location, index: Index) -> str:
+def _name_by_path(path: Location, index: Index) -> str:
     """Return a unique name for a file whose name another file has: the shortest end of its path that is unused."""
     parts = str(path).replace("\\", "/").split("/")
     names = ("/".join(parts[-length:]) for length in range(2, len(parts) + 1))
@@ -245,7 +247,7 @@ def _by_path(path: Location, index: Index) -> str:
 def _check_unchanged(path: Location, sha256: str) -> None:
     """Raise an error if a file's checksum is no longer the given one or the file cannot be read."""
     with suppress(DocumentError):
-        if _sha256(path) == sha256:
+        if _compute_sha256(path) == sha256:
             return
     raise BundleError(
         f"{path}: changed or deleted while documents were indexed; run again when no program writes to it"
@@ -267,11 +269,11 @@ class _Vectors:
     def add(self, prepared: Prepared, summarise: Summariser, config: Config) -> None:
         index, entry, summary = self._index, prepared.entry, prepared.summary
         if prepared.whole is not None:
-            summary = _summary(summarise, *prepared.whole, entry.profile, config)
+            summary = _make_summary(summarise, *prepared.whole, entry.profile, config)
         line = summary.document if summary else ""
-        number = index.next_number()
+        number = index.find_next_number()
         keys = index.add(replace(entry, number=number, summary=line), prepared.text, prepared.chunks)
-        sections = section_keys(number, len(entry.sections))
+        sections = make_section_keys(number, len(entry.sections))
         if prepared.words is not None:
             index.lexicon.add(number, prepared.words, chunks=keys, sections=sections)
         front = f"{line}\n" if config.augment == "summary" and line else ""
@@ -318,7 +320,7 @@ class _Vectors:
         return vectors
 
 
-def chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[str]:
+def read_chunk_texts(document: Document, chunks: npt.NDArray[np.int64]) -> Iterator[str]:
     """Yield each chunk's text without the page furniture (headers, footers, page numbers) that interrupts it."""
     furniture = document.furniture
     starts = [line.start for line in furniture]
@@ -349,7 +351,7 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
     texts = (document.text[page.span.start : page.span.end] for page in document.pages)
     if document.path is None or all(text.strip() for text in texts):
         return document
-    place = cache_folder() / "ocr" / f"{sha256_of(document.path)[:32]}-{how.engine}-{how.language}.pdf"
+    place = find_cache_folder() / "ocr" / f"{sha256_of(document.path)[:32]}-{how.engine}-{how.language}.pdf"
     notes = place.with_suffix(".json")
     if notes.is_file():  # written last: without this file the copy may be incomplete
         kept = replace(read_document(place), filename=document.filename)

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from exhibit.law.names import plain
+from exhibit.law.names import normalise_name
 from exhibit.rag.azure_index import AzureIndex, is_address
-from exhibit.rag.config import ASKED, add_setting_flags, given_settings, setting_help
+from exhibit.rag.config import ASKED, add_setting_flags, choose_given_settings, describe_settings
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.pipeline import Pipeline
 from exhibit.runtime.command import Parser, add_json, align_rows, guarded, rename_commands
@@ -49,7 +49,7 @@ def kind_of(path: str) -> str:
     return (match.lastgroup if match else None) or ""
 
 
-def labelled_categories(bundle: Path) -> dict[str, str]:
+def read_categories(bundle: Path) -> dict[str, str]:
     """Return each file's category: the most frequent one in the labels of the bundle's questions about that file."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for line in open_bundle(bundle).gold:
@@ -64,13 +64,17 @@ class Inspector:
     def __init__(self, folder: Path, own: Mapping[str, Any] | None = None, bundle: Path | None = None) -> None:
         self.index = open_index(folder, own=own)
         self.pipeline = Pipeline(self.index.config).open(folder)
-        own_labels = labelled_categories(bundle) if bundle else {}
+        own_labels = read_categories(bundle) if bundle else {}
         self.category = {e.filename: own_labels.get(e.filename, category_of(e)) for e in self.index.documents}
 
-    def entries(self, category: str | None) -> list[Entry]:
+    def list_entries(self, category: str | None) -> list[Entry]:
         """Return all documents, or those of one category; letter case and punctuation in its name are ignored."""
         every = self.index.documents
-        return [e for e in every if category is None or plain(self.category[e.filename]) == plain(category)]
+        return [
+            e
+            for e in every
+            if category is None or normalise_name(self.category[e.filename]) == normalise_name(category)
+        ]
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
         """Return one row for each document: its title, category, parties, date, counts and summary."""
@@ -86,20 +90,20 @@ class Inspector:
                 "sections": len(entry.sections),
                 "summary": entry.summary,
             }
-            for entry in self.entries(category)
+            for entry in self.list_entries(category)
         ]
 
     def sections(self, category: str | None) -> list[dict[str, Any]]:
         """Return the sections of documents, each with its span and the kind that its title names."""
         return [
             {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
-            for entry in self.entries(category)
+            for entry in self.list_entries(category)
             for path, start, end in entry.sections
         ]
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
         """Return the chunks of all documents, or of one category, with their text, in order."""
-        keys = self.index.chunk_keys(entry.number for entry in self.entries(category))
+        keys = self.index.chunk_keys(entry.number for entry in self.list_entries(category))
         return [
             {
                 "document": chunk.document,
@@ -121,7 +125,7 @@ class Inspector:
 
         The rows have the format that `converters.cpr --from-search` reads.
         """
-        documents = None if category is None else [entry.filename for entry in self.entries(category)]
+        documents = None if category is None else [entry.filename for entry in self.list_entries(category)]
         [retrieved] = self.pipeline.search([query], documents=documents)
         return [
             {
@@ -160,21 +164,21 @@ _COLUMNS = {
 """The columns of a table, by the method that returns its rows."""
 
 
-def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+def _format_table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
     columns = [column for column in columns if not rows or column in rows[0]]
-    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    cells = [[_format_cell(row[column]) for column in columns] for row in rows]
     rule = ["-" * max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     return "\n".join(align_rows([columns, rule, *cells]))
 
 
-def _cell(value: object, most: int = 60) -> str:
+def _format_cell(value: object, most: int = 60) -> str:
     text = " ".join(
         str(", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else value).split()
     )
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog=rename_commands("exhibit inspect"),
         description=rename_commands(__doc__ or ""),
@@ -198,14 +202,14 @@ def _parser() -> argparse.ArgumentParser:
     add_json(parser)
     parser.add_argument("--out", type=Path, help="where export writes (default: stdout)")
     group = parser.add_argument_group("settings, which overrule those that the index was built with")
-    add_setting_flags(group, but=frozenset(setting_help()) - frozenset(ASKED))
+    add_setting_flags(group, but=frozenset(describe_settings()) - frozenset(ASKED))
     return parser
 
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
     """Inspect an index; `test` exits 1 when a check fails."""
-    parser = _parser()
+    parser = _make_parser()
     options = parser.parse_args(argv)
     if options.action in {"search", "export"} and not (options.query or "").strip():
         parser.error(f"{options.action} needs --query")
@@ -215,7 +219,7 @@ def main(argv: list[str] | None = None) -> int:
         if options.action == "sections":
             parser.error("sections: an index of Azure AI Search has no sections; use chunks instead")
     else:
-        inspector = Inspector(Path(options.index), given_settings(vars(options)), options.bundle)
+        inspector = Inspector(Path(options.index), choose_given_settings(vars(options)), options.bundle)
     if options.action == "test":
         checks = inspector.test()
         print("\n".join(f"{'ok  ' if holds else 'FAIL'}  {name}: {seen}" for name, holds, seen in checks))
@@ -234,7 +238,11 @@ def _show(inspector: "Inspector | AzureIndex", options: argparse.Namespace) -> s
             return text
         options.out.write_text(text, encoding="utf-8")
         return f"{options.out}: {len(rows)} passages\n"
-    shown = json.dumps(rows, ensure_ascii=False, indent=1) if options.json else _table(rows, _COLUMNS[action].split())
+    shown = (
+        json.dumps(rows, ensure_ascii=False, indent=1)
+        if options.json
+        else _format_table(rows, _COLUMNS[action].split())
+    )
     return f"{shown}\n"
 
 

@@ -19,7 +19,7 @@ from exhibit.rag.protocols import Keys, Layer, VectorStore
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.atomic import unfinished_folder, write_whole
+from exhibit.storage.atomic import find_unfinished_folder, write_whole
 
 
 class Building:
@@ -46,7 +46,7 @@ def open_for_questions(folder: Path, config: Config | None = None, *, own: Mappi
 
     The attribute `missing` of the result is the number of chunks that have no vector yet.
     """
-    unfinished = unfinished_folder(folder)
+    unfinished = find_unfinished_folder(folder)
     if unfinished is None or (folder / MANIFEST).is_file() or not (unfinished / RECORD).is_file():
         return open_index(folder, config, own=own)
     try:
@@ -80,4 +80,4 @@ def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
         store: VectorStore | None = peek(index.folder, argument, name=layer, dimensions=index.dimensions, keys=keys)
         if store is not None:
             return store
-    return FaissStore.holding(keys[:0], np.zeros((0, index.dimensions), np.float32))
+    return FaissStore.of_rows(keys[:0], np.zeros((0, index.dimensions), np.float32))

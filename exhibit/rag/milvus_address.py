@@ -54,19 +54,21 @@ class Address(NamedTuple):
 
     def build(self) -> dict[str, int]:
         """Return the build parameters of a collection's index."""
-        return {name: self._value(name) for name in _OPTIONS[self.kind] if name not in ("ef", "nprobe")}
+        return {name: self._parse_value(name) for name in _OPTIONS[self.kind] if name not in ("ef", "nprobe")}
 
     def widen(self, k: int) -> dict[str, Any]:
         """Return the search parameters for k results; HNSW examines at least k candidates."""
         if self.kind == "HNSW":
-            return {"ef": max(self._value("ef"), k)}
-        return {"nprobe": min(self._value("nprobe"), self._value("nlist"))} if self.kind == "IVF_FLAT" else {}
+            return {"ef": max(self._parse_value("ef"), k)}
+        return (
+            {"nprobe": min(self._parse_value("nprobe"), self._parse_value("nlist"))} if self.kind == "IVF_FLAT" else {}
+        )
 
-    def _value(self, name: str) -> int:
+    def _parse_value(self, name: str) -> int:
         return self.options.get(name, _USUAL[name])
 
 
-def origin(uri: str) -> tuple[str, str, int | None]:
+def parse_origin(uri: str) -> tuple[str, str, int | None]:
     """Return the scheme, host and port of a URI: a token is valid for these, whichever database the URI names."""
     try:
         parts = urlsplit(uri)
@@ -75,7 +77,7 @@ def origin(uri: str) -> tuple[str, str, int | None]:
         return "", uri, None  # an invalid port: such an address equals only itself
 
 
-def named_servers(words: Sequence[str]) -> Iterator[str]:
+def find_named_servers(words: Sequence[str]) -> Iterator[str]:
     """Yield the servers that a command line names with `--store milvus:URI`."""
     for word, following in zip_longest(words, words[1:], fillvalue=""):
         flag, _, value = word.partition("=")
@@ -90,7 +92,7 @@ _WEIGHT = 4096
 """The greatest cost of one condition, as a number of single keys; more keys need several conditions."""
 
 
-def conditions(field: str, wanted: Keys) -> Iterator[str]:
+def make_conditions(field: str, wanted: Keys) -> Iterator[str]:
     """Yield conditions that together select exactly these keys (sorted, distinct); each key is in one condition."""
     if not len(wanted):
         return

@@ -12,7 +12,7 @@ from exhibit.engine import Limits, open_engine
 from exhibit.evidence import Span
 from exhibit.evidence.read import NamedFile, list_folder, with_attachments
 from exhibit.models.embedders import CachedEmbedder, VectorCache
-from exhibit.models.llms import LLM, counter_for
+from exhibit.models.llms import LLM, choose_counter
 from exhibit.models.protocols import Embedder
 from exhibit.models.rerankers import Reranker
 from exhibit.rag.answerers import open_answerer
@@ -23,16 +23,16 @@ from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
 from exhibit.rag.questions import understand
-from exhibit.rag.retrieval.amendments import in_force, question_to_answer, with_changes
+from exhibit.rag.retrieval.amendments import choose_in_force, strip_asked_day, with_changes
 from exhibit.rag.retrieval.disagreement import with_disagreement
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
 from exhibit.rag.summaries import open_summariser
 from exhibit.runtime.plugins import load_plugin
-from exhibit.schemas.errors import BundleError, ToolkitError, printable
+from exhibit.schemas.errors import BundleError, ToolkitError, escape_surrogates
 from exhibit.storage.atomic import list_left_out, replace_folder
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, Remote, list_file, list_files
 
 
@@ -81,7 +81,7 @@ class Pipeline:
                 on a server, with all retries. Without it, each reply has a minute, or the seconds in OPENAI_TIMEOUT.
         """
         self.config = config or Config.preset(DEFAULT)
-        self._cache = cache or cache_folder()
+        self._cache = cache or find_cache_folder()
         self._engine, self._jobs, self._limits = engine, jobs, limits or Limits()
         self._index: Index | None = None
         self._built: Path | None = None
@@ -121,7 +121,7 @@ class Pipeline:
             report = self._ingest(paths, index, askable=True, sha256=sha256)
             if isinstance(source, Path) and source.is_dir():
                 left = tuple(f"{path}: a {why}" for path, why in list_left_out(source))
-                report = replace(report, set_aside=(*report.set_aside, *map(printable, left)))
+                report = replace(report, set_aside=(*report.set_aside, *map(escape_surrogates, left)))
             if not len(index):
                 raise BundleError(
                     f"{source}: no document could be indexed: {'; '.join(report.set_aside[:3]) or 'no text'}"
@@ -144,12 +144,12 @@ class Pipeline:
 
     def add(self, *paths: Location) -> Report:
         """Add documents to the open index and save it."""
-        with self._open_built.changing():
+        with self._open_built.change():
             return self._ingest(paths, self._open_built)
 
     def remove(self, filename: str) -> None:
         """Remove a document from the open index and save it."""
-        with self._open_built.changing():
+        with self._open_built.change():
             self._open_built.remove(filename)
 
     @property
@@ -192,7 +192,7 @@ class Pipeline:
         parts = self._parts(self.config if depth is None else self.config.model_copy(update={"depth": depth}))
         if documents is not None:
             parts = replace(parts, only=tuple(self._open_built.entry(name).number for name in documents))
-        return [in_force(one, self._open_built) for one in retrieve(questions, parts)]
+        return [choose_in_force(one, self._open_built) for one in retrieve(questions, parts)]
 
     def _parts(self, config: Config) -> Parts:
         llm = self.llm if config.hyde_weight else None
@@ -208,7 +208,7 @@ class Pipeline:
         """Return an answer to each question from its retrieved passages."""
         contexts = [self.context(retrieved) for retrieved in searched]
         answers = open_answerer(self.config, llm=self.llm).answer_all(
-            [(question_to_answer(retrieved), context) for retrieved, context in zip(searched, contexts, strict=True)]
+            [(strip_asked_day(retrieved), context) for retrieved, context in zip(searched, contexts, strict=True)]
         )
         return [
             Answered(retrieved, context, self._annotate(answer, retrieved, context))
@@ -246,14 +246,14 @@ class Pipeline:
 
     def text(self, filename: str) -> str | None:
         """Return a document's text as it was indexed; None if the open index has no such document."""
-        return self._open_built.document_text(filename) if filename in self._open_built else None
+        return self._open_built.read_document_text(filename) if filename in self._open_built else None
 
     def chunk_spans(self, filename: str) -> list[Span]:
         """Return the spans of a document's chunks in its text, in order.
 
         Empty if the open index has no such document.
         """
-        return self._open_built.chunk_spans(filename) if filename in self._open_built else []
+        return self._open_built.list_chunk_spans(filename) if filename in self._open_built else []
 
     # ---------------------------------------------------------------- parts, opened at their first use
 
@@ -318,7 +318,7 @@ class Pipeline:
     @cached_property
     def _tokens(self) -> Callable[[str], int]:
         model = self.config.llm.partition(":")[2] or None
-        return counter_for(model)
+        return choose_counter(model)
 
 
 def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Location]:

@@ -19,14 +19,14 @@ SECTION_BITS = 20
 """The bits of a key for the section's number: a million sections per document, and 2**43 documents."""
 
 
-def section_key(document: Number, section: Number) -> Number:
+def make_section_key(document: Number, section: Number) -> Number:
     """Return the key of a section's vector: document and section in one number. Both may be arrays."""
     return document << SECTION_BITS | section
 
 
-def section_keys(document: int, sections: int) -> Keys:
+def make_section_keys(document: int, sections: int) -> Keys:
     """Return the keys of all sections of a document, in order."""
-    return section_key(document, 0) + np.arange(sections, dtype=np.int64)
+    return make_section_key(document, 0) + np.arange(sections, dtype=np.int64)
 
 
 # ---------------------------------------------------------------- documents
@@ -159,7 +159,7 @@ class AnswerContext:
     asked: QueryVector | None = field(default=None, compare=False)
     """The question's vector, from which an answerer may compute the question's kind."""
 
-    def sources_cited_in(self, text: str) -> list[Source]:
+    def find_cited_sources(self, text: str) -> list[Source]:
         """Return the sources that a text cites by number, also where no rule could check the claim before it."""
         numbers = {number for citation in find_citations(text) for number in citation.numbers}
         return [source for source in self.sources if source.number in numbers]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.language import content_words
-from exhibit.law.names import form_follows
+from exhibit.law.language import list_content_words
+from exhibit.law.names import is_followed_by_form
 from exhibit.rag import question_patterns as patterns
 
 Carried = Callable[[str], bool]
@@ -63,10 +63,10 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
     `carried` returns whether a text has a word that names a document of the collection.
     """
     if len(question) > _LONGEST:
-        return _query(question, "", question, apart=False)
+        return _make_query(question, "", question, apart=False)
     text = question.lower() if question.isupper() else question  # in a question in capitals, a capital marks no name
     quotes = [Span(*match.span()) for match in patterns.QUOTED.finditer(text)][:_QUOTES]
-    end = _lead_end(text, quotes, carried)
+    end = _find_lead_end(text, quotes, carried)
     if end:
         return _parse_lead(question, text, end, carried)
     references = find_references(text, quotes)
@@ -91,7 +91,7 @@ def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Que
         for span, whole in zip(named, framed, strict=True)
         for piece in ((whole.start, span.start), (span.end, whole.end))
     )
-    return _query(question, names, asks, apart=True, lead=" ".join(frame.split()))
+    return _make_query(question, names, asks, apart=True, lead=" ".join(frame.split()))
 
 
 def _parse_mentions(
@@ -99,8 +99,8 @@ def _parse_mentions(
 ) -> Query:
     """Return the query of a question whose names cannot be separated: all words ask, and some may also name."""
     named = [text[slice(*reference.span)].strip() for reference in references]
-    mentions = _mentions(text, quotes, carried)
-    return _query(question, " ".join(filter(None, (*named, mentions))), text, apart=False)
+    mentions = _find_mentions(text, quotes, carried)
+    return _make_query(question, " ".join(filter(None, (*named, mentions))), text, apart=False)
 
 
 def _parse_lead(question: str, text: str, end: int, carried: Carried) -> Query:
@@ -109,11 +109,11 @@ def _parse_lead(question: str, text: str, end: int, carried: Carried) -> Query:
     at = first.end() if first else 0
     names, asks = text[at:end].strip(_EDGES), text[end:].strip(_EDGES)
     # `In the agreement, what does Kenway …`: the lead has the kind, the rest may have the name
-    more = "" if carried(names) else _mentions(asks, [], carried)
-    return _query(question, f"{names} {more}".strip(), asks or text, lead=text[:at].strip(), apart=bool(asks))
+    more = "" if carried(names) else _find_mentions(asks, [], carried)
+    return _make_query(question, f"{names} {more}".strip(), asks or text, lead=text[:at].strip(), apart=bool(asks))
 
 
-def _query(question: str, names: str, asks: str, *, apart: bool, lead: str = "") -> Query:
+def _make_query(question: str, names: str, asks: str, *, apart: bool, lead: str = "") -> Query:
     quoted = tuple((match[1] or match[2]).strip() for match in patterns.QUOTED.finditer(question))
     where = names if patterns.KIND.search(names) else question
     kind = next((kind for kind, pattern in patterns.KINDS.items() if pattern.search(where)), "")
@@ -125,7 +125,7 @@ def _find_frame(text: str, span: Span) -> Span:
     before = [match.end() for match in patterns.END.finditer(text[: span.start])]
     after = patterns.END.search(text, span.end)
     start, end = before[-1] if before else 0, after.end() if after else len(text)
-    said = content_words(f"{text[start : span.start]} {text[span.end : end]}")
+    said = list_content_words(f"{text[start : span.start]} {text[span.end : end]}")
     return Span(start, end) if all(word in patterns.TALK for word in said) else span
 
 
@@ -150,7 +150,7 @@ def _without(text: str, spans: list[Span]) -> str:
 # ---------------------------------------------------------------- a lead
 
 
-def _lead_end(text: str, quotes: list[Span], carried: Carried) -> int:
+def _find_lead_end(text: str, quotes: list[Span], carried: Carried) -> int:
     """Return the offset at which the question begins after a lead such as `Consider …;` or `Kenway NDA:`.
 
     Return 0 if there is no lead.
@@ -159,7 +159,7 @@ def _lead_end(text: str, quotes: list[Span], carried: Carried) -> int:
     if not first and patterns.OPENER.match(text):
         return 0
     at = first.end() if first else 0
-    breaks = [match for match in patterns.PAUSE.finditer(text, at) if not _inside(match.start(), quotes)]
+    breaks = [match for match in patterns.PAUSE.finditer(text, at) if not _is_inside(match.start(), quotes)]
     breaks.sort(key=lambda match: match[0] != ";")  # names often contain commas and colons, but rarely a semicolon
     for match in breaks[:_QUOTES]:
         before, after = text[at : match.start()], text[match.end() :]
@@ -174,7 +174,7 @@ def _lead_end(text: str, quotes: list[Span], carried: Carried) -> int:
     return 0
 
 
-def _inside(at: int, spans: list[Span]) -> bool:
+def _is_inside(at: int, spans: list[Span]) -> bool:
     return any(span.start <= at < span.end for span in spans)
 
 
@@ -188,23 +188,23 @@ def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -
     """
     if led and (patterns.KIND.search(clause) or patterns.QUOTED.search(clause)):
         return True
-    return carried(clause) and ((led and strong) or _only_names(clause, carried))
+    return carried(clause) and ((led and strong) or _has_only_names(clause, carried))
 
 
-def _only_names(clause: str, carried: Carried) -> bool:
+def _has_only_names(clause: str, carried: Carried) -> bool:
     """Return whether all words of a clause are names, kinds of documents, or words that join them."""
     rest = patterns.KIND.sub(" ", clause).split()
-    return all(patterns.NAMED.match(word) or _glues(word) or carried(word) for word in rest)
+    return all(patterns.NAMED.match(word) or _is_joining_word(word) or carried(word) for word in rest)
 
 
-def _glues(word: str) -> bool:
+def _is_joining_word(word: str) -> bool:
     return patterns.GLUE.fullmatch(word.strip(",.").lower() or ",") is not None
 
 
 # ---------------------------------------------------------------- names alone
 
 
-def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
+def _find_mentions(text: str, quotes: list[Span], carried: Carried) -> str:
     """Return the words of a text that may be names: words written like names, and words in documents' names.
 
     The word that opens a question is left out. If a word that is written like a name is in a document's name,
@@ -215,7 +215,7 @@ def _mentions(text: str, quotes: list[Span], carried: Carried) -> str:
     for match in patterns.TOKEN.finditer(text):
         word = match[0]
         asking = fresh and patterns.OPENER.match(f"{word} ")
-        written, quoted = bool(patterns.NAMED.match(word)), _inside(match.start(), quotes)
+        written, quoted = bool(patterns.NAMED.match(word)), _is_inside(match.start(), quotes)
         named = (written or carried(word)) and not asking and word.strip(".,?").lower() not in patterns.STOP
         if named or quoted:
             names.append((word.strip(",;:?!"), written or quoted))
@@ -244,8 +244,8 @@ def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
         least = max(references[-1].span.end if references else 0, match.start() - _REACH)
         if match.start() < least:
             continue
-        start = _leftwards(text, match.start(), quotes, least)
-        end, joined = _rightwards(text, match.end(), quotes)
+        start = _find_name_start(text, match.start(), quotes, least)
+        end, joined = _find_name_end(text, match.end(), quotes)
         marked = any(map(patterns.NAMED.match, text[start : match.start()].split()))
         sure = joined or marked or bool(patterns.FIGURE.search(match[0]))
         if sure or end > match.end() or start < match.start():
@@ -254,7 +254,7 @@ def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
     return references
 
 
-def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
+def _find_name_start(text: str, at: int, quotes: list[Span], least: int) -> int:
     """Return the offset at which a name begins, given the offset of the word for its kind, which ends the name.
 
     A name consists of capitalised words, quotations, possessives, joining words and at most two plain words. It
@@ -270,44 +270,44 @@ def _leftwards(text: str, at: int, quotes: list[Span], least: int) -> int:
             tokens = [other for other in tokens if other.end <= start]
             continue
         word = text[slice(*token)]
-        if _stops(text, token):
+        if _ends_name(text, token):
             break
         if patterns.NAMED.match(word):
             start = token.start
             if word[0] in "([" and not quote:
                 break  # the words before the bracket belong to the question
-        elif patterns.GLUE.fullmatch(_bare(word)) and start < at:
-            if not tokens or not _joins(text[slice(*tokens[-1])], tokens[-1].start):
+        elif patterns.GLUE.fullmatch(_strip_word(word)) and start < at:
+            if not tokens or not _is_joined(text[slice(*tokens[-1])], tokens[-1].start):
                 break
-        elif described < _DESCRIBING and _describes(word):
+        elif described < _DESCRIBING and _is_describing_word(word):
             described, start = described + 1, token.start
         else:
             break
     return start
 
 
-def _bare(word: str) -> str:
+def _strip_word(word: str) -> str:
     return word.strip(".,;:()[]?!\"“”'").lower()
 
 
-def _stops(text: str, token: Span) -> bool:
+def _ends_name(text: str, token: Span) -> bool:
     """Return whether no name can contain this word: it opens a bracket, ends a clause, or is a stop word."""
     word = text[slice(*token)]
     if word[0] in "([" and not patterns.NAMED.match(word):
         return True
-    if word[-1] in ";?!" or (word[-1] == "," and not form_follows(text, token.end)):
+    if word[-1] in ";?!" or (word[-1] == "," and not is_followed_by_form(text, token.end)):
         return True
-    bare = _bare(word)
+    bare = _strip_word(word)
     return bare in patterns.STOP and (token.start == 0 or not patterns.GLUE.fullmatch(bare))
 
 
-def _describes(word: str) -> bool:
+def _is_describing_word(word: str) -> bool:
     """Return whether a word in lower case may describe a document's subject: `content license` agreement."""
-    bare = _bare(word)
+    bare = _strip_word(word)
     return bare not in patterns.STOP and bare.replace("-", "").isalpha()
 
 
-def _joins(word: str, at: int) -> bool:
+def _is_joined(word: str, at: int) -> bool:
     """Return whether the word before a joining word (`of`, `and`) is part of a name.
 
     The first word of a question, at offset 0, is not.
@@ -315,7 +315,7 @@ def _joins(word: str, at: int) -> bool:
     return bool(patterns.NAMED.match(word)) and word[-1] not in ",;?!" and word.lower() not in patterns.STOP and at > 0
 
 
-def _rightwards(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
+def _find_name_end(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
     """Return the offset at which a name ends, and whether it is certainly a name.
 
     `at` is the end of the word for its kind. Words such as `between A and B for C` may follow it.
@@ -346,7 +346,7 @@ def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
             end = quote.end
         elif plain or (patterns.NAMED.match(word) and not patterns.OPENER.match(f"{word} ")):
             end = token.start + len(word.rstrip("?;:!,"))
-        elif not _glues(word):
+        elif not _is_joining_word(word):
             break
         tail = text[end : token.end]
         if re.search(r"[;?!]", tail) or (re.search(r"[,:]", tail) and patterns.OPENER.match(text, token.end)):

@@ -20,9 +20,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
-from exhibit.runtime.plugins import failed_plugin
+from exhibit.runtime.plugins import find_failed_plugin
 from exhibit.runtime.secrets import scrub, scrub_logs
-from exhibit.schemas.errors import ToolkitError, disk_trouble
+from exhibit.schemas.errors import ToolkitError, describe_disk_error
 from exhibit.schemas.parsing import read_beside
 
 FAILED, USAGE, STOPPED, CLOSED = 1, 2, 130, 141
@@ -79,7 +79,7 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
     def decorate(main: Callable[Arguments, int]) -> Callable[Arguments, int]:
         @functools.wraps(main)
         def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> int:
-            with scrub_logs(), plain_terminal():
+            with scrub_logs(), escape_terminal():
                 try:
                     code = main(*args, **kwargs)
                     sys.stdout.flush()  # raise here if the pipe is closed, not when the interpreter ends
@@ -91,7 +91,7 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
                         # the interpreter flushes stdout once more at exit, and would raise there
                         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                         return CLOSED
-                    return _disk_or_bug(error)
+                    return _report_disk_error(error)
                 except KeyboardInterrupt:
                     sys.stderr.write(f"\n{stopped}\n")
                     return STOPPED
@@ -99,10 +99,10 @@ def guarded(stopped: str = "stopped") -> Callable[[Callable[Arguments, int]], Ca
                     print_error(ToolkitError(_NO_MEMORY))
                     return FAILED
                 except UnicodeEncodeError as error:
-                    return _encoding_or_bug(error)
+                    return _report_encoding_error(error)
                 except Exception as error:
                     if type(error).__module__ != "sqlite3" or "disk" not in str(error):
-                        return _bug()
+                        return _report_bug()
                     print_error(ToolkitError(f"the disk: {error}; free some space, or choose another folder"))
                     return FAILED
                 return code
@@ -120,18 +120,18 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the mistake and exit with the code of a usage error."""
-        self.exit(print_usage_error(message, self._nearest(message), self.prog))
+        self.exit(print_usage_error(message, self._suggest(message), self.prog))
 
-    def _nearest(self, message: str) -> str:
+    def _suggest(self, message: str) -> str:
         if unknown := _UNKNOWN.search(message):
             words = [word for action in self._actions for word in action.option_strings if action.help != HIDDEN]
             near = difflib.get_close_matches(unknown[1].partition("=")[0], [*words, *self.words], n=1)
         else:
             wrong = _WRONG.search(message)
             near = difflib.get_close_matches(wrong[1], re.findall(r"[\w.:-]+", wrong[2]), n=1) if wrong else []
-        return f"did you mean {near[0]}?" if near else f"usage: {self._short_usage()}"
+        return f"did you mean {near[0]}?" if near else f"usage: {self._format_short_usage()}"
 
-    def _short_usage(self) -> str:
+    def _format_short_usage(self) -> str:
         """Return one line of usage with the required arguments."""
         parts = [self.prog, "[flags]"]
         for action in self._actions:
@@ -188,20 +188,20 @@ _WRONG = re.compile(r"invalid choice: '([^'\n]*)' \(choose from ([^\n]*)")
 
 def parse_positive(text: str) -> int:
     """Return a command-line number that must be at least 1."""
-    return int(_at_least(1, int(text), "must be 1 or more"))
+    return int(_require_least(1, int(text), "must be 1 or more"))
 
 
 def parse_natural(text: str) -> int:
     """Return a command-line whole number that must be at least 0."""
-    return int(_at_least(0, int(text), "must be 0 or more"))
+    return int(_require_least(0, int(text), "must be 0 or more"))
 
 
 def parse_seconds(text: str) -> float:
     """Return a command-line number of seconds."""
-    return _at_least(0, float(text), "must be 0 or more seconds")
+    return _require_least(0, float(text), "must be 0 or more seconds")
 
 
-def _at_least(least: int, number: float, words: str) -> float:
+def _require_least(least: int, number: float, words: str) -> float:
     if not least <= number < float("inf"):
         raise argparse.ArgumentTypeError(words)
     return number
@@ -252,7 +252,7 @@ def print_results(record: Any, lines: str, *, as_json: bool) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def text_width() -> int:
+def measure_text_width() -> int:
     """Return the terminal's width in columns, at least 80."""
     return max(_NARROWEST, shutil.get_terminal_size((_NARROWEST, 24)).columns)
 
@@ -290,7 +290,7 @@ class _Plain:
 
 
 @contextmanager
-def plain_terminal() -> Iterator[None]:
+def escape_terminal() -> Iterator[None]:
     """Escape control characters on a terminal within the block; a file or a pipe receives every byte unchanged."""
     stream: Any = sys.stdout
     if hasattr(stream, "reconfigure"):  # escape a character that an older encoding (cp1252, latin-1) lacks
@@ -305,11 +305,11 @@ def plain_terminal() -> Iterator[None]:
         sys.stdout = stream
 
 
-def _disk_or_bug(error: OSError) -> int:
+def _report_disk_error(error: OSError) -> int:
     try:
-        print_error(ToolkitError(disk_trouble(error)))
+        print_error(ToolkitError(describe_disk_error(error)))
     except OSError:
-        return _bug()
+        return _report_bug()
     return FAILED
 
 
@@ -331,11 +331,11 @@ def check_room() -> None:
 _NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or use fewer --jobs and smaller documents"
 
 
-def _encoding_or_bug(error: UnicodeEncodeError) -> int:
+def _report_encoding_error(error: UnicodeEncodeError) -> int:
     """Print an error if the system's encoding cannot express a file name; treat any other encoding error as a bug."""
     used = sys.getfilesystemencoding()
     if used.replace("-", "").lower() == "utf8":
-        return _bug()
+        return _report_bug()
     name = error.object[: error.end][-_NAME:]
     print_error(
         ToolkitError(
@@ -348,13 +348,13 @@ def _encoding_or_bug(error: UnicodeEncodeError) -> int:
 _NAME = 80  # characters of a name that an error shows
 
 
-def _bug() -> int:
+def _report_bug() -> int:
     """Print the current error's traceback without secrets: the traceback may hold values that were sent to a server.
 
     For an error in a plug-in of another distribution, print one line that names the plug-in.
     """
     trace = traceback.format_exc()
-    if part := failed_plugin(trace):
+    if part := find_failed_plugin(trace):
         error = sys.exc_info()[1]
         print_error(ToolkitError(f"{part} failed: {type(error).__name__}: {error}; fix the plug-in, or uninstall it"))
         return FAILED

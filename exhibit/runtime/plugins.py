@@ -25,41 +25,41 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
     """
     name, _, argument = wanted.partition(":")
     file = name.replace("-", "_")
-    if file in own_names(package):
+    if file in list_own_plugins(package):
         return import_module(f"{package}.{file}"), argument or None
     brought = points_of(package)
     if file not in brought:
         kind = package.rpartition(".")[2].removesuffix("s")
-        names = ", ".join(one.replace("_", "-") for one in plugin_names(package))
+        names = ", ".join(one.replace("_", "-") for one in list_plugins(package))
         raise ToolkitError(f"no {kind} {name!r}; there are {names}")
     return _load(brought[file]), argument or None
 
 
-def plugin_names(package: str) -> list[str]:
+def list_plugins(package: str) -> list[str]:
     """Return the names of a package's plug-ins, sorted; files that start with `_` and subfolders are not plug-ins."""
-    return sorted({*own_names(package), *points_of(package)})
+    return sorted({*list_own_plugins(package), *points_of(package)})
 
 
-def plugin_modules(package: str) -> dict[str, ModuleType]:
+def import_plugins(package: str) -> dict[str, ModuleType]:
     """Return every plug-in module of a package by its name, sorted by name."""
-    return {name: load_plugin(package, name)[0] for name in plugin_names(package)}
+    return {name: load_plugin(package, name)[0] for name in list_plugins(package)}
 
 
-def own_names(package: str) -> set[str]:
+def list_own_plugins(package: str) -> set[str]:
     """Return the names of the plug-ins that come with the project."""
     loaded = sys.modules.get(package)
     # find the files without an import: a list of names must not import the plug-ins' libraries
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
-    return set().union(*(_files(folder, Path(folder).stat().st_mtime_ns) for folder in path or []))
+    return set().union(*(_list_files(folder, Path(folder).stat().st_mtime_ns) for folder in path or []))
 
 
 @lru_cache
-def _files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - a folder that was changed is read anew
+def _list_files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - a folder that was changed is read anew
     files = (module.name for module in pkgutil.iter_modules([folder]) if not module.ispkg)
     return frozenset(name for name in files if not name.startswith("_"))
 
 
-def brought_names() -> dict[str, list[str]]:
+def list_brought_plugins() -> dict[str, list[str]]:
     """Return the names of the plug-ins of other distributions, by kind."""
     groups = [group for group in entry_points().groups if group.startswith(_GROUP)]
     return {group.removeprefix(_GROUP): sorted(entry_points(group=group).names) for group in sorted(groups)}
@@ -106,7 +106,7 @@ _loaded: dict[str, EntryPoint] = {}
 """The entry points of the loaded plug-ins from other distributions, by file."""
 
 
-def failed_plugin(trace: str) -> str:
+def find_failed_plugin(trace: str) -> str:
     """Return the name and the distribution of the plug-in that a traceback passes through; empty if there is none."""
     points = [point for file, point in _loaded.items() if f'File "{file}"' in trace]
     return f"{points[-1].name} ({points[-1].group}) of {owner_of(points[-1])}" if points else ""

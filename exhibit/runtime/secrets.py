@@ -26,7 +26,7 @@ _USER = re.compile(r"(https?://)[^\s/@'\"<>]+@")
 _known: set[str] = set()
 
 
-def names_a_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Return whether a variable, a header or a setting with this name holds a secret."""
     return _NAME.search(name) is not None
 
@@ -39,7 +39,7 @@ def remember_secret(value: str | None) -> None:
 
 def scrub(text: str, *secrets: str | None) -> str:
     """Return a text without the given secrets, the environment's secrets and anything that looks like a key."""
-    environment = (v for n, v in os.environ.items() if len(v) >= _SHORTEST and names_a_secret(n) and not v.isalpha())
+    environment = (v for n, v in os.environ.items() if len(v) >= _SHORTEST and is_secret_name(n) and not v.isalpha())
     for secret in sorted({*filter(None, secrets), *_known, *environment}, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     text = _SIGNED.sub(rf"\1?{HIDDEN}", text)

@@ -16,7 +16,7 @@ from exhibit.schemas.layout import INFO as INFO
 from exhibit.schemas.layout import ORIGIN as ORIGIN
 from exhibit.schemas.layout import TRAIN as TRAIN
 from exhibit.schemas.models import BundleInfo, Gold, Row
-from exhibit.schemas.parsing import faults_in, parse_json, read_regular
+from exhibit.schemas.parsing import format_faults, parse_json, read_regular
 
 # ---------------------------------------------------------------- writing
 
@@ -59,14 +59,14 @@ def write_info(info: BundleInfo, path: Path) -> None:
 # ---------------------------------------------------------------- reading
 
 
-def _not_blank(text: str) -> str:
+def _refuse_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("a non-empty string is required")
     return text
 
 
 # not a pattern: pydantic's patterns reject a lone surrogate, which damaged PDFs contain
-Words = Annotated[str, AfterValidator(_not_blank)]
+Words = Annotated[str, AfterValidator(_refuse_blank)]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Question:
     contexts: tuple[LooseContext, ...] = ()
 
 
-def _objects(given: Any) -> Any:
+def _read_objects(given: Any) -> Any:
     """Return contexts as objects; raise ValueError for a mixture of strings and objects."""
     if not isinstance(given, list):
         return [] if given is None else given
@@ -105,7 +105,7 @@ class LooseRow(BaseModel):
     question: Words
     answer: Words
     is_impossible: StrictBool = False
-    contexts: Annotated[list[LooseContext], BeforeValidator(_objects)] = []
+    contexts: Annotated[list[LooseContext], BeforeValidator(_read_objects)] = []
 
 
 _ROWS = TypeAdapter(list[LooseRow])
@@ -119,7 +119,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     try:
         rows = _ROWS.validate_python(given)
     except ValidationError as error:
-        raise BundleError("\n".join(f"{path}: {fault}" for fault in _row_faults(error))) from error
+        raise BundleError("\n".join(f"{path}: {fault}" for fault in _list_row_faults(error))) from error
     questions: dict[int | str, Question] = {}
     for index, row in enumerate(rows):
         id = next((one for one in (row.id, row.query_id) if one is not None), index)
@@ -129,7 +129,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     return tuple(questions.values())
 
 
-def _row_faults(error: ValidationError) -> Iterator[str]:
+def _list_row_faults(error: ValidationError) -> Iterator[str]:
     for fault in error.errors():
         index, *field = fault["loc"]
         where = filter(None, (f"row {index}", ".".join(map(str, field))))
@@ -142,7 +142,7 @@ def read_gold(path: Path) -> Iterator[Gold]:
         try:
             yield Gold.model_validate_json(line)
         except ValidationError as error:
-            raise BundleError(f"{path}: line {number}: {faults_in(error, most=1)}") from error
+            raise BundleError(f"{path}: line {number}: {format_faults(error, most=1)}") from error
 
 
 def read_info(path: Path) -> BundleInfo:
@@ -150,7 +150,7 @@ def read_info(path: Path) -> BundleInfo:
     try:
         return BundleInfo.model_validate_json(read_text(path))
     except ValidationError as error:
-        raise BundleError(f"{path}: {faults_in(error, most=1)}") from error
+        raise BundleError(f"{path}: {format_faults(error, most=1)}") from error
 
 
 def read_text(path: Path) -> str:

@@ -8,7 +8,7 @@ class ToolkitError(Exception):
 
     def __init__(self, message: str = "") -> None:
         """Store the message; characters that UTF-8 cannot encode, as in some file names, are escaped."""
-        super().__init__(printable(message))
+        super().__init__(escape_surrogates(message))
 
 
 _DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENAMETOOLONG, errno.EFBIG})
@@ -17,9 +17,9 @@ _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ESTALE, errn
 _FILES = frozenset({errno.EMFILE, errno.ENFILE})
 
 
-def disk_trouble(error: OSError) -> str:
+def describe_disk_error(error: OSError) -> str:
     """Return a message for an error of the disk, a path or the limit on open files; raise any other error again."""
-    where = printable(str(error.filename)) if error.filename else "the disk"
+    where = escape_surrogates(str(error.filename)) if error.filename else "the disk"
     trouble = f"{where}: {error.strerror or error}"
     if error.errno in _DISK or "temporary directory" in str(error):
         return f"{trouble}; free some space, or choose another folder"
@@ -30,7 +30,7 @@ def disk_trouble(error: OSError) -> str:
     raise error
 
 
-def printable(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """Return a text that can be written as UTF-8: lone surrogates are escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

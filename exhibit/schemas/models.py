@@ -15,7 +15,7 @@ FORMAT: Literal["exhibit-bundle/1"] = "exhibit-bundle/1"
 IMPOSSIBLE_ANSWER = "Not found in provided documents"
 
 
-def _basename(name: str) -> str:
+def _check_basename(name: str) -> str:
     if name in {".", ".."} or "/" in name or "\0" in name:
         raise ValueError("must be a plain file name, not a path")
     if len(name.encode("utf-8", "surrogatepass")) > 255:
@@ -23,7 +23,7 @@ def _basename(name: str) -> str:
     return name
 
 
-def _inside(path: str) -> str:
+def _check_inside(path: str) -> str:
     parts = path.split("/")
     if "\0" in path or any(part in {"", ".", ".."} for part in parts):
         raise ValueError("must be a relative path inside the bundle")
@@ -38,8 +38,8 @@ def _check_order(span: tuple[int, int]) -> tuple[int, int]:
 
 # `\S` anywhere: JSON Schema and pydantic both search for a pattern without anchors.
 NonBlank = Annotated[str, Field(pattern=r"\S")]
-Filename = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_basename)]
-BundlePath = Annotated[str, Field(min_length=1), AfterValidator(_inside)]
+Filename = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_check_basename)]
+BundlePath = Annotated[str, Field(min_length=1), AfterValidator(_check_inside)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Natural = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
@@ -230,12 +230,12 @@ class DraftInfo(_Model):
         line = f"drafted, {self.reviewed:,} of {questions:,} reviewed by a person"
         if not self.judged_sure:
             return f"{line}; nobody has checked how many drafts are wrong"
-        low, high = wilson(self.wrong, self.judged_sure)
+        low, high = compute_wilson(self.wrong, self.judged_sure)
         share = self.wrong / self.judged_sure
         return f"{line}; {share:.0%} of the sure drafts that were judged are wrong (95%: {low:.0%} to {high:.0%})"
 
 
-def wilson(part: int, whole: int) -> tuple[float, float]:
+def compute_wilson(part: int, whole: int) -> tuple[float, float]:
     """Return the 95% confidence interval of a proportion by Wilson's formula, which is valid for few observations."""
     z, share = 1.96, part / whole
     middle, spread = share + z * z / (2 * whole), z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole**2))

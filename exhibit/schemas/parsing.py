@@ -100,7 +100,7 @@ def parse_pair(text: object, *, example: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def faults_in(error: ValidationError, *, most: int | None = None, under: str = "") -> str:
+def format_faults(error: ValidationError, *, most: int | None = None, under: str = "") -> str:
     """Return a model's validation errors as one line: each field with its problem."""
     return "; ".join(f"{under}{'.'.join(map(str, e['loc'])) or 'all of it'}: {e['msg']}" for e in error.errors()[:most])
 

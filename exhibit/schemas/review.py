@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
-from exhibit.schemas.parsing import faults_in, read_regular
+from exhibit.schemas.parsing import format_faults, read_regular
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
@@ -68,7 +68,7 @@ class ReviewedCase(_Model):
     comment: str = ""
     better: Better = Better()
     was: Sha256 | None = None
-    """`gold_digest` of the judged gold: if a draft now proposes other passages, the judgment is void."""
+    """`digest_gold` of the judged gold: if a draft now proposes other passages, the judgment is void."""
 
 
 class AddedQuestion(_Model):
@@ -115,7 +115,7 @@ class Review(_Model):
 
     @model_validator(mode="after")
     def _once(self) -> "Review":
-        _no_twins("the case", [f"{case.dataset} {case.id}" for case in self.cases])
+        _refuse_twins("the case", [f"{case.dataset} {case.id}" for case in self.cases])
         return self
 
 
@@ -138,7 +138,7 @@ class Correction(_Model):
 
     id: Natural
     was: Sha256
-    """`gold_digest` of the contexts to replace."""
+    """`digest_gold` of the contexts to replace."""
     contexts: list[MarkedPassage]
     is_impossible: bool = False
     answer: NonBlank | None = None
@@ -167,12 +167,12 @@ class Patch(_Model):
 
     @model_validator(mode="after")
     def _once(self) -> "Patch":
-        _no_twins("the document", [document.filename for document in self.documents])
-        _no_twins("the question", [str(q.id) for q in self.questions] + [str(c.id) for c in self.corrections])
+        _refuse_twins("the document", [document.filename for document in self.documents])
+        _refuse_twins("the question", [str(q.id) for q in self.questions] + [str(c.id) for c in self.corrections])
         return self
 
 
-def _no_twins(what: str, names: list[str]) -> None:
+def _refuse_twins(what: str, names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -180,7 +180,7 @@ def _no_twins(what: str, names: list[str]) -> None:
         seen.add(name)
 
 
-def gold_digest(contexts: Iterable[tuple[str | None, str | None]]) -> str:
+def digest_gold(contexts: Iterable[tuple[str | None, str | None]]) -> str:
     """Return the sha256 of a question's gold: its files and texts in order, without regard to white space."""
     quotes = [[filename, " ".join((text or "").split())] for filename, text in contexts]
     return hashlib.sha256(json.dumps(quotes, ensure_ascii=True).encode("ascii")).hexdigest()
@@ -218,4 +218,4 @@ def _read(path: Path, model: type[Kind]) -> Kind:
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
-        raise SourceError(f"{path}: is not a valid {model.__name__.lower()}: {faults_in(error, most=5)}") from error
+        raise SourceError(f"{path}: is not a valid {model.__name__.lower()}: {format_faults(error, most=5)}") from error

@@ -25,7 +25,7 @@ Score = FiniteFloat | None
 """A metric's value; None if it does not apply, never 0."""
 
 
-def _known(ends: Any) -> Any:
+def _read_interval(ends: Any) -> Any:
     """Return an interval as a tuple; None if the file has [null, null]."""
     if not isinstance(ends, list):
         return ends
@@ -43,7 +43,7 @@ class Estimate:
     n: int
     errors: int = 0
     """The number of questions that failed; no mean includes them."""
-    ci95: Annotated[Interval | None, BeforeValidator(_known)] = None
+    ci95: Annotated[Interval | None, BeforeValidator(_read_interval)] = None
     """The 95% confidence interval; None with fewer than two documents, from which no variance can be estimated."""
     datasets: int = 1
     """The number of datasets whose means are averaged; `n` and `errors` are then sums over them."""

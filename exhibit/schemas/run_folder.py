@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from exhibit.schemas import run as files
 from exhibit.schemas.bundle import CORPUS, load_json, read_text
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.parsing import LazyLines, faults_in
+from exhibit.schemas.parsing import LazyLines, format_faults
 
 Content = TypeVar("Content")
 _ROUNDING = 1e-9  # tolerance for the rounding error when the same sum is computed in another order
@@ -34,25 +34,24 @@ def _read(path: Path, expected: TypeAdapter[Any]) -> Any:
     try:
         return expected.validate_json(read_text(path), strict=True)
     except ValidationError as error:
-        raise BundleError(_fault(str(path), error)) from error
+        raise BundleError(_format_fault(str(path), error)) from error
 
 
-def _fault(where: str, error: ValidationError) -> str:
-    return (
-        f"{where}: not in the format that evaluate_rag.py writes: {faults_in(error, most=1)}; run the evaluation again"
-    )
+def _format_fault(where: str, error: ValidationError) -> str:
+    fault = format_faults(error, most=1)
+    return f"{where}: not in the format that evaluate_rag.py writes: {fault}; run the evaluation again"
 
 
-def _question(line: bytes, where: str) -> files.RunQuestion:
+def _read_question(line: bytes, where: str) -> files.RunQuestion:
     try:
         return files.QUESTION.validate_json(line, strict=True)
     except ValidationError as error:
-        raise BundleError(_fault(where, error)) from error
+        raise BundleError(_format_fault(where, error)) from error
 
 
-def _row_fault(line: bytes, where: str) -> str:
+def _describe_row_fault(line: bytes, where: str) -> str:
     try:
-        _question(line, where)
+        _read_question(line, where)
     except BundleError as error:
         return str(error)
     return ""
@@ -63,7 +62,7 @@ class RunRows(Sequence[files.RunQuestion]):
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.names = list(names)
-        self._files = [LazyLines(folder / name / files.RESULTS, _question) for name in self.names]
+        self._files = [LazyLines(folder / name / files.RESULTS, _read_question) for name in self.names]
 
     def __len__(self) -> int:
         return sum(map(len, self._files))
@@ -174,26 +173,26 @@ class RunFolder:
             for dataset, known in self.provenance.data.items()
         }
 
-    def stored_means(self, dataset: str = "") -> files.Means:
+    def read_stored_means(self, dataset: str = "") -> files.Means:
         """Return the means in `summary.json` of the run or of a dataset; empty without the file.
 
         They are only for checks: every figure that is shown is computed from the rows (`evaluation.runs.RunResults`).
         """
-        return self._optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
+        return self._read_optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
 
-    def ingestion(self, dataset: str) -> files.Ingestion:
+    def read_ingestion(self, dataset: str) -> files.Ingestion:
         """Return the ingestion record of a dataset; empty without the file."""
-        return self._optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
+        return self._read_optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
     def confidence(self, dataset: str) -> files.Confidence:
         """Return the calibration of the confidence of a dataset's answers; it counts 0 questions without the file."""
-        return self._optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
+        return self._read_optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
     def missing(self, dataset: str) -> files.MissingEvidence:
         """Return the counts of evidence that a dataset's questions lack; all counts are 0 without the file."""
-        return self._optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence())
+        return self._read_optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence())
 
-    def _optional(self, name: str, otherwise: Content) -> Content:
+    def _read_optional(self, name: str, otherwise: Content) -> Content:
         path = self.folder / name
         content: Content = _read(path, files.FILES[path.name]) if path.is_file() else otherwise
         return content
@@ -204,7 +203,7 @@ class RunFolder:
 
         Nested names are joined by dots. Secrets and empty values are left out.
         """
-        return dict(_settings(self.config.model_dump(exclude_unset=True)))
+        return dict(_flatten_settings(self.config.model_dump(exclude_unset=True)))
 
     def faults(self) -> Iterator[str]:
         """Yield a message for each invalid file or row of the run, and for each stored mean that contradicts the
@@ -217,21 +216,21 @@ class RunFolder:
                     _read(path, files.FILES[path.name])
                 except BundleError as error:
                     faults.append(str(error))
-        rows = [LazyLines(path, _row_fault) for path in sorted(self.folder.glob(f"*/{files.RESULTS}"))]
+        rows = [LazyLines(path, _describe_row_fault) for path in sorted(self.folder.glob(f"*/{files.RESULTS}"))]
         faults += [fault for lines in rows for fault in lines if fault]
         yield from faults
         if not faults and len(rows) == len(self.datasets):
-            yield from self._disagreements()
+            yield from self._find_disagreements()
 
-    def _disagreements(self) -> Iterator[str]:
+    def _find_disagreements(self) -> Iterator[str]:
         """Yield a message for each mean in a summary.json that differs from the mean of the rows."""
-        sums = {name: _plain_means(self.rows_of(name), entry.groups) for name, entry in self.config.datasets.items()}
-        for name, given in {**sums, "": _mean_of_means(list(sums.values()))}.items():
-            for wrong in differing_means(self.stored_means(name), given):
+        sums = {name: _compute_means(self.rows_of(name), entry.groups) for name, entry in self.config.datasets.items()}
+        for name, given in {**sums, "": _average_means(list(sums.values()))}.items():
+            for wrong in compare_means(self.read_stored_means(name), given):
                 yield f"{self.folder / name / files.SUMMARY}: differs from the means of the rows: {wrong}"
 
 
-def differing_means(stored: files.Means, given: files.Means) -> list[str]:
+def compare_means(stored: files.Means, given: files.Means) -> list[str]:
     """Return the differences between stored means and the means of the rows, one line per metric.
 
     Intervals are not compared: they are computed again from the rows whenever a run is shown.
@@ -240,20 +239,20 @@ def differing_means(stored: files.Means, given: files.Means) -> list[str]:
     for name, one in stored.items():
         other = given.get(name, files.Estimate(None, 0, one.errors))
         pairs = {"mean": (one.mean, other.mean), "n": (one.n, other.n), "errors": (one.errors, other.errors)}
-        apart = {what: pair for what, pair in pairs.items() if not _near(*pair)}
+        apart = {what: pair for what, pair in pairs.items() if not _is_near(*pair)}
         wrong = [f"{what} is {said}, but the rows give {known}" for what, (said, known) in apart.items()]
         lines += [f"{name}: {'; '.join(wrong)}"] if wrong else []
     return lines
 
 
-def _near(one: float | None, other: float | None) -> bool:
+def _is_near(one: float | None, other: float | None) -> bool:
     """Return whether two numbers differ only by rounding."""
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
-def _plain_means(rows: Iterable[files.RunQuestion], groups: str | None) -> files.Means:
+def _compute_means(rows: Iterable[files.RunQuestion], groups: str | None) -> files.Means:
     """Return a dataset's means without intervals: over its rows, or over the means of its groups."""
     values: dict[str, dict[str, list[float]]] = {}
     errors = 0
@@ -264,21 +263,23 @@ def _plain_means(rows: Iterable[files.RunQuestion], groups: str | None) -> files
             if value is not None and not row.reply.error:
                 column.setdefault(str(row.labels.get(groups)) if groups else "", []).append(value)
     return {
-        name: files.Estimate(_mean([_mean(own) for own in column.values()]), sum(map(len, column.values())), errors)
+        name: files.Estimate(
+            _compute_mean([_compute_mean(own) for own in column.values()]), sum(map(len, column.values())), errors
+        )
         for name, column in values.items()
     }
 
 
-def _mean_of_means(datasets: Sequence[files.Means]) -> files.Means:
+def _average_means(datasets: Sequence[files.Means]) -> files.Means:
     names = dict.fromkeys(name for means in datasets for name in means)
     each = {name: [means[name] for means in datasets if name in means] for name in names}
     return {
-        name: files.Estimate(_mean(e.mean for e in own), sum(e.n for e in own), sum(e.errors for e in own))
+        name: files.Estimate(_compute_mean(e.mean for e in own), sum(e.n for e in own), sum(e.errors for e in own))
         for name, own in each.items()
     }
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
+def _compute_mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
@@ -288,18 +289,18 @@ def is_secret_setting(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-def _settings(config: dict[str, Any], under: str = "") -> Iterator[tuple[str, str]]:
+def _flatten_settings(config: dict[str, Any], under: str = "") -> Iterator[tuple[str, str]]:
     for key, value in config.items():
         name = f"{under}{key}"
         if is_secret_setting(name) or value is None or value in ("", [], {}):
             continue
         if isinstance(value, dict):
-            yield from _settings(value, f"{name}.")
+            yield from _flatten_settings(value, f"{name}.")
         elif isinstance(value, list | tuple):
-            yield name, ", ".join(map(_word, value))
+            yield name, ", ".join(map(_format_value, value))
         else:
-            yield name, _word(value)
+            yield name, _format_value(value)
 
 
-def _word(value: object) -> str:
+def _format_value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)

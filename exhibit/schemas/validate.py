@@ -46,13 +46,13 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     rows = _check_train(root, names, problems)
     gold = _check_gold(root, problems)
     if rows is not None and gold is not None:
-        problems += _agreement(rows, gold)
+        problems += _check_agreement(rows, gold)
     _check_drafts(root, names, {row.id for row in rows or ()}, problems)
     info = _read(root / INFO, lambda: BundleInfo.model_validate_json(read_text(root / INFO)), problems)
     if info is not None:
-        problems += _checksums(root, elsewhere, info)
+        problems += _check_checksums(root, elsewhere, info)
         if rows is not None:
-            problems += _figures(rows, info)
+            problems += _check_figures(rows, info)
     if not (root / CARD).is_file() and CARD not in elsewhere:
         problems.append(Problem(CARD, "", "", "missing; every bundle needs a dataset card"))
     return problems
@@ -148,7 +148,7 @@ def _check_drafts(
         files = {context.filename for context in draft.contexts} | {gold.filename for gold in draft.gold}
         for name in sorted(name for name in files if name is not None and name not in names):
             problems.append(Problem(DRAFTS, f"line {number}", "filename", f"no file {name!r} under {CORPUS}/"))
-        for fault in _agreement([draft], dict(enumerate(draft.gold))):
+        for fault in _check_agreement([draft], dict(enumerate(draft.gold))):
             message = f"{fault.field}: {fault.message}".replace(TRAIN, "the row")
             problems.append(Problem(DRAFTS, f"line {number}", "gold", message))
         seen.add(draft.id)
@@ -156,7 +156,7 @@ def _check_drafts(
     return drafts
 
 
-def _agreement(rows: Sequence[Row], gold: Mapping[int, Gold]) -> Iterator[Problem]:
+def _check_agreement(rows: Sequence[Row], gold: Mapping[int, Gold]) -> Iterator[Problem]:
     """Yield the differences between the lines of gold.jsonl and the contexts of train.json, compared in order.
 
     `gold` has the lines by their line numbers.
@@ -182,7 +182,7 @@ def _agreement(rows: Sequence[Row], gold: Mapping[int, Gold]) -> Iterator[Proble
         yield Problem(GOLD, "", "", f"{len(gold)} lines; train.json needs {len(expected)}")
 
 
-def _checksums(root: Path, elsewhere: Mapping[str, FileEntry], info: BundleInfo) -> Iterator[Problem]:
+def _check_checksums(root: Path, elsewhere: Mapping[str, FileEntry], info: BundleInfo) -> Iterator[Problem]:
     for name, entry in info.files.items():
         path = root / name
         if name in elsewhere:
@@ -202,7 +202,7 @@ def _checksums(root: Path, elsewhere: Mapping[str, FileEntry], info: BundleInfo)
             yield Problem(INFO, "files", name, "in the bundle, but not recorded")
 
 
-def _figures(rows: list[Row], info: BundleInfo) -> Iterator[Problem]:
+def _check_figures(rows: list[Row], info: BundleInfo) -> Iterator[Problem]:
     counted = {
         "questions": len(rows),
         "impossible": sum(row.is_impossible for row in rows),

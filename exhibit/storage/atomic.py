@@ -47,7 +47,7 @@ _PARTIAL = ".partial"
 _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.partial")
 
 
-def unfinished_folder(out: Path) -> Path | None:
+def find_unfinished_folder(out: Path) -> Path | None:
     """Return the unfinished folder of `out`, for reading; None if there is none.
 
     Part of the folder's name is random. Code that writes to the folder or removes it checks its identity, not its name.
@@ -231,7 +231,7 @@ _PREFIX = "exhibit-scratch-"
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
+def make_scratch_folder() -> Iterator[Path]:
     """Yield an empty temporary folder; raise a ToolkitError if it cannot be created."""
     with ExitStack() as stack:
         try:
@@ -270,19 +270,19 @@ NO_FILE = "pipe, socket or device, not a file"
 CLOSED = "place that this user may not look into"
 
 
-def files_below(folder: Path) -> list[Path]:
+def list_files(folder: Path) -> list[Path]:
     """Return the files below a folder, sorted, without links that lead out of it."""
-    home = _home(folder)
-    return [path for path in sorted(folder.rglob("*")) if _fault(path, home) is None and path.is_file()]
+    home = _find_home(folder)
+    return [path for path in sorted(folder.rglob("*")) if _find_fault(path, home) is None and path.is_file()]
 
 
 def list_left_out(folder: Path) -> list[tuple[Path, str]]:
-    """Return the entries below a folder that `files_below` leaves out, each with the reason."""
-    home = _home(folder)
-    return [(path, why) for path in sorted(folder.rglob("*")) if (why := _fault(path, home)) is not None]
+    """Return the entries below a folder that `list_files` leaves out, each with the reason."""
+    home = _find_home(folder)
+    return [(path, why) for path in sorted(folder.rglob("*")) if (why := _find_fault(path, home)) is not None]
 
 
-def _fault(path: Path, home: Path) -> str | None:
+def _find_fault(path: Path, home: Path) -> str | None:
     """Return the reason why an entry of a folder is not read; None if it is read."""
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(home):
@@ -297,7 +297,7 @@ def _fault(path: Path, home: Path) -> str | None:
         return NOWHERE
 
 
-def _home(folder: Path) -> Path:
+def _find_home(folder: Path) -> Path:
     """Return the folder that links may lead into: `folder` itself, or in the Hub's cache the repository's folder."""
     for parent in (folder, *folder.parents):
         if parent.name == "snapshots" and (parent.parent / "blobs").is_dir():

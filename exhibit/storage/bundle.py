@@ -13,8 +13,8 @@ from exhibit.schemas.bundle import CORPUS, GOLD, INFO, ORIGIN, TRAIN, Question, 
 from exhibit.schemas.errors import BundleError, DocumentError
 from exhibit.schemas.models import BundleInfo, Gold
 from exhibit.schemas.validate import sha256_of as digest_of
-from exhibit.storage.atomic import files_below
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.atomic import list_files
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, Remote, fetch, fetch_file, origin_of
 from exhibit.storage.removal import remove_below
 
@@ -42,24 +42,24 @@ def open_bundle(root: Path) -> BundleFolder:
         raise BundleError(f"{root}: no such folder")
     problems: list[str] = []
 
-    def part(read: Callable[[], Any], default: Any) -> Any:
+    def read_part(read: Callable[[], Any], default: Any) -> Any:
         try:
             return read()
         except BundleError as error:
             problems.append(str(error))
             return default
 
-    questions = part(lambda: read_questions(root / TRAIN), ())
-    files = part(lambda: corpus_files(root), {})
-    gold: tuple[Gold, ...] = part(lambda: tuple(read_gold(root / GOLD)), ()) if (root / GOLD).is_file() else ()
-    info = part(lambda: read_info(root / INFO), None) if (root / INFO).is_file() else None
+    questions = read_part(lambda: read_questions(root / TRAIN), ())
+    files = read_part(lambda: list_corpus_files(root), {})
+    gold: tuple[Gold, ...] = read_part(lambda: tuple(read_gold(root / GOLD)), ()) if (root / GOLD).is_file() else ()
+    info = read_part(lambda: read_info(root / INFO), None) if (root / INFO).is_file() else None
     if problems:
         raise BundleError("\n".join(problems))
     labels = {line.id: dict(line.labels) for line in reversed(gold)}
     return BundleFolder(root, questions, files, gold, info, labels)
 
 
-def missing_parts(bundle: BundleFolder) -> list[str]:
+def describe_missing_parts(bundle: BundleFolder) -> list[str]:
     """Return a sentence for each optional part that a bundle lacks, with the effect on an evaluation."""
     lacks = {
         "no bundle.json: the bundle's files cannot be checked against their recorded checksums": bundle.info is None,
@@ -73,7 +73,7 @@ def missing_parts(bundle: BundleFolder) -> list[str]:
     return [words for words, lacking in lacks.items() if lacking]
 
 
-def corpus_files(root: Path) -> dict[str, Location]:
+def list_corpus_files(root: Path) -> dict[str, Location]:
     """Return the path of every file below `corpus/` by its basename; raise if two files have the same basename."""
     origin = origin_of(root)
     corpus = root / CORPUS if origin is None else origin / CORPUS
@@ -81,7 +81,7 @@ def corpus_files(root: Path) -> dict[str, Location]:
     twice = []
     if origin is None and not (root / CORPUS).is_dir():
         raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
-    for path in files_below(root / CORPUS) if origin is None else _remote_files(root, origin):
+    for path in list_files(root / CORPUS) if origin is None else _list_remote_files(root, origin):
         if path.name in files:
             twice.append(
                 f"{corpus}: two files have the same name {path.name!r}: {files[path.name]} and {path}; "
@@ -93,7 +93,7 @@ def corpus_files(root: Path) -> dict[str, Location]:
     return files
 
 
-def _remote_files(root: Path, origin: Remote) -> Iterator[Location]:
+def _list_remote_files(root: Path, origin: Remote) -> Iterator[Location]:
     """Yield the documents of a remote bundle, each with its recorded checksum."""
     for name, entry in sorted(read_info(root / INFO).files.items()):
         if name.startswith(f"{CORPUS}/"):
@@ -119,7 +119,7 @@ def mirror_bundle(root: Location) -> Path:
     """
     if isinstance(root, Path):
         return root
-    cache = cache_folder() / "bundles"
+    cache = find_cache_folder() / "bundles"
     cache.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=cache))
     try:

@@ -20,7 +20,7 @@ _PATIENCE = 60.0
 """Timeout in seconds while another process holds the write lock."""
 
 
-def cache_folder() -> Path:
+def find_cache_folder() -> Path:
     """Return the cache folder: `EXHIBIT_CACHE`, or `exhibit` in the user's cache folder."""
     chosen = os.environ.get("EXHIBIT_CACHE")
     if chosen:
@@ -46,10 +46,10 @@ class Cache:
         wanted = list(dict.fromkeys(keys))
         values: dict[bytes, bytes] = {}
         with self._connect() as database:
-            for part in _parts(wanted):
+            for part in _split_keys(wanted):
                 marks = ",".join("?" * len(part))
                 rows = database.execute(f"SELECT key, value, checksum FROM kept WHERE key IN ({marks})", part)
-                values |= {key: value for key, value, checksum in rows if _sound(value, checksum)}
+                values |= {key: value for key, value, checksum in rows if _has_checksum(value, checksum)}
         return values
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
@@ -106,10 +106,10 @@ def _start_log(database: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _parts(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+def _split_keys(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     return (keys[at : at + _AT_ONCE] for at in range(0, len(keys), _AT_ONCE))
 
 
-def _sound(value: object, checksum: int) -> bool:
+def _has_checksum(value: object, checksum: int) -> bool:
     """Return whether a stored value has its checksum; a damaged value may even have another type."""
     return isinstance(value, bytes) and zlib.crc32(value) == checksum

@@ -30,8 +30,8 @@ from exhibit.storage.http_policy import (
     Secrets,
     UnreachableError,
     current,
-    plain_address,
-    seconds_asked,
+    parse_retry_after,
+    strip_address,
 )
 
 TRANSIENT = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
@@ -103,18 +103,18 @@ class HttpClient:
     def _exchange(
         self, method: str, url: str, headers: Mapping[str, str], content: Any, deadline: Deadline
     ) -> Iterator[Any]:
-        where = plain_address(url)
+        where = strip_address(url)
         waits = {"timeout": {"pool": deadline.left}}
         try:
             with (
-                deadline.enforced(),
-                self._pool(url).stream(
+                deadline.enforce(),
+                self._choose_pool(url).stream(
                     method, url, headers=list(headers.items()), content=content, extensions=waits
                 ) as reply,
             ):
                 yield reply
         except httpcore.TimeoutException:
-            raise deadline.passed() from None
+            raise deadline.make_error() from None
         except (httpcore.ConnectError, httpcore.ProxyError) as error:
             why = self.secrets.strip(str(error)) or "no connection"
             passing = "CERTIFICATE_VERIFY_FAILED" not in why
@@ -132,7 +132,7 @@ class HttpClient:
                 pool.close()
             self._pools.clear()
 
-    def _pool(self, url: str) -> Any:
+    def _choose_pool(self, url: str) -> Any:
         """Return the connection pool for a URL: direct, or through the proxy that the environment names."""
         if self._given is not None:
             return self._given
@@ -141,7 +141,7 @@ class HttpClient:
         with self._lock:
             if server not in self._proxies:  # look up the proxy once per server: reading the proxy settings is slow
                 # a policy checks the server's own address; a proxy would resolve the address itself
-                self._proxies[server] = "" if self._policy else _proxy_for(parts.scheme, parts.hostname or "")
+                self._proxies[server] = "" if self._policy else _find_proxy(parts.scheme, parts.hostname or "")
             proxy = self._proxies[server]
             if proxy not in self._pools:
                 self._pools[proxy] = self._open(proxy)
@@ -173,7 +173,7 @@ def _as_json(body: Any) -> bytes:
     return text.encode("utf-8")
 
 
-def _proxy_for(scheme: str, host: str) -> str:
+def _find_proxy(scheme: str, host: str) -> str:
     here = host in ("localhost", "127.0.0.1", "::1")
     return "" if not host or here or proxy_bypass(host) else getproxies().get(scheme, "")
 
@@ -196,23 +196,23 @@ class Response:
         """The content type without its parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
-    def parts(self) -> Iterator[bytes]:
+    def read_parts(self) -> Iterator[bytes]:
         """Yield the body's bytes while they arrive, decompressed."""
         body = Body(self.headers, most=self._most)
         for part in self._response.iter_stream():
             if not self._deadline.left:
-                raise self._deadline.passed()
+                raise self._deadline.make_error()
             yield body.feed(part)
         body.close()
 
     def read(self) -> bytes:
         """Return the whole body."""
-        return b"".join(self.parts())
+        return b"".join(self.read_parts())
 
     def lines(self) -> Iterator[str]:
         """Yield the body line by line while it arrives."""
         rest = b""
-        for part in self.parts():
+        for part in self.read_parts():
             *whole, rest = (rest + part).split(b"\n")
             for line in whole:
                 yield line.decode("utf-8", "replace")
@@ -233,7 +233,7 @@ class Response:
         raise HttpError(
             f"{status}: {words}" if words and words != phrase else status,
             transient=self.status in TRANSIENT,
-            wait=seconds_asked(self.headers.get("retry-after", "")),
+            wait=parse_retry_after(self.headers.get("retry-after", "")),
             status=self.status,
             body=body,
         )
@@ -263,7 +263,7 @@ class BoundedBackend(httpcore.SyncBackend):
         """Open a TCP connection to the first reachable address; the policy, if any, chooses the addresses."""
         error: Exception = httpcore.ConnectError("no address")
         for address in self._policy(host, port) if self._policy else [host]:
-            left = _left(timeout, httpcore.ConnectTimeout)
+            left = _compute_time_left(timeout, httpcore.ConnectTimeout)
             try:
                 return _Bounded(super().connect_tcp(address, port, left, local_address, socket_options))
             except httpcore.ConnectError as refused:
@@ -276,10 +276,10 @@ class _Bounded(httpcore.NetworkStream):
         self._stream = stream
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left(timeout, httpcore.ReadTimeout))
+        return self._stream.read(max_bytes, _compute_time_left(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left(timeout, httpcore.WriteTimeout))
+        self._stream.write(buffer, _compute_time_left(timeout, httpcore.WriteTimeout))
 
     def close(self) -> None:
         with suppress(OSError, AttributeError):  # wakes a thread that waits for data on this connection
@@ -289,14 +289,14 @@ class _Bounded(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        left = _left(timeout, httpcore.ConnectTimeout)
+        left = _compute_time_left(timeout, httpcore.ConnectTimeout)
         return _Bounded(self._stream.start_tls(ssl_context, server_hostname, left))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
 
 
-def _left(timeout: float | None, error: type[Exception]) -> float | None:
+def _compute_time_left(timeout: float | None, error: type[Exception]) -> float | None:
     """Return how many seconds a wait may last; raise when the deadline has passed."""
     deadline = current.deadline
     if deadline is None:

@@ -82,12 +82,12 @@ class Secrets:
         """Return the error message in a response body, as one short line without secrets."""
         text = data if isinstance(data, str) else data[: 1 << 16].decode("utf-8", "replace")
         # remove secrets before the text is shortened: a secret that is cut in two is not recognised
-        text = self.strip(_without_tags(_message(text)))
+        text = self.strip(_without_tags(_find_message(text)))
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def seconds_asked(retry_after: str) -> float:
+def parse_retry_after(retry_after: str) -> float:
     """Return the seconds that a Retry-After header asks for, as a number or a date; 0 if it is empty or invalid."""
     try:
         return max(0.0, float(retry_after))
@@ -99,7 +99,7 @@ def seconds_asked(retry_after: str) -> float:
         return 0.0
 
 
-def plain_address(url: str) -> str:
+def strip_address(url: str) -> str:
     """Return a URL without its user, password and query."""
     return re.sub(r"//[^/@]*@", "//", url.partition("?")[0])
 
@@ -112,7 +112,7 @@ def _without_tags(text: str) -> str:
     return html.unescape(text)
 
 
-def _message(text: str) -> str:
+def _find_message(text: str) -> str:
     """Return the message inside a JSON error, or the text itself."""
     try:
         reply: Any = json.loads(text)
@@ -143,12 +143,12 @@ class Deadline:
         """The seconds that remain, never negative."""
         return max(0.0, self._end - time.monotonic())
 
-    def passed(self) -> HttpError:
+    def make_error(self) -> HttpError:
         """Return the HttpError of an exchange whose deadline has passed."""
         return LateError(f"no complete reply within {self.seconds:g} s{self._flag}")
 
     @contextmanager
-    def enforced(self) -> Iterator[None]:
+    def enforce(self) -> Iterator[None]:
         """Apply this deadline to every wait of this thread's connections within the block."""
         before, current.deadline = current.deadline, self
         try:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import DocumentError, ServiceError, ToolkitError
 from exhibit.schemas.layout import ORIGIN
-from exhibit.storage.atomic import check_free, scratch_folder
+from exhibit.storage.atomic import check_free, make_scratch_folder
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)[^/]*:[^/]*@")
@@ -99,7 +99,7 @@ def parse_location(text: str) -> Location:
     return Path(rest) if scheme.lower() in {"file", "local"} else Remote(text)
 
 
-def folders_among(given: Sequence[Location]) -> tuple[list[Location], list[str]]:
+def choose_folders(given: Sequence[Location]) -> tuple[list[Location], list[str]]:
     """Return the folders and URLs among the arguments, and a note for each file that is skipped.
 
     A shell expands `datasets_out/*` to files as well. A single argument is always returned, even if it is a
@@ -128,7 +128,7 @@ def open_store(remote: Remote) -> Any:
     """Return the store's client for a URL; raise if the client's package is missing or the URL contains a password."""
     if _PASSWORD.search(remote.url):
         raise StorageError(f"{remote}: a password in a URL ends up in logs; set it in the environment instead")
-    return filesystem(remote.scheme)
+    return open_filesystem(remote.scheme)
 
 
 def list_files(folder: Remote) -> dict[str, FileInfo]:
@@ -143,7 +143,9 @@ def list_files(folder: Remote) -> dict[str, FileInfo]:
     base = client._strip_protocol(folder.key).rstrip("/") + "/"
     named = {path.removeprefix(base): details for path, details in objects.items() if path.startswith(base)}
     # a web console creates "folders" as empty objects whose names end in a slash
-    return {name: size_and_tag(details) for name, details in sorted(named.items()) if name and not name.endswith("/")}
+    return {
+        name: read_size_and_tag(details) for name, details in sorted(named.items()) if name and not name.endswith("/")
+    }
 
 
 def list_file(file: Remote) -> FileInfo | None:
@@ -155,10 +157,10 @@ def list_file(file: Remote) -> FileInfo | None:
             details = client.info(file.key)
         except FileNotFoundError:
             return None
-    return size_and_tag(details) if details.get("type") == "file" else None
+    return read_size_and_tag(details) if details.get("type") == "file" else None
 
 
-def size_and_tag(details: dict[str, Any]) -> FileInfo:
+def read_size_and_tag(details: dict[str, Any]) -> FileInfo:
     """Return a file's size and its tag: a value, such as an ETag, that changes with the content."""
     mark = next((details[name] for name in _MARKS if details.get(name)), "")
     # some clients return the same time as a date in one call and as a number in another; some add quotes only in one
@@ -258,7 +260,7 @@ class _Held:
     def __init__(self, file: Remote) -> None:
         with ExitStack() as stack:
             # keep the name: readers are chosen by suffix, and messages show the name
-            self.path = stack.enter_context(scratch_folder()) / file.name
+            self.path = stack.enter_context(make_scratch_folder()) / file.name
             fetch(file, self.path)
             weakref.finalize(self, stack.pop_all().close)
 
@@ -275,7 +277,7 @@ class StorageError(ServiceError):
     """A store could not send a file: a network error, a missing permission or a missing package."""
 
 
-def filesystem(scheme: str) -> Any:
+def open_filesystem(scheme: str) -> Any:
     """Return the fsspec client for a scheme; if a package is missing, raise with the name of the extra to install."""
     if scheme in _UNLISTED:
         raise StorageError(f"{scheme}:// cannot list a folder; use s3://, gs://, hf:// or a path")
@@ -286,7 +288,7 @@ def filesystem(scheme: str) -> Any:
     except ImportError as error:
         extra = _EXTRAS.get(scheme)
         if extra is None:
-            raise StorageError(f"{scheme}:// needs a package that is not installed: {_line(error)}") from error
+            raise StorageError(f"{scheme}:// needs a package that is not installed: {_format_line(error)}") from error
         raise StorageError(f"{scheme}:// needs an extra: pip install 'exhibit-rag[{extra}]'") from error
     except ValueError as error:
         raise StorageError(f"{scheme}:// is not supported; use s3://, gs://, hf:// or a path") from error
@@ -302,21 +304,21 @@ def explain_store_errors(url: str) -> Iterator[None]:
     except Exception as error:  # each client has its own error classes, which cannot be imported without its package
         if type(error).__module__ == "builtins" and not isinstance(error, OSError):
             raise  # a bug keeps its traceback
-        raise StorageError(f"{url}: {_reason(error, url.partition('://')[0])}") from error
+        raise StorageError(f"{url}: {_find_reason(error, url.partition('://')[0])}") from error
 
 
-def _reason(error: Exception, scheme: str) -> str:
+def _find_reason(error: Exception, scheme: str) -> str:
     login = _LOGIN.get(_EXTRAS.get(scheme, scheme), "see the store's own documentation")
     if isinstance(error, FileNotFoundError):
         return "not found; is the bucket's name right?"
     if "Credential" in type(error).__name__:
         return f"no credentials; {login}"
     if isinstance(error, PermissionError):
-        return f"access denied ({_line(error)}); do these credentials allow it? Else {login}"
-    return f"{_line(error)}; check the address and the network, then run the same command again"
+        return f"access denied ({_format_line(error)}); do these credentials allow it? Else {login}"
+    return f"{_format_line(error)}; check the address and the network, then run the same command again"
 
 
-def _line(error: Exception) -> str:
+def _format_line(error: Exception) -> str:
     """Return an error's message as one line, without signed URLs and secrets."""
     words = " ".join(str(error).split()) or type(error).__name__
     words = scrub(re.sub(r"\?\S+", "?…", words))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import read_regular
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # SHA-1, SHA-256
 _LARGEST_FILE = 1 << 16  # bytes; a file that names a branch, a folder or a commit has one line
@@ -63,16 +63,16 @@ def is_git_repository(folder: Path) -> bool:
 @contextmanager
 def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
     """Yield a repository for reading; with `confined`, refuse one that has links or parts outside its folder."""
-    place, common = _folders(folder)
+    place, common = _find_git_folders(folder)
     if confined:
         _refuse_ways_out(folder, place, common)
-    head = _head(place, common)
+    head = _read_head(place, common)
     if head is None:
         raise SourceError(
             f"{folder}: this Git repository has no commit, or keeps its branches in a reftable; "
             "commit, or clone it without reftable"
         )
-    with scratch_folder() as own:
+    with make_scratch_folder() as own:
         _refuse_strangers(folder, place, own)
         _make_own(own, head, common / "objects", folder)
         for name in ("shallow", "index"):
@@ -94,7 +94,7 @@ def count_changes(repository: GitRepository, work_tree: Path, *, seconds: float)
     return len(repository.run(*words, seconds=seconds, work_tree=work_tree).splitlines())
 
 
-def _folders(folder: Path) -> tuple[Path, Path]:
+def _find_git_folders(folder: Path) -> tuple[Path, Path]:
     """Return the repository's own Git folder, and the folder of its objects and branches, which work trees share."""
     try:
         place = folder / ".git" if os.path.lexists(folder / ".git") else folder
@@ -102,24 +102,24 @@ def _folders(folder: Path) -> tuple[Path, Path]:
             words = read_regular(place, most=_LARGEST_FILE).decode("utf-8", "surrogateescape")
             place = folder / words.partition("gitdir:")[2].strip()
         link = place / "commondir"
-        common = place / _line(link) if link.is_file() else place
+        common = place / _read_line(link) if link.is_file() else place
     except OSError as error:
         raise SourceError(f"{folder}: this Git repository cannot be read: {error.strerror}") from error
     return place, common
 
 
-def _line(path: Path) -> str:
+def _read_line(path: Path) -> str:
     try:
         return read_regular(path, most=_LARGEST_FILE).decode("utf-8", "surrogateescape").strip()
     except OSError:
         return ""
 
 
-def _head(place: Path, common: Path) -> str | None:
+def _read_head(place: Path, common: Path) -> str | None:
     """Return the commit that is checked out, from HEAD or from the branch that HEAD names; None if there is none."""
     name = "HEAD"
     for _ in range(_DEEPEST):
-        text = _line(place / name) or _line(common / name) or _read_packed_ref(common, name)
+        text = _read_line(place / name) or _read_line(common / name) or _read_packed_ref(common, name)
         if not text.startswith("ref: "):
             return text if _COMMIT.fullmatch(text) else None
         name = text.removeprefix("ref: ").strip()

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import fit_name
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 _BY_DESCRIPTOR = {os.open, os.stat, os.unlink, os.rmdir} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 """Whether folders can be opened as descriptors. Windows cannot: there every part of a path is checked before its use.
@@ -68,11 +68,11 @@ def remove_folder(folder: Path, made: FolderIdentity | None, *, kept: frozenset[
         if not kept:
             folder.rmdir()
         return True
-    with _descriptor(folder) as opened:
+    with _open_descriptor(folder) as opened:
         found = os.fstat(opened)
         if (found.st_dev, found.st_ino) != made:
             return False
-        _empty(opened, kept)
+        _empty_folder(opened, kept)
     if not kept:
         folder.rmdir()  # rmdir removes only an empty folder: files that were put there meanwhile are not lost
     return True
@@ -86,7 +86,7 @@ def remove_below(root: Path, name: str) -> None:
             if not any((root / Path(*above[:depth])).is_symlink() for depth in range(1, len(above) + 1)):
                 _remove_entry(root / name)
             return
-        with _descriptor(root, *above) as opened:
+        with _open_descriptor(root, *above) as opened:
             _remove_in(opened, last)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):  # missing, or behind a link
@@ -103,7 +103,7 @@ def refuse_links(folder: Path) -> None:
 
 
 @contextmanager
-def _descriptor(root: Path, *parts: str) -> Iterator[int]:
+def _open_descriptor(root: Path, *parts: str) -> Iterator[int]:
     """Yield a descriptor of the folder `root`, or of one below it; raise OSError if a part below `root` is a link."""
     flags = os.O_RDONLY | os.O_DIRECTORY
     opened = os.open(root, flags)
@@ -117,7 +117,7 @@ def _descriptor(root: Path, *parts: str) -> Iterator[int]:
         os.close(opened)
 
 
-def _empty(opened: int, kept: frozenset[str]) -> None:
+def _empty_folder(opened: int, kept: frozenset[str]) -> None:
     with os.scandir(opened) as entries:
         names = [entry.name for entry in entries if entry.name not in kept]
     for name in names:
@@ -146,7 +146,7 @@ class UnfinishedRecord:
 
     def __init__(self, out: Path) -> None:
         digest = sha256(os.fsencode(out.absolute())).hexdigest()[:32]
-        self._path = cache_folder() / "unfinished" / f"{digest}.json"
+        self._path = find_cache_folder() / "unfinished" / f"{digest}.json"
 
     def write(self, folder: Path, *identities: FolderIdentity | None) -> None:
         """Record the unfinished folder's name and the identities that it may have.

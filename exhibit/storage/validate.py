@@ -12,17 +12,17 @@ from exhibit.schemas.models import FileEntry
 from exhibit.schemas.run import CONFIG
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.schemas.validate import Problem, validate
-from exhibit.storage.bundle import mirror_bundle, missing_parts, open_bundle, sha256_of
-from exhibit.storage.locations import Location, Remote, folders_among, list_files, parse_location
+from exhibit.storage.bundle import describe_missing_parts, mirror_bundle, open_bundle, sha256_of
+from exhibit.storage.locations import Location, Remote, choose_folders, list_files, parse_location
 
 
 def validate_at(root: Location) -> list[Problem]:
     """Return every problem of a bundle in a folder or at a URL; empty if it is valid."""
     folder = mirror_bundle(root) if isinstance(root, Remote) else root
-    return validate(folder, elsewhere=_elsewhere(root) if isinstance(root, Remote) else None)
+    return validate(folder, elsewhere=_list_remote_entries(root) if isinstance(root, Remote) else None)
 
 
-def _elsewhere(root: Remote) -> dict[str, FileEntry]:
+def _list_remote_entries(root: Remote) -> dict[str, FileEntry]:
     """Return the checksums and sizes of a remote bundle's files, without those in the local mirror.
 
     Each file is downloaded, hashed and removed again.
@@ -35,23 +35,23 @@ def _elsewhere(root: Remote) -> dict[str, FileEntry]:
     }
 
 
-def _minimal(root: Location) -> list[Problem]:
+def _check_minimal(root: Location) -> list[Problem]:
     """Return the problems that prevent an evaluation; a missing optional part is only a note."""
     try:
         bundle = open_bundle(mirror_bundle(root))
     except BundleError as error:
         lines = [line.partition(": ") for line in str(error).splitlines()]
         return [Problem(file, "", "", message) for file, _, message in lines]
-    for lack in missing_parts(bundle):
+    for lack in describe_missing_parts(bundle):
         print_note(f"{root}: {lack}")
     return []
 
 
-def _problems(root: Location, *, minimal: bool) -> list[Problem]:
+def _find_problems(root: Location, *, minimal: bool) -> list[Problem]:
     if isinstance(root, Path) and (root / CONFIG).is_file() and not (root / INFO).is_file():
         faults = RunFolder(root).faults()
         return [Problem("", "", "", line.removeprefix(f"{root}/")) for line in faults]
-    return _minimal(root) if minimal else validate_at(root)
+    return _check_minimal(root) if minimal else validate_at(root)
 
 
 class CheckedBundle(NamedTuple):
@@ -65,7 +65,7 @@ class CheckedBundle(NamedTuple):
 def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedBundle], *, as_json: bool) -> int:
     """Check bundles one by one and print each result; return exit code 1 if any bundle has a problem."""
     failed, records = False, []
-    roots, notes = folders_among(bundles)
+    roots, notes = choose_folders(bundles)
     for note in notes:
         print_note(note)
     for root in roots:
@@ -103,12 +103,12 @@ def main(argv: list[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
 
-    def validated(root: Location) -> CheckedBundle:
-        faults = [str(problem) for problem in _problems(root, minimal=options.minimal)]
+    def validate_one(root: Location) -> CheckedBundle:
+        faults = [str(problem) for problem in _find_problems(root, minimal=options.minimal)]
         outcome = f"{len(faults)} problems" if faults else "sound"
         return CheckedBundle(faults, outcome, {"sound": not faults, "problems": faults})
 
-    return check_each(options.bundles, validated, as_json=options.json)
+    return check_each(options.bundles, validate_one, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -6,18 +6,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from exhibit.converters.steps.cli import table
-from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force
+from exhibit.converters.steps.cli import format_table
+from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import Parser, add_json, guarded, print_results
 from exhibit.schemas.models import BundleInfo
-from exhibit.vary.kinds import kind_modules
+from exhibit.vary.kinds import import_kinds
 from exhibit.vary.make import make_variant
 
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command's flags."""
-    modules = kind_modules()
+    modules = import_kinds()
     width = max(map(len, modules))
     parser = Parser(
         prog="exhibit vary",
@@ -62,11 +62,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     out = Path(options.out)
     control = None if options.no_control else options.control or out.with_name(f"{out.name}-control")
     kinds = [name for given in options.kind for name in given.split("+")]
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         made = make_variant(options.bundle, kinds, out, control, options)
     seconds = time.monotonic() - started
     record = {"out": _record(made.variant, out), "control": _record(made.control, control), "seconds": seconds}
-    lines = table(made.variant, out, seconds) + (f"\ncontrol, to be evaluated as well: {control}" if control else "")
+    lines = format_table(made.variant, out, seconds) + (
+        f"\ncontrol, to be evaluated as well: {control}" if control else ""
+    )
     print_results(record, lines, as_json=options.json)
     return 0
 

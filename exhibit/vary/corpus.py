@@ -147,7 +147,7 @@ def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None
                 f"{bundle.root}: row {question.id!r}: its id is no whole number; only rows with such ids can be varied"
             )
         mine = lines.get(question.id, [])
-        passages = tuple(_passage(line, renamed) for line in mine if line.context is not None and line.spans)
+        passages = tuple(_make_passage(line, renamed) for line in mine if line.context is not None and line.spans)
         if not question.is_impossible and (not passages or len(passages) < len(question.contexts)):
             tally.leave_out(NOT_LOCATED if question.contexts else WITHOUT_GOLD, f"row {question.id}")
             continue
@@ -171,7 +171,7 @@ def _read_text(path: Location) -> str:
     return read_within(path).text
 
 
-def _passage(line: Gold, renamed: Mapping[str, str]) -> TextPassage:
+def _make_passage(line: Gold, renamed: Mapping[str, str]) -> TextPassage:
     spans = tuple(Span(*span) for span in line.spans)
     others = tuple(tuple(Span(*span) for span in place) for place in line.alternatives)
     return TextPassage(renamed[str(line.filename)], spans, others)
@@ -235,8 +235,8 @@ def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> Text
     }
     rows = []
     for row in corpus.rows:
-        passages = [_moved(passage, changed.get(passage.filename)) for passage in row.passages]
-        near = [_moved(passage, changed.get(passage.filename)) for passage in row.near_misses]
+        passages = [_move_passage(passage, changed.get(passage.filename)) for passage in row.passages]
+        near = [_move_passage(passage, changed.get(passage.filename)) for passage in row.near_misses]
         rows.append(
             replace(
                 row,
@@ -247,18 +247,18 @@ def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> Text
     return TextCorpus(documents, tuple(rows))
 
 
-def _moved(passage: TextPassage, edited: EditedText | None) -> TextPassage | None:
+def _move_passage(passage: TextPassage, edited: EditedText | None) -> TextPassage | None:
     if edited is None:
         return passage
     moved = [tuple(filter(None, map(edited.span, place))) for place in passage.places]
     main, *others = moved
     if not main:
         return None
-    words = _folded(edited.text, main)
+    words = _fold_spans(edited.text, main)
     return replace(
-        passage, spans=main, alternatives=tuple(place for place in others if _folded(edited.text, place) == words)
+        passage, spans=main, alternatives=tuple(place for place in others if _fold_spans(edited.text, place) == words)
     )
 
 
-def _folded(text: str, spans: Sequence[Span]) -> str:
+def _fold_spans(text: str, spans: Sequence[Span]) -> str:
     return fold(" ".join(text[start:end] for start, end in spans), loose=True)

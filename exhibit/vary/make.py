@@ -9,14 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.benchmark import Benchmark, Block, DatasetInfo, Quote, RawDocument, RawRow, Tally, points
+from exhibit.converters.benchmark import Benchmark, Block, DatasetInfo, Quote, RawDocument, RawRow, Tally, format_points
 from exhibit.converters.steps.build import build
 from exhibit.converters.steps.materialise import SharedDocuments
-from exhibit.engine import limits_from, open_engine, track
+from exhibit.engine import open_engine, read_limits, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Licence
-from exhibit.storage.atomic import replace_folder, scratch_folder
+from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out
 from exhibit.vary.corpus import TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
@@ -42,7 +42,7 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
         check_out(place, force=options.force)
     bundle = open_bundle(root)
     tally = Tally(strict=options.strict)
-    engine = open_engine(options.engine, jobs=options.jobs, items=len(bundle.files), limits=limits_from(options))
+    engine = open_engine(options.engine, jobs=options.jobs, items=len(bundle.files), limits=read_limits(options))
     corpus = read_corpus(bundle, tally, engine)
     varied = corpus
     for _, kind, argument in loaded:
@@ -53,8 +53,8 @@ def make_variant(root: Path, kinds: Sequence[str], out: Path, control: Path | No
     about = _About(bundle, "+".join(kinds), [kind for _, kind, _ in loaded], options.seed)
     kept = {row.control for row in varied.rows}
     plain = replace(corpus, rows=tuple(row for row in corpus.rows if row.id in kept))
-    with scratch_folder() as folder:
-        later = [] if control is None else _raw_rows(plain, about, CONTROL)
+    with make_scratch_folder() as folder:
+        later = [] if control is None else _make_raw_rows(plain, about, CONTROL)
         shared = SharedDocuments(folder / "texts", out / CORPUS, later)
         variant = _write(varied, about, about.kinds, tally, out, options, shared)
         if control is None:
@@ -105,27 +105,27 @@ def _write(
                "item_memory": options.item_memory, "keep_originals": False, "ocr": options.ocr or _is_scanned(corpus),
                "ocr_language": options.ocr_language, "ocr_engine": options.ocr_engine}  # fmt: skip
     with ExitStack() as stack:
-        folder = stack.enter_context(scratch_folder())
+        folder = stack.enter_context(make_scratch_folder())
         documents = [
-            _raw_document(document, folder)
+            _make_raw_document(document, folder)
             for document in track(corpus.documents.values(), total=len(corpus.documents), label="texts")
         ]
         benchmark = Benchmark(
             documents,
-            _raw_rows(corpus, about, kind),
+            _make_raw_rows(corpus, about, kind),
             about.checksums,
-            info=_info(about, kind),
+            info=_make_info(about, kind),
             by_construction=True,
         )
         place = stack.enter_context(replace_folder(out, force=options.force))
-        return build(_info(about, kind), benchmark, tally, Namespace(**chosen, **machine), place, shared)
+        return build(_make_info(about, kind), benchmark, tally, Namespace(**chosen, **machine), place, shared)
 
 
 def _is_scanned(corpus: TextCorpus) -> bool:
     return any(document.scan is not None for document in corpus.documents.values())
 
 
-def _raw_document(document: TextDocument, folder: Path) -> RawDocument:
+def _make_raw_document(document: TextDocument, folder: Path) -> RawDocument:
     text = "\n".join([document.text, *(block.text for block in document.blocks)])
     blocks = (Block("p", document.text), *document.blocks) if document.blocks else ()
     raw = RawDocument(
@@ -140,12 +140,12 @@ def _raw_document(document: TextDocument, folder: Path) -> RawDocument:
     return raw if document.scan is None else replace(raw, path=write_scan(raw, folder, seed=document.scan), blocks=())
 
 
-def _raw_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:
+def _make_raw_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:
     labels = {"varied": kind, "pair": about.pair}
-    return [_raw_row(row, corpus, labels) for row in corpus.rows]
+    return [_make_raw_row(row, corpus, labels) for row in corpus.rows]
 
 
-def _raw_row(row: TextRow, corpus: TextCorpus, labels: Mapping[str, str]) -> RawRow:
+def _make_raw_row(row: TextRow, corpus: TextCorpus, labels: Mapping[str, str]) -> RawRow:
     quotes = tuple(_quote(passage, corpus) for passage in row.passages)
     return RawRow(
         row.id,
@@ -164,7 +164,7 @@ def _quote(passage: TextPassage, corpus: TextCorpus) -> Quote:
     return Quote(passage.filename, corpus.words(passage), places[0], alternatives=tuple(places[1:]))
 
 
-def _info(about: _About, kind: str) -> DatasetInfo:
+def _make_info(about: _About, kind: str) -> DatasetInfo:
     parent = about.bundle.info
     done = "; ".join(module.TITLE for module in about.modules)
     measured = sorted({name for module in about.modules for name in module.MEASURED})
@@ -189,7 +189,7 @@ def _info(about: _About, kind: str) -> DatasetInfo:
         tags=("legal", "varied"),
         groups=parent.groups if parent else None,
         questions="The parent's own; `labels.control` names the row of the parent that a question comes from.",
-        limits=points(
+        limits=format_points(
             "The documents are no longer their publisher's: they were printed anew from their text"
             + ("." if kind == CONTROL else ", and their words were changed by rule."),
             "The effect is the difference between the variant and its control: evaluate both.",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image, ImageFilter
 
-from exhibit.converters.benchmark import Block, RawDocument, source_text
+from exhibit.converters.benchmark import Block, RawDocument, read_source_text
 from exhibit.converters.printing.text_pdf import pdf_of
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import render
@@ -20,14 +20,14 @@ _QUALITY = (35, 60)  # JPEG quality: scanners use such values to keep files smal
 def write_scan(raw: RawDocument, folder: Path, *, seed: int) -> Path:
     """Print a document, simulate a scan of its pages, and write it as a PDF without text; return its path."""
     printed, scan = folder / f"{raw.filename}.printed.pdf", folder / raw.filename
-    blocks = raw.blocks or (Block("p", source_text(raw)),)
+    blocks = raw.blocks or (Block("p", read_source_text(raw)),)
     printed.write_bytes(pdf_of(blocks, title=raw.title, subject=raw.subject))
-    scan.write_bytes(scanned_pages(printed, seed=seed, title=raw.title))
+    scan.write_bytes(scan_pages(printed, seed=seed, title=raw.title))
     printed.unlink()
     return scan
 
 
-def scanned_pages(path: Path, *, seed: int, title: str) -> bytes:
+def scan_pages(path: Path, *, seed: int, title: str) -> bytes:
     """Return a PDF with pictures of another PDF's pages; the same seed gives the same bytes."""
     from reportlab.lib.utils import ImageReader
     from reportlab.pdfgen.canvas import Canvas

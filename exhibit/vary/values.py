@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from exhibit.evidence import Span
 from exhibit.law.figures import MONTH
-from exhibit.law.language import content_words
+from exhibit.law.language import list_content_words
 from exhibit.law.numerals import takes_an
 from exhibit.law.values import GROUPS, Value, ValueKind, find_values, write_value
 from exhibit.vary.corpus import Edit, TextDocument, TextRow
@@ -111,8 +111,8 @@ class ValueChanger:
     def __init__(self, document: TextDocument, rows: Sequence[TextRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
         self._text = document.text
-        sign = 1 if later else self._random("sign").choice((1, -1))  # an amendment moves a day to a later one
-        self._months = self._random("months").choice(_SHIFTS) * sign
+        sign = 1 if later else self._make_random("sign").choice((1, -1))  # an amendment moves a day to a later one
+        self._months = self._make_random("months").choice(_SHIFTS) * sign
         self._new: dict[Key, Decimal | str] = {}
 
     @property
@@ -124,13 +124,13 @@ class ValueChanger:
         """The values that may not be chosen: those in the document, and those already chosen as new values."""
         return {value.same for value in self._values}
 
-    def _random(self, *words: object) -> random.Random:
+    def _make_random(self, *words: object) -> random.Random:
         return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
 
     def changes(self) -> ValueChanges:
         """Return the changes; a question that no rule can change with certainty is left out, and its values stay."""
         result = ValueChanges()
-        wanted = self._wanted(result)
+        wanted = self._choose_wanted(result)
         edits: dict[Key, list[Edit]] = {}
         refused: dict[Key, str] = {}
         for key in sorted({key for keys in wanted.values() for key in keys}):
@@ -141,7 +141,7 @@ class ValueChanger:
         for row in (row for row in self._rows if row.id in wanted):
             keys = wanted[row.id]
             try:
-                result.rows[row.id] = self._row_change(row, keys, edits, refused)
+                result.rows[row.id] = self._make_row_change(row, keys, edits, refused)
             except UnsureError as reason:
                 result.left_out[row.id] = str(reason)
         used = {key for id in result.rows for key in wanted[id]}
@@ -149,15 +149,15 @@ class ValueChanger:
             kind == "date" for kind, _ in used
         ):  # all dates move together, so that their order and distances stay the same
             used |= {value.same for value in self._values if value.kind == "date"}
-        result.edits = sorted({edit for key in used for edit in edits.get(key) or self._dates(key)})
+        result.edits = sorted({edit for key in used for edit in edits.get(key) or self._edit_dates(key)})
         return result
 
-    def _wanted(self, result: ValueChanges) -> dict[int, set[Key]]:
+    def _choose_wanted(self, result: ValueChanges) -> dict[int, set[Key]]:
         """Return the values to change for each question; record in `result` the questions that cannot be changed."""
         wanted: dict[int, set[Key]] = {}
         for row in self._rows:
             try:
-                wanted[row.id] = self._targets(row)
+                wanted[row.id] = self._find_targets(row)
             except UnsureError as reason:
                 result.left_out[row.id] = str(reason)
         if any(kind == "date" for keys in wanted.values() for kind, _ in keys):
@@ -171,11 +171,11 @@ class ValueChanger:
 
     # ------------------------------------------------------------ the values that answer
 
-    def _targets(self, row: TextRow) -> set[Key]:
+    def _find_targets(self, row: TextRow) -> set[Key]:
         stated = {value.same for value in find_values(row.answer)}
         if not stated:
             raise UnsureError(NO_VALUE)
-        held = {(value.same, value.unit) for value in self._held(row)}
+        held = {(value.same, value.unit) for value in self._find_held(row)}
         # "1 year" may not be the "twelve (12) months" of the gold
         if not {(value.same, value.unit) for value in find_values(row.answer)} <= held:
             raise UnsureError(DERIVED)
@@ -183,7 +183,7 @@ class ValueChanger:
             raise UnsureError(IN_QUESTION)
         return stated
 
-    def _held(self, row: TextRow) -> Iterator[Value]:
+    def _find_held(self, row: TextRow) -> Iterator[Value]:
         """Yield the values in the gold of a question."""
         spans = [span for passage in row.passages for place in passage.places for span in place]
         for value in self._values:
@@ -194,22 +194,22 @@ class ValueChanger:
 
     def _edits_of(self, key: Key, rows: Sequence[TextRow]) -> list[Edit]:
         if key[0] == "date":
-            return [*self._dates(key)]
-        gold = {value for row in rows for value in self._held(row) if value.same == key}
+            return [*self._edit_dates(key)]
+        gold = {value for row in rows for value in self._find_held(row) if value.same == key}
         if key[0] == "place":
             if any(self._names_place_otherwise(row, key[1]) for row in rows):
                 raise UnsureError(UNSURE_WORDING)
             gold = {value for value in gold if self._is_law(value)}
             if not gold:
                 raise UnsureError(UNSURE_WORDING)
-        chosen = sorted(gold | set(self._elsewhere(key, gold)), key=lambda value: value.span)
+        chosen = sorted(gold | set(self._find_elsewhere(key, gold)), key=lambda value: value.span)
         if (
             len({value.unit for value in chosen}) > 1
         ):  # "one year" and "twelve months" would become 4 years and 4 months
             raise UnsureError(UNSURE_WORDING)
-        new = self._another(chosen)
+        new = self._choose_another(chosen)
         self._new[key] = new
-        return [Edit(*value.span, self._written(value, new)) for value in chosen]
+        return [Edit(*value.span, self._write_value(value, new)) for value in chosen]
 
     def _names_place_otherwise(self, row: TextRow, place: str) -> bool:
         """Return whether the gold refers to a place by more than its name: by a statute, an adjective, or its country.
@@ -217,23 +217,23 @@ class ValueChanger:
         Example: in "the laws of Ontario and the federal laws of Canada", another province would not fit the
         country.
         """
-        groups = {value.unit for value in self._held(row) if value.kind == "place"}
+        groups = {value.unit for value in self._find_held(row) if value.kind == "place"}
         words = " ".join(self._text[slice(*span)] for span in spans_of(row))
         adjective = re.compile(rf"\b(?:{_OF_COUNTRY.get(place, f'{place}n')})\b")
         return bool({"province", "country"} <= groups or _STATUTE.search(words) or adjective.search(words))
 
-    def _dates(self, key: Key) -> Iterator[Edit]:
+    def _edit_dates(self, key: Key) -> Iterator[Edit]:
         for value in self._values:
             if value.same == key:
-                yield Edit(*value.span, write_value(value, self._moved_day(value)))
+                yield Edit(*value.span, write_value(value, self._move_day(value)))
 
-    def _moved_day(self, value: Value) -> Decimal:
+    def _move_day(self, value: Value) -> Decimal:
         day = date.fromisoformat(value.key)
         return Decimal(move_months(day, self._months).toordinal())
 
-    def _elsewhere(self, key: Key, gold: set[Value]) -> Iterator[Value]:
+    def _find_elsewhere(self, key: Key, gold: set[Value]) -> Iterator[Value]:
         """Yield the values outside the gold that state the same fact; raise an error if no rule can decide."""
-        around = [self._around(value) for value in gold]
+        around = [self._list_words_around(value) for value in gold]
         for value in self._values:
             if value.same != key or value in gold:
                 continue
@@ -241,18 +241,18 @@ class ValueChanger:
                 if self._is_law(value) and _GOVERNS.search(self._text[max(0, value.span.start - 150) : value.span.end]):
                     yield value
                 continue
-            mine = self._around(value)
+            mine = self._list_words_around(value)
             share = max((len(mine & other) / max(1, min(len(mine), len(other))) for other in around), default=0.0)
             if share >= _SAME:
                 yield value
             elif share >= _OTHER:
                 raise UnsureError(UNSURE_ELSEWHERE)
 
-    def _around(self, value: Value) -> frozenset[str]:
+    def _list_words_around(self, value: Value) -> frozenset[str]:
         start, end = value.span
         before, after = self._text[max(0, start - _AROUND) : start], self._text[end : end + _AROUND]
         own = f"{_SENTENCE_END.split(before)[-1]} {_SENTENCE_END.split(after)[0]}"
-        return frozenset(content_words(own))
+        return frozenset(list_content_words(own))
 
     def _is_law(self, value: Value) -> bool:
         """Return whether a place names the governing law or the courts, and not a company's seat or an address."""
@@ -263,20 +263,20 @@ class ValueChanger:
 
     # ------------------------------------------------------------ the new value
 
-    def _another(self, values: Sequence[Value]) -> Decimal | str:
+    def _choose_another(self, values: Sequence[Value]) -> Decimal | str:
         """Return a new number or place for equal values: of the same type, and not yet in the document."""
         first = values[0]
-        options = self._options(first)
+        options = self._list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
-            options = [one for one in options if isinstance(one, Decimal) and _article(one) == _article(first.number)]
-        options = [one for one in options if _key_with(first, one) not in self._taken]
+            options = [one for one in options if isinstance(one, Decimal) and _needs_an(one) == _needs_an(first.number)]
+        options = [one for one in options if _replace_key(first, one) not in self._taken]
         if not options:
             raise UnsureError(UNSURE_WORDING)
-        chosen = self._random(first.kind, first.key).choice(options)
-        self._taken.add(_key_with(first, chosen))
+        chosen = self._make_random(first.kind, first.key).choice(options)
+        self._taken.add(_replace_key(first, chosen))
         return chosen
 
-    def _options(self, value: Value) -> Sequence[Decimal | str]:
+    def _list_options(self, value: Value) -> Sequence[Decimal | str]:
         if value.kind == "place":
             return [name for name in GROUPS[value.unit] if name != value.key]
         if value.kind == "period":
@@ -284,14 +284,14 @@ class ValueChanger:
                 raise UnsureError(UNSURE_WORDING)
             near = [n for n in _CHOICES[value.unit] if Decimal("0.4") <= n / value.number <= 2 or value.number == 1]
             return [Decimal(n) for n in near if n != value.number and (value.number > 1 or n <= 5)]
-        return _percentages(value) if value.kind == "percentage" else _amounts(value)
+        return _list_percentages(value) if value.kind == "percentage" else _list_amounts(value)
 
-    def _written(self, value: Value, new: Decimal | str) -> str:
+    def _write_value(self, value: Value, new: Decimal | str) -> str:
         if isinstance(new, str):
             return write_value(value, name=new)
-        return write_value(value, new, plural=self._plural(value, self._text))
+        return write_value(value, new, plural=self._needs_plural(value, self._text))
 
-    def _plural(self, value: Value, text: str) -> bool | None:
+    def _needs_plural(self, value: Value, text: str) -> bool | None:
         """Return True if a value's unit must become plural, None if it stays; raise UnsureError if no rule decides."""
         if value.kind != "period" or value.number != 1 or value.text.lower().endswith("s"):
             return None
@@ -306,23 +306,23 @@ class ValueChanger:
 
     # ------------------------------------------------------------ the answer
 
-    def _row_change(
+    def _make_row_change(
         self, row: TextRow, keys: set[Key], edits: Mapping[Key, Sequence[Edit]], refused: Mapping[Key, str]
     ) -> RowChange:
         for key in sorted(keys & refused.keys()):
             raise UnsureError(refused[key])
         stays = {edit[:2] for key in keys for edit in edits[key]}
-        if any(value.same in keys and tuple(value.span) not in stays for value in self._held(row)):
+        if any(value.same in keys and tuple(value.span) not in stays for value in self._find_held(row)):
             raise UnsureError(STAYS)
         answer = row.answer
         old: list[str] = []
         new: list[str] = []
         for value in reversed(find_values(row.answer)):
-            number = self._moved_day(value) if value.kind == "date" else self._new[value.same]
+            number = self._move_day(value) if value.kind == "date" else self._new[value.same]
             if isinstance(number, str):
                 written = write_value(value, name=number)
             else:
-                written = write_value(value, number, plural=self._plural(value, row.answer))
+                written = write_value(value, number, plural=self._needs_plural(value, row.answer))
             answer = answer[: value.span.start] + written + answer[value.span.end :]
             old.insert(0, value.text)
             new.insert(0, written)
@@ -346,11 +346,11 @@ def _values_of(text: str) -> tuple[Value, ...]:
     return tuple(find_values(text))
 
 
-def _article(number: Decimal) -> bool:
+def _needs_an(number: Decimal) -> bool:
     return takes_an(int(number))
 
 
-def _key_with(value: Value, new: Decimal | str) -> Key:
+def _replace_key(value: Value, new: Decimal | str) -> Key:
     """Return the key of a value with another number or another name."""
     if isinstance(new, str):
         return value.kind, new
@@ -358,7 +358,7 @@ def _key_with(value: Value, new: Decimal | str) -> Key:
     return changed[0].same if changed else (value.kind, "")
 
 
-def _percentages(value: Value) -> list[Decimal]:
+def _list_percentages(value: Value) -> list[Decimal]:
     number = value.number
     if number in (0, 100) or number > 100:
         raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is no figure among others
@@ -372,7 +372,7 @@ def _percentages(value: Value) -> list[Decimal]:
     return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
 
 
-def _amounts(value: Value) -> list[Decimal]:
+def _list_amounts(value: Value) -> list[Decimal]:
     """Return the amount times several factors, without results that have over one more significant digit."""
     digits = len(f"{value.number.normalize():f}".rstrip("0").replace(".", "").rstrip("0")) + 1
     options = [value.number * factor for factor in _FACTORS]

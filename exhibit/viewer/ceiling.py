@@ -13,7 +13,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from exhibit.engine import add_limit_arguments, limits_from, limits_in_force
+from exhibit.engine import add_limit_arguments, apply_limits, read_limits
 from exhibit.evaluation.ceiling import (
     ALL_KINDS,
     OUTCOMES,
@@ -21,7 +21,7 @@ from exhibit.evaluation.ceiling import (
     CeilingRow,
     Lost,
     NamedSplitter,
-    gold_items,
+    list_gold_items,
     measure_chunks,
     measure_reading,
     measure_splitter,
@@ -39,7 +39,7 @@ from exhibit.runtime.command import (
     print_note,
     print_results,
 )
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.parsing import parse_pair
 from exhibit.storage.atomic import write_whole
@@ -70,7 +70,7 @@ def measure_dataset(
 
     Return the measurements, and the number of gold passages that are not located and therefore not measured.
     """
-    items, unlocated = gold_items(dataset)
+    items, unlocated = list_gold_items(dataset)
     if not items:
         raise BundleError(
             f"{dataset.root}: no gold passage is located, so there is nothing to measure; choose another bundle"
@@ -94,7 +94,7 @@ def measure_dataset(
 # ---------------------------------------------------------------- on the terminal
 
 
-def table_lines(ceilings: Sequence[Ceiling]) -> list[str]:
+def format_table(ceilings: Sequence[Ceiling]) -> list[str]:
     """Return the figures as lines: the parsers, then the chunkers."""
     lines: list[str] = []
     for is_chunker, title in ((False, "parser"), (True, "chunker")):
@@ -209,7 +209,7 @@ def _make_notes(ceilings: Sequence[Ceiling], unlocated: int) -> Iterator[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure parsers and chunkers on one bundle, print the figures, and write a page if --html names a file."""
     parser = build_parser("exhibit ceiling", __doc__)
-    known = ", ".join(plugin_names("exhibit.evaluation.parsers"))
+    known = ", ".join(list_plugins("exhibit.evaluation.parsers"))
     parser.add_argument("bundle", metavar="BUNDLE", help="a bundle's folder or URL")
     add = parser.add_argument
     add("--parser", action="append", default=[], metavar="NAME", help=f"a PDF library: {known}; may be repeated")
@@ -223,7 +223,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "Unstructured, Marker, LlamaParse; may be repeated"
         ),
     )
-    splitters = ", ".join(plugin_names("exhibit.rag.splitters"))
+    splitters = ", ".join(list_plugins("exhibit.rag.splitters"))
     what = f"a splitter and its chunk size, such as rcts:500 (the splitters are {splitters}); may be repeated"
     add("--splitter", action="append", default=[], metavar="NAME[:SIZE]", help=what)
     what = "chunks of another system, one per row: JSONL, JSON, CSV or Parquet; may be repeated"
@@ -238,7 +238,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         raise ToolkitError(f"--parsed: {error}") from error
     parsers = options.parser or ([] if pairs or options.chunks else list(_PARSERS))
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         (dataset,), warnings = load_datasets([options.bundle], Selection(limit=options.limit))
         ceilings, unlocated = measure_dataset(
             dataset,
@@ -251,7 +251,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for note in notes:
         print_note(note)
     record = {"bundle": dataset.name, "not_located": unlocated, "ceilings": [one.as_record() for one in ceilings]}
-    print_results(record, "\n".join(table_lines(ceilings)), as_json=options.json)
+    print_results(record, "\n".join(format_table(ceilings)), as_json=options.json)
     if options.html:
         write_whole(options.html, draw_page(dataset.name, ceilings, notes))
         print_note(f"drawn: {options.html}")

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from exhibit.engine import Limits, open_engine, run_in_worker, track
 from exhibit.evidence import Document, Span, read_document
 from exhibit.evidence.document import Box, Page
-from exhibit.evidence.readers.pdf import page_boxes, render
-from exhibit.evidence.show import in_few_bytes
+from exhibit.evidence.readers.pdf import find_page_boxes, render
+from exhibit.evidence.show import compress_image
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.run import RunPassage, RunQuestion
-from exhibit.storage.bundle import corpus_files
+from exhibit.storage.bundle import list_corpus_files
 from exhibit.storage.locations import Location, Remote, fetch_file
 
 PASSAGES = 10
@@ -72,7 +72,7 @@ class Wanted:
         """The number of distinct pages that are registered for drawing."""
         return len(self._ranks)
 
-    def chosen(self, most: int | None) -> dict[int, list[int]]:
+    def choose_pages(self, most: int | None) -> dict[int, list[int]]:
         """Return the page numbers to draw, by document number: at most `most` pages, those with the lowest ranks."""
         ranked = sorted(self._ranks, key=lambda page: (self._ranks[page], page))
         chosen: defaultdict[int, list[int]] = defaultdict(list)
@@ -111,7 +111,7 @@ def _list_gold_pages(row: RunQuestion, at: Mapping[str, PlacedSpans]) -> Iterato
         if not gold.filename or not gold.places:
             continue
         retrieved = at[gold.filename].passages
-        best = best_place(gold.places, chain(*retrieved.values()))
+        best = find_best_place(gold.places, chain(*retrieved.values()))
         pages = gold.pages or [0]
         if best != [Span(*span) for span in gold.places[0]]:
             # rows have the pages of the first place only; the best place is the one that a passage overlaps
@@ -141,7 +141,7 @@ def draw(
     limits: Limits | None = None,
 ) -> Drawings:
     """Draw at most `most` of the wanted pages as images in `folder`, and pass each drawn document's data to `put`."""
-    chosen = wanted.chosen(most) if most != 0 else {}
+    chosen = wanted.choose_pages(most) if most != 0 else {}
     items, faults = _make_sheets(wanted, chosen, datasets, folder)
     documents: list[int] = []
     pages = 0
@@ -167,7 +167,7 @@ def _make_sheets(
         files[name] = {}
         if chosen and name in datasets:
             try:
-                files[name] = corpus_files(datasets[name])
+                files[name] = list_corpus_files(datasets[name])
             except ToolkitError as error:
                 faults.append(str(error))
     items = []
@@ -243,7 +243,7 @@ def draw_sheets(sheets: Sheets) -> Record:
             ]
     if drawn or document.pages:
         return {"pages": drawn}
-    return {"text": windows(document.text, [span for span in sheets.spans if span.end <= len(document.text)])}
+    return {"text": cut_windows(document.text, [span for span in sheets.spans if span.end <= len(document.text)])}
 
 
 def _draw_picture(sheets: Sheets, page: Page) -> str | None:
@@ -251,7 +251,7 @@ def _draw_picture(sheets: Sheets, page: Page) -> str | None:
     if not page.width:
         return None
     try:
-        data, kind = in_few_bytes(render(sheets.path, page.number, scale=WIDTH / page.width))
+        data, kind = compress_image(render(sheets.path, page.number, scale=WIDTH / page.width))
     except DocumentError:
         return None
     name = f"{sheets.number}-{page.number}.{kind}"
@@ -263,7 +263,7 @@ def _draw_picture(sheets: Sheets, page: Page) -> str | None:
 def _find_boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
     """Return the rectangles of each span on a page as `[x, y, width, height]`, from the top left."""
     spans = [span for span in sheets.spans if max(span.start, page.span.start) < min(span.end, page.span.end)]
-    boxes = zip(spans, page_boxes(document, page.number, spans), strict=True)
+    boxes = zip(spans, find_page_boxes(document, page.number, spans), strict=True)
     return {f"{span.start}-{span.end}": [_measure_box(box) for box in lines] for span, lines in boxes if lines}
 
 
@@ -278,7 +278,7 @@ class PlacedSpans(NamedTuple):
     passages: dict[int, list[Span]]
 
 
-def piece_spans(passage: RunPassage) -> list[Span]:
+def list_piece_spans(passage: RunPassage) -> list[Span]:
     """Return the spans of a retrieved passage in its document, the longest first; empty if they are unknown."""
     return [Span(*span) for span in (passage.span, *passage.more)] if passage.span else []
 
@@ -292,15 +292,15 @@ def mark_spans(row: RunQuestion) -> dict[str, PlacedSpans]:
     by_file: dict[str, PlacedSpans] = {}
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
-            by_file.setdefault(passage.filename, PlacedSpans([], {})).passages[number] = piece_spans(passage)
+            by_file.setdefault(passage.filename, PlacedSpans([], {})).passages[number] = list_piece_spans(passage)
     for gold in row.gold:
         if gold.places and gold.filename:
             document = by_file.setdefault(gold.filename, PlacedSpans([], {}))
-            document.gold.extend(best_place(gold.places, chain(*document.passages.values())))
+            document.gold.extend(find_best_place(gold.places, chain(*document.passages.values())))
     return by_file
 
 
-def best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
+def find_best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
     """Return the occurrence of a gold passage with the most retrieved characters; of equal ones, the first."""
     passages = list(retrieved)
     candidates = [[Span(start, end) for start, end in place] for place in places]
@@ -312,7 +312,7 @@ def meets(span: Span, others: Iterable[Span]) -> bool:
     return any(_count_shared(span, other) for other in others)
 
 
-def gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
+def find_gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
     """Return the ranges of a passage that are gold, counted from its beginning; adjacent ranges are joined."""
     parts = [Span(max(span.start, g.start), min(span.end, g.end)) for g in gold if _count_shared(span, g)]
     cuts = sorted({edge for part in parts for edge in part})
@@ -324,13 +324,13 @@ def gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
     return ranges
 
 
-def kept_ranges(added: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
+def find_kept_ranges(added: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
     """Return the ranges of a passage's text without the ranges that a system added."""
     edges = [0, *chain(*sorted(added)), length]
     return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
 
 
-def windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:
+def cut_windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:
     """Return the text around spans as `[start, text]`, cut at whole words; overlapping windows are joined."""
     spans: list[Span] = []
     for start, end in sorted(wanted):

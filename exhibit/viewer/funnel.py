@@ -36,11 +36,11 @@ class FunnelRow(NamedTuple):
     """The share of gold that is left, with its interval; empty where it is unknown."""
 
 
-def funnel_rows(counts: StageCounts, means: Mapping[str, Estimate]) -> list[FunnelRow]:
+def make_funnel_rows(counts: StageCounts, means: Mapping[str, Estimate]) -> list[FunnelRow]:
     """Return a row for each known stage of a run; `means` contains the mean share of gold left after each stage."""
     rows: list[FunnelRow] = []
     left = counts.questions
-    for stage in counts.stages():
+    for stage in counts.list_stages():
         lost = counts.lost.get(stage, Counter[str]())
         left -= sum(lost.values())
         at, parts = 100 * left / counts.questions, []
@@ -64,7 +64,7 @@ def _format_left(stage: str, means: Mapping[str, Estimate]) -> str:
     return f"{described.in_words(one.mean)}%{ends}"
 
 
-def case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def describe_case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return, for each gold passage, its result at every stage, the stage that lost it, and the missing text."""
     shown = []
     for gold in gold_stages:

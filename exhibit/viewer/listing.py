@@ -12,16 +12,26 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.answer_words import same_words
+from exhibit.evaluation.answer_words import compare_words
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evaluation.metrics import K, describe_metric
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.stage_losses import KEPT, StageCounts, lost_at
+from exhibit.evaluation.stage_losses import KEPT, StageCounts, find_loss
 from exhibit.evaluation.stages import GOLD_STAGES
 from exhibit.evaluation.statistics import Table, summarise
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.drawing import Record, Wanted
-from exhibit.viewer.page import CHANGES, GOOD_VERDICTS, OUTCOMES, Cases, as_json, error_kind, is_right, nearest, outcome
+from exhibit.viewer.page import (
+    CHANGES,
+    GOOD_VERDICTS,
+    OUTCOMES,
+    Cases,
+    as_json,
+    find_error_kind,
+    find_nearest,
+    find_outcome,
+    is_right,
+)
 
 LINES = 500
 """The number of list lines in a piece: 40 pieces for 20,000 cases, each loaded in some milliseconds."""
@@ -80,7 +90,7 @@ class Catalogue:
                 self._crowded.add(name)
                 del self._labels[name]
 
-    def line(self, values: Sequence[str], fields: Sequence[Any], labels: Mapping[str, str]) -> list[Any]:
+    def make_line(self, values: Sequence[str], fields: Sequence[Any], labels: Mapping[str, str]) -> list[Any]:
         """Return a line of the list as data for the page's script.
 
         It consists of the numbers of its facet values (-1: no value), its fields, a pair of numbers for each label
@@ -211,7 +221,7 @@ _LAST = 1_000_000_000  # larger than any number of questions
 _EQUAL = 1e-9  # the rounding error of a sum in another order is smaller
 
 
-def how_changed(sides: Sequence[Side]) -> str:
+def find_change(sides: Sequence[Side]) -> str:
     """Return a question's worst change from the first run to any other run: a name in `CHANGES`."""
     first, *others = sides
     if first is None or None in others:
@@ -228,7 +238,7 @@ def _compare_sides(one: RunQuestion, other: RunQuestion) -> str:
         if well != now:
             return "won" if now else "lost"
         return "same" if well else "another fault"
-    recall, then = (nearest(row.scores, "char_recall") for row in (one, other))
+    recall, then = (find_nearest(row.scores, "char_recall") for row in (one, other))
     if other.reply.error or recall is None or then is None or abs(then - recall) < _EQUAL:
         return "same"
     return "better" if then > recall else "worse"
@@ -254,7 +264,7 @@ class Outcomes:
 
     def add(self, row: RunQuestion) -> None:
         """Count a question by its metric scores, so that the report's tiles agree with its metrics."""
-        name = outcome(row)
+        name = find_outcome(row)
         self.outcomes.setdefault(row.dataset, Counter())[name] += 1
         if row.reply.seconds is not None:
             self.seconds.append(row.reply.seconds)
@@ -262,7 +272,7 @@ class Outcomes:
             self.counts["failed"] += 1
             return
         self.stages.add(row)
-        found, right = nearest(row.scores, "recall", K), is_right(row)
+        found, right = find_nearest(row.scores, "recall", K), is_right(row)
         refused, abstained = (row.scores.get(name) for name in ("false_refusal_rate", "abstention_accuracy"))
         self.counts.update(
             answerable=not row.is_impossible,
@@ -283,7 +293,7 @@ class Outcomes:
             if before is None or _rank_confidence(row) > _rank_confidence(before):
                 self.worst[name] = row
 
-    def right_interval(self) -> tuple[float, float] | None:
+    def compute_right_interval(self) -> tuple[float, float] | None:
         """Return the 95% interval of the share of right answers, resampled by document; None with too few documents."""
         values, documents = [value for value, _ in self.right], [document for _, document in self.right]
         table = Table("", list(range(len(values))), documents, {ANSWERED_RIGHTLY: values})
@@ -298,18 +308,18 @@ class Outcomes:
         """Return the number of questions of a dataset whose reply is an error."""
         return self.outcomes.get(dataset, Counter())["failed"]
 
-    def total(self) -> Counter[str]:
+    def count_total(self) -> Counter[str]:
         """Return the number of questions with each outcome."""
         return sum(self.outcomes.values(), Counter())
 
 
 def _equals_expected(row: RunQuestion) -> bool:
-    return bool(same_words(row.reply.answer or "", row.truth))
+    return bool(compare_words(row.reply.answer or "", row.truth))
 
 
 def _rank_confidence(row: RunQuestion) -> tuple[float, float]:
     # a mistake made with confidence, or with the answer in the context, is more worth reading
-    return row.reply.confidence or 0.0, nearest(row.scores, "char_recall") or 0.0
+    return row.reply.confidence or 0.0, find_nearest(row.scores, "char_recall") or 0.0
 
 
 # ---------------------------------------------------------------- rows of the same question
@@ -378,11 +388,11 @@ class Matching:
     def kind(self, sides: Sequence[Side]) -> str:
         """Return the category by which a question is sorted: with several runs its change, otherwise its outcome."""
         if self.several:
-            return how_changed(sides)
+            return find_change(sides)
         [row] = sides
-        return outcome(row) if row is not None else ""
+        return find_outcome(row) if row is not None else ""
 
-    def facets(self) -> list[Facet]:
+    def make_facets(self) -> list[Facet]:
         """Return the filters of the list."""
         kinds = [Facet("dataset", "Benchmark"), Facet("error", "Error")]
         outcomes = tuple(OUTCOMES)
@@ -394,8 +404,8 @@ class Matching:
 
     def values(self, sides: Sequence[Side]) -> list[str]:
         """Return the value of a question for each facet."""
-        known = (("" if row is None else outcome(row) if self.several else lost_at(row)) for row in sides)
-        return [self.kind(sides), dataset_of(sides), error_kind(sides), *known]
+        known = (("" if row is None else find_outcome(row) if self.several else find_loss(row)) for row in sides)
+        return [self.kind(sides), dataset_of(sides), find_error_kind(sides), *known]
 
     @property
     def tones(self) -> dict[str, str]:

@@ -21,14 +21,14 @@ from exhibit.viewer.drawing import (
     PlacedSpans,
     Record,
     Wanted,
-    best_place,
-    gold_ranges,
-    kept_ranges,
+    find_best_place,
+    find_gold_ranges,
+    find_kept_ranges,
+    list_piece_spans,
     mark_spans,
     meets,
-    piece_spans,
 )
-from exhibit.viewer.funnel import case_stages
+from exhibit.viewer.funnel import describe_case_stages
 
 _STATIC, _LANGUAGES = (Path(__file__).parent / name for name in ("static", "languages"))
 _NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
@@ -45,7 +45,7 @@ GROUP_MEANINGS: Mapping[str, str] = {
 """The question that each group of metrics answers, in one sentence for a lawyer."""
 
 
-def page(
+def format_page(
     title: str,
     body: str,
     *,
@@ -100,27 +100,27 @@ def render(template: str, *, language: str = "en", **values: Any) -> Markup:
     return Markup(_make_environment(language).get_template(template).render(**values))
 
 
-def languages() -> list[str]:
+def list_languages() -> list[str]:
     """Return the available languages, English first."""
     return ["en", *sorted(path.stem for path in _LANGUAGES.glob("*.toml"))]
 
 
 @cache
-def _texts(language: str) -> dict[str, Any]:
+def _read_texts(language: str) -> dict[str, Any]:
     """Return a language's translations: texts of templates and scripts, and as `words` the texts that fill them."""
     if language == "en":
         return {"words": {}}
     return tomllib.loads((_LANGUAGES / f"{language}.toml").read_text(encoding="utf-8"))
 
 
-def words(language: str) -> dict[str, str]:
+def read_words(language: str) -> dict[str, str]:
     """Return the translations of the names and sentences that the program writes into a page."""
-    return dict(_texts(language)["words"])
+    return dict(_read_texts(language)["words"])
 
 
 def say(language: str, text: str, **values: object) -> str:
     """Return a text in a language, filled with values; in English where there is no translation."""
-    other: str = _texts(language)["words"].get(text, text)
+    other: str = _read_texts(language)["words"].get(text, text)
     return other.format(**values) if values else other
 
 
@@ -129,13 +129,13 @@ def translate(source: str, language: str) -> str:
 
     A text is replaced only as a whole, between quotation marks, backquotes or tags.
     """
-    for english, other in _texts(language).items():
+    for english, other in _read_texts(language).items():
         for first, last in ('""', "``", "><") if english != "words" else ():
             source = source.replace(f"{first}{english}{last}", f"{first}{other}{last}")
     return source
 
 
-def plain(text: object) -> Markup:
+def escape_markdown(text: object) -> Markup:
     """Return a text with its Markdown characters escaped, because names and questions are untrusted input."""
     return Markup(_MARKDOWN.sub(r"\\\1", " ".join(str(text).split())))
 
@@ -150,7 +150,7 @@ def _make_environment(language: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"plain": plain, "t": lambda text: say(language, str(text))}
+    environment.filters |= {"plain": escape_markdown, "t": lambda text: say(language, str(text))}
     environment.filters["fill"] = lambda text, *values: text.format(*values)
     environment.filters["xml"] = lambda text: _NO_XML.sub("\ufffd", text)  # characters that XML does not allow
     return environment
@@ -211,7 +211,7 @@ def is_right(row: RunQuestion) -> bool | None:
     return None if label is None else bool(label)
 
 
-def outcome(row: RunQuestion) -> str:
+def find_outcome(row: RunQuestion) -> str:
     """Return the outcome of a question: one of `OUTCOMES`.
 
     A right answer from another passage is not a fault, unless it contains invented figures. The refusal of an
@@ -231,9 +231,9 @@ def outcome(row: RunQuestion) -> str:
     return "answered rightly" if right else "right passage, another answer"
 
 
-def reasons(row: RunQuestion) -> list[str]:
+def explain_outcome(row: RunQuestion) -> list[str]:
     """Return sentences that explain a question's outcome; the evidence or the error message comes last."""
-    name = outcome(row)
+    name = find_outcome(row)
     if name == "failed":
         return [OUTCOMES[name].meaning, "The error:", row.reply.error or "unknown"]
     return [*filter(None, (_WORDS["stages"].get(row.stage or ""), OUTCOMES[name].meaning, row.evidence))]
@@ -288,8 +288,8 @@ class Cases:
     def _make_side(self, row: RunQuestion, rank: int | None) -> Record:
         reply, at = row.reply, mark_spans(row)
         return {
-            "verdict": outcome(row),
-            "why": reasons(row),
+            "verdict": find_outcome(row),
+            "why": explain_outcome(row),
             "answer": cut(reply.answer or "", _LONGEST),
             "refused": reply.refused,
             "error": cut(reply.error, _LONGEST),
@@ -301,7 +301,7 @@ class Cases:
             "scores": [] if reply.error else self._flatten_scores(row.scores),
             "passages": [self._make_passage(row.dataset, one, at) for one in reply.passages[:PASSAGES]],
             "pages": self._wanted.ask(row, at, rank=rank),
-            "stages": case_stages(row.gold_stages),
+            "stages": describe_case_stages(row.gold_stages),
         }
 
     def _flatten_scores(self, scores: Mapping[str, float | None]) -> list[Any]:
@@ -311,21 +311,21 @@ class Cases:
 
     def _make_gold(self, dataset: str, gold: RunGold, rows: Sequence[RunQuestion | None]) -> Record:
         passages = (passage for row in rows if row is not None for passage in row.reply.passages)
-        retrieved = [span for one in passages if one.filename == gold.filename for span in piece_spans(one)]
+        retrieved = [span for one in passages if one.filename == gold.filename for span in list_piece_spans(one)]
         return {
             "file": self._number_file(dataset, gold.filename or ""),
             "pages": gold.pages,
             "how": gold.how or "",
             "text": number_value(self._texts, cut(gold.text or "", _LONGEST)),
-            "spans": best_place(gold.places, retrieved) if gold.places else [],
+            "spans": find_best_place(gold.places, retrieved) if gold.places else [],
         }
 
     def _make_passage(self, dataset: str, passage: RunPassage, at: Mapping[str, PlacedSpans]) -> Record:
         filename, text = passage.filename or "", passage.text or ""
-        spans = piece_spans(passage)
+        spans = list_piece_spans(passage)
         gold = at[filename].gold if filename in at else []
         # the text of the longest piece is that of its span, unless the system gave another text
-        kept = kept_ranges(passage.added, len(text))
+        kept = find_kept_ranges(passage.added, len(text))
         own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
         return {
             "file": self._number_file(dataset, filename),
@@ -333,7 +333,7 @@ class Cases:
             "score": None if passage.score is None else round(passage.score, 4),
             "text": number_value(self._texts, cut(text, _LONGEST_PASSAGE)),
             "gold": any(meets(span, gold) for span in spans),
-            "ranges": [] if own is None else [(own + a, own + b) for a, b in gold_ranges(spans[0], gold)],
+            "ranges": [] if own is None else [(own + a, own + b) for a, b in find_gold_ranges(spans[0], gold)],
             "spans": spans,
             "added": passage.added,
         }
@@ -360,7 +360,7 @@ def fields_of(runs: Sequence[str]) -> list[str]:
     ]
 
 
-def brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
+def make_brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
     """Return a question's values of the fields in `fields_of`."""
     known = [row for row in rows if row is not None]
     errors = dict.fromkeys(cut(row.reply.error, _ERROR) for row in known if row.reply.error)
@@ -369,14 +369,14 @@ def brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
         cut(known[0].question, _QUESTION),
         known[0].filename or "",
         " / ".join(errors),
-        *(None if row is None else gold_found(row) for row in rows),
+        *(None if row is None else find_gold_recall(row) for row in rows),
         *("" if row is None else cut(row.reply.answer or "", _ANSWER) for row in rows),
     ]
 
 
-def gold_found(row: RunQuestion) -> float | None:
+def find_gold_recall(row: RunQuestion) -> float | None:
     """Return the character recall of the gold at the cutoff nearest to 8; None if unknown or if the reply failed."""
-    recall = None if row.reply.error else nearest(row.scores, "char_recall")
+    recall = None if row.reply.error else find_nearest(row.scores, "char_recall")
     return None if recall is None else round(recall, 3)
 
 
@@ -385,13 +385,13 @@ def labels_of(row: RunQuestion) -> dict[str, str]:
     return {key: cut(str(value), 200) for key, value in row.labels.items() if _is_plain(value)}
 
 
-def error_kind(rows: Sequence[RunQuestion | None]) -> str:
+def find_error_kind(rows: Sequence[RunQuestion | None]) -> str:
     """Return a failed reply's error, shortened and with digits masked, to group errors; empty if no reply failed."""
     error = next((row.reply.error for row in reversed(rows) if row is not None and row.reply.error), "")
     return cut(re.sub(r"\d+", "…", " ".join(error.split())[:200]), 90)
 
 
-def nearest(scores: Mapping[str, float | None], family: str, depth: int = 8) -> float | None:
+def find_nearest(scores: Mapping[str, float | None], family: str, depth: int = 8) -> float | None:
     """Return the score of a metric family at the cutoff nearest to `depth`; None if there is no such score."""
     depths = [int(name.partition("@")[2]) for name in scores if name.startswith(f"{family}@")]
     return scores[f"{family}@{min(depths, key=lambda k: abs(k - depth))}"] if depths else None

@@ -11,12 +11,12 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.atomic import FolderKind, replace_folder, scratch_folder, write_whole
+from exhibit.storage.atomic import FolderKind, make_scratch_folder, replace_folder, write_whole
 from exhibit.storage.locations import is_url, keep_recent_files
 from exhibit.storage.removal import identity_of, remove_folder
 from exhibit.viewer.drawing import PAGES, Drawings, Record, Wanted, draw
 from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
-from exhibit.viewer.page import as_json, brief, fields_of, labels_of, page, words
+from exhibit.viewer.page import as_json, fields_of, format_page, labels_of, make_brief, read_words
 
 PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 SINGLE_BUDGET = 30_000_000
@@ -49,10 +49,10 @@ class View:
         """Write the page from the files of the runs, one row at a time, and return its path."""
         notes: list[str] = []
         matching = Matching(runs)
-        roots = dataset_roots(runs, say=notes.append) if self.datasets is None else self.datasets
+        roots = find_dataset_roots(runs, say=notes.append) if self.datasets is None else self.datasets
         path.unlink(missing_ok=True)  # new pieces do not fit an old page
         out = path.with_name(f"{path.stem}_files")
-        with scratch_folder() if self.single_file else replace_folder(out, force=True, kind=PIECES) as pieces:
+        with make_scratch_folder() if self.single_file else replace_folder(out, force=True, kind=PIECES) as pieces:
             wanted = Wanted()
             meta = self._bind(matching, pieces, wanted)
 
@@ -66,7 +66,7 @@ class View:
             meta |= {"documents": drawn.documents, "folder": None if self.single_file else out.name}
             blocks = _inline_pieces(meta, pieces) if self.single_file else _link_pieces(meta, pieces)
             text = body(matching, meta, notes)
-            frame = page(
+            frame = format_page(
                 title, text, scripts=_SCRIPTS, data=blocks, pieces=not self.single_file, language=self.language
             )
             write_whole(path, frame)
@@ -81,7 +81,7 @@ class View:
 
         The rows are read twice, one question at a time: first to sort the list, then to write it.
         """
-        catalogue = Catalogue(matching.facets())
+        catalogue = Catalogue(matching.make_facets())
         for sides in matching.scan():
             catalogue.count(matching.values(sides), labels_of(next(filter(None, sides))))
         most = 0 if self.pages == 0 else self.cases
@@ -91,12 +91,12 @@ class View:
         read = track(matching, total=len(matching), label="report", unit="question")
         for number, sides in enumerate(read):
             labels = labels_of(next(filter(None, sides)))
-            line = catalogue.line(matching.values(sides), brief(sides), labels)
+            line = catalogue.make_line(matching.values(sides), make_brief(sides), labels)
             writer.add(sides, line, rank=matching.ranks[number] if number in drawn else None)
         runs = [run.name for run in matching.runs]
         kind = "compare" if matching.several else "report"
         shared = {"kind": kind, "runs": runs, "fields": fields_of(runs), "tones": matching.tones}
-        return writer.close() | shared | {"language": self.language, "words": words(self.language)}
+        return writer.close() | shared | {"language": self.language, "words": read_words(self.language)}
 
 
 def _inline_pieces(meta: Record, pieces: Path) -> dict[str, str]:
@@ -124,7 +124,7 @@ def _note_not_drawn(drawn: Drawings) -> list[str]:
     ]
 
 
-def dataset_roots(
+def find_dataset_roots(
     runs: Sequence[RunFolder], *, given: Iterable[str] = (), say: Callable[[str], None]
 ) -> dict[str, Path]:
     """Return the bundle folder of each dataset: the given one, else the one that a run recorded.

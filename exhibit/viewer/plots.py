@@ -70,9 +70,9 @@ class Zone:
     height: float
 
 
-def percent() -> list[Point]:
+def make_percent_ticks() -> list[Point]:
     """Return the tick marks of a vertical axis for shares: 0, 25, 50, 75 and 100 per cent."""
-    return [Point(LEFT, up(share), f"{100 * share:.0f}") for share in _QUARTERS]
+    return [Point(LEFT, compute_y(share), f"{100 * share:.0f}") for share in _QUARTERS]
 
 
 @dataclass(frozen=True)
@@ -98,17 +98,17 @@ class Plot:
         return f"{self.title}. " + "; ".join(values or [bar.label for bar in self.bars])
 
 
-def across(share: float) -> float:
+def compute_x(share: float) -> float:
     """Return the x coordinate of a share (0 to 1) inside the plot's frame, in pixels."""
     return LEFT + min(1.0, max(0.0, share)) * (RIGHT - LEFT)
 
 
-def up(share: float) -> float:
+def compute_y(share: float) -> float:
     """Return the y coordinate of a share (0 to 1) inside the plot's frame, in pixels."""
     return BOTTOM - min(1.0, max(0.0, share)) * (BOTTOM - TOP)
 
 
-def outline(sides: Sequence[tuple[float, float, float]]) -> str:
+def format_outline(sides: Sequence[tuple[float, float, float]]) -> str:
     """Return the outline of a band as SVG points, from triples of x, upper y and lower y."""
     points = [(x, high) for x, high, _ in sides] + [(x, low) for x, _, low in reversed(sides)]
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
@@ -120,24 +120,26 @@ def outline(sides: Sequence[tuple[float, float, float]]) -> str:
 def make_plots(run: RunResults, seconds: Sequence[float]) -> list[Plot]:
     """Return the plots for which the run has values."""
     plots = [
-        over_k(run.means, ["char_recall", "char_precision"], "Precision and recall", "by passages read (k)"),
-        over_k(run.means, ["document_hit", "drm"], "The right document", "by passages read (k)"),
-        by_dataset(run),
-        latency(seconds),
-        *confidence_plots(run),
+        plot_over_k(run.means, ["char_recall", "char_precision"], "Precision and recall", "by passages read (k)"),
+        plot_over_k(run.means, ["document_hit", "drm"], "The right document", "by passages read (k)"),
+        plot_by_dataset(run),
+        plot_latency(seconds),
+        *plot_confidence(run),
     ]
     return [plot for plot in plots if plot is not None]
 
 
-def over_k(means: Means, families: Sequence[str], title: str, note: str) -> Plot | None:
+def plot_over_k(means: Means, families: Sequence[str], title: str, note: str) -> Plot | None:
     """Return a plot of metrics over k, with evenly spaced cutoffs; None with fewer than two cutoffs."""
     values = {family: _group_depths(means, family) for family in families}
     depths = sorted({k for estimates in values.values() for k in estimates})
     if len(depths) < 2:
         return None
-    x = {k: across(index / (len(depths) - 1)) for index, k in enumerate(depths)}
+    x = {k: compute_x(index / (len(depths) - 1)) for index, k in enumerate(depths)}
     lines = [_draw_depths(family, estimates, x) for family, estimates in values.items() if estimates]
-    return Plot(title, note, lines=lines, ticks=[Point(x[k], BOTTOM, str(k)) for k in depths], sides=percent())
+    return Plot(
+        title, note, lines=lines, ticks=[Point(x[k], BOTTOM, str(k)) for k in depths], sides=make_percent_ticks()
+    )
 
 
 def _group_depths(means: Means, family: str) -> dict[int, Estimate]:
@@ -147,12 +149,14 @@ def _group_depths(means: Means, family: str) -> dict[int, Estimate]:
 
 def _draw_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int, float]) -> PlotLine:
     described = describe_metric(family)
-    points = [Point(x[k], up(e.mean or 0.0), f"{described.in_words(e.mean)}% at k = {k}") for k, e in estimates.items()]
-    sides = [(x[k], up(e.ci95[1]), up(e.ci95[0])) for k, e in estimates.items() if e.ci95]
-    return PlotLine(described.title, points, [outline(sides)] if sides else [])
+    points = [
+        Point(x[k], compute_y(e.mean or 0.0), f"{described.in_words(e.mean)}% at k = {k}") for k, e in estimates.items()
+    ]
+    sides = [(x[k], compute_y(e.ci95[1]), compute_y(e.ci95[0])) for k, e in estimates.items() if e.ci95]
+    return PlotLine(described.title, points, [format_outline(sides)] if sides else [])
 
 
-def by_dataset(run: RunResults) -> Plot | None:
+def plot_by_dataset(run: RunResults) -> Plot | None:
     """Return a plot with a bar for each dataset, of the first suitable metric with a value; None if there is none."""
     names = sorted(filter(_is_plotted, shorten_metrics(run.means)), key=lambda name: not name.startswith("char_recall"))
     each = {name: run.means_of(name) for name in run.datasets}
@@ -167,9 +171,9 @@ def by_dataset(run: RunResults) -> Plot | None:
     bars, rows = [], []
     for index, (name, one) in enumerate(known.items()):
         top = TOP + index * step
-        whisker = (across(one.ci95[0]), across(one.ci95[1])) if one.ci95 else None
+        whisker = (compute_x(one.ci95[0]), compute_x(one.ci95[1])) if one.ci95 else None
         words = f"{name}\u2002{describe_metric(metric).in_words(one.mean)}%"
-        bars.append(Bar(LEFT, top + 15, across(one.mean or 0.0) - LEFT, max(4, step - 22), name, words, whisker))
+        bars.append(Bar(LEFT, top + 15, compute_x(one.mean or 0.0) - LEFT, max(4, step - 22), name, words, whisker))
         rows.append(Point(LEFT, top + 11, words))
     depth = metric.partition("@")[2]
     note = f"{describe_metric(metric).title}{f', k = {depth}' if depth else ''}; lines are 95% intervals"
@@ -182,7 +186,7 @@ def _is_plotted(name: str) -> bool:
     return described.unit == "share" and described.better == "more" and described.group in ("Retrieval", "Answers")
 
 
-def latency(times: Sequence[float]) -> Plot | None:
+def plot_latency(times: Sequence[float]) -> Plot | None:
     """Return a histogram of the seconds that replies took."""
     seconds = sorted(times)
     if len(seconds) < 2:
@@ -192,11 +196,11 @@ def latency(times: Sequence[float]) -> Plot | None:
     wide = (RIGHT - LEFT) / _BINS
     bars = []
     for index in range(_BINS):
-        high = BOTTOM - up(counts[index] / max(counts.values()))
+        high = BOTTOM - compute_y(counts[index] / max(counts.values()))
         ends = [_format_time(edge * top / _BINS) for edge in (index, index + 1)]
         words = f"{counts[index]} replies from {ends[0]} to {ends[1]}"
         bars.append(Bar(LEFT + index * wide + 1, BOTTOM - high, wide - 2, high, "", words))
-    ticks = [Point(across(share), BOTTOM, _format_time(share * top)) for share in (0, 0.5, 1)]
+    ticks = [Point(compute_x(share), BOTTOM, _format_time(share * top)) for share in (0, 0.5, 1)]
     late = seconds[math.ceil(0.95 * len(seconds)) - 1]
     return Plot(
         "Time to reply",
@@ -210,7 +214,7 @@ def _format_time(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def confidence_plots(run: RunResults) -> list[Plot]:
+def plot_confidence(run: RunResults) -> list[Plot]:
     """Return a calibration plot and a risk-coverage plot; empty if no dataset has an AUROC of the confidence."""
     sure = {name: run.confidence(name) for name in run.datasets}
     # no plot where every question has an answer, or none has
@@ -225,26 +229,26 @@ def confidence_plots(run: RunResults) -> list[Plot]:
         right.append(_draw_curve(name, curve.calibration, "confidence", "answerable", words))
         words = "{:.0f}% without an answer among the surest {:.0f}%"
         saved.append(_draw_curve(name, curve.risk_at_coverage, "coverage", "risk", words))
-    ticks = [Point(across(share), BOTTOM, f"{100 * share:.0f}") for share in _QUARTERS]
+    ticks = [Point(compute_x(share), BOTTOM, f"{100 * share:.0f}") for share in _QUARTERS]
     note = f"share answerable, by confidence; AUROC {areas}"
     return [
-        Plot("Is the confidence right?", note, lines=right, ticks=ticks, sides=percent()),
+        Plot("Is the confidence right?", note, lines=right, ticks=ticks, sides=make_percent_ticks()),
         Plot(
             "What refusing the unsure saves", "questions without an answer, by share kept", lines=saved, ticks=ticks,
-            sides=percent(),
+            sides=make_percent_ticks(),
         ),
     ]  # fmt: skip
 
 
 def _draw_curve(name: str, rows: Sequence[Mapping[str, float]], x: str, y: str, words: str) -> PlotLine:
-    points = [Point(across(row[x]), up(row[y]), words.format(100 * row[y], 100 * row[x])) for row in rows]
+    points = [Point(compute_x(row[x]), compute_y(row[y]), words.format(100 * row[y], 100 * row[x])) for row in rows]
     return PlotLine(name, points)
 
 
 # ---------------------------------------------------------------- shares
 
 
-def shares(
+def stack_shares(
     counted: Mapping[str, Counter[str]], order: Sequence[str] = tuple(reversed(OUTCOMES))
 ) -> list[dict[str, Any]]:
     """Return a stacked bar for each name: the number of questions with each outcome, with positions in per cent."""

@@ -20,11 +20,11 @@ from exhibit.evaluation.text_tables import ceiling_of
 from exhibit.runtime.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.viewer.drawing import Record
-from exhibit.viewer.funnel import funnel_rows
+from exhibit.viewer.funnel import make_funnel_rows
 from exhibit.viewer.listing import Matching, Outcomes
-from exhibit.viewer.page import GROUP_MEANINGS, OUTCOMES, reasons, render, say
+from exhibit.viewer.page import GROUP_MEANINGS, OUTCOMES, explain_outcome, render, say
 from exhibit.viewer.page_output import View
-from exhibit.viewer.plots import make_plots, shares
+from exhibit.viewer.plots import make_plots, stack_shares
 from exhibit.viewer.variants import growth_plots, variant_effects, variant_warnings
 
 _LABELLED = ("Retrieval", "Answers")
@@ -71,7 +71,7 @@ class Breakdown(NamedTuple):
     left_out: int
 
 
-def by_group(rows: Sequence[MetricRow]) -> list[tuple[Group, list[MetricRow]]]:
+def group_rows(rows: Sequence[MetricRow]) -> list[tuple[Group, list[MetricRow]]]:
     """Return the rows by group of metrics, in the order of the groups."""
     groups = ((group, [row for row in rows if row.about.group == group]) for group in GROUPS)
     return [(group, mine) for group, mine in groups if mine]
@@ -85,7 +85,7 @@ def run_columns(run: RunResults) -> dict[str, Means]:
     return {"": run.means, **each}
 
 
-def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, scale: Scale) -> list[MetricRow]:
+def make_metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, scale: Scale) -> list[MetricRow]:
     """Return a table row for each of `metrics` that was measured; if None, for a short selection of metrics."""
     names = dict.fromkeys(name for means in columns.values() for name in means)
     chosen = shorten_metrics(names, all_families=True) if metrics is None else metrics
@@ -93,14 +93,14 @@ def metric_rows(columns: Mapping[str, Means], metrics: Iterable[str] | None, sca
     for metric in chosen:
         if any(means.get(metric) and means[metric].mean is not None for means in columns.values()):
             cells = [
-                with_ceiling(metric, cell(metric, means.get(metric), scale, name), means)
+                with_ceiling(metric, make_cell(metric, means.get(metric), scale, name), means)
                 for name, means in columns.items()
             ]
             rows.append(MetricRow(metric, describe_metric(metric), cells))
     return rows
 
 
-def breakdowns(run: RunResults, scale: Scale) -> list[Breakdown]:
+def make_breakdowns(run: RunResults, scale: Scale) -> list[Breakdown]:
     """Return a table of means for each label that divides the questions into groups."""
     tables = [
         _make_breakdown(name, label, values, scale)
@@ -117,14 +117,15 @@ def _make_breakdown(dataset: str, label: str, values: Mapping[str, Means], scale
         chosen = [
             name for name in names if describe_metric(name).group == "Answers" and describe_metric(name).unit == "share"
         ]
-    metrics = metric_rows(values, chosen, scale)
+    metrics = make_metric_rows(values, chosen, scale)
     # a label with a different value for every second question is a name, not a kind
     if not metrics or not 1 < len(values) <= max(2, sum(map(_count_rows, values.values())) / 2):
         return None
     ordered = sorted(values.items(), key=lambda item: (-_count_rows(item[1]), item[0]))
     shown = ordered[:_MOST_VALUES]
     lines = [
-        (value, [cell(row.metric, means.get(row.metric), scale, dataset) for row in metrics]) for value, means in shown
+        (value, [make_cell(row.metric, means.get(row.metric), scale, dataset) for row in metrics])
+        for value, means in shown
     ]
     return Breakdown(dataset, label, metrics, lines, len(ordered) - len(lines))
 
@@ -133,7 +134,7 @@ def _count_rows(means: Means) -> int:
     return max((one.n for one in means.values()), default=0)
 
 
-def cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> Cell:
+def make_cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> Cell:
     """Return a metric's mean as a table cell, with its interval, number of questions and band; `–` if unknown."""
     if one is None or one.mean is None:
         return Cell("–", errors=one.errors if one else 0)
@@ -191,7 +192,7 @@ def _make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
     [run], [tally] = matching.runs, matching.tallies
     language = meta["language"]
     columns, scale = run_columns(run), read_scale()
-    total = tally.total()
+    total = tally.count_total()
     several = {"All": total} if len(tally.outcomes) > 1 else {}
     return render(
         "report.html.j2",
@@ -201,24 +202,24 @@ def _make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
         notes=notes,
         language=language,
         tested=describe_system(run, tally, language),
-        opening=opening(tally, language),
-        headlines=headlines(run, language),
-        tiles=tiles(tally),
-        looks=worth_looking_at(tally, language),
-        shares=shares(several | tally.outcomes),
-        funnel_rows=funnel_rows(tally.stages, run.means),
+        opening=write_opening(tally, language),
+        headlines=write_headlines(run, language),
+        tiles=make_tiles(tally),
+        looks=choose_worth_looking_at(tally, language),
+        shares=stack_shares(several | tally.outcomes),
+        funnel_rows=make_funnel_rows(tally.stages, run.means),
         kinds=[(name, OUTCOMES[name].meaning, total[name]) for name in reversed(OUTCOMES) if total[name]],
-        groups=by_group(metric_rows(columns, None, scale)),
+        groups=group_rows(make_metric_rows(columns, None, scale)),
         meanings=GROUP_MEANINGS,
-        every=metric_rows(columns, {name: None for means in columns.values() for name in means}, scale),
+        every=make_metric_rows(columns, {name: None for means in columns.values() for name in means}, scale),
         columns=list(columns),
         heads_of=[name or "All" for name in columns],
         warnings=_make_warnings(run),
-        breakdowns=breakdowns(run, scale),
+        breakdowns=make_breakdowns(run, scale),
         plots=make_plots(run, tally.seconds),
         effects=variant_effects(run),
         growth=growth_plots(run),
-        ingestions={name: read for name in run.datasets if (read := run.ingestion(name)).files is not None},
+        ingestions={name: read for name in run.datasets if (read := run.read_ingestion(name)).files is not None},
     )
 
 
@@ -304,7 +305,7 @@ def _measure_distance(metric: str) -> int:
     return abs(int(depth) - _DEPTH) if depth.isdecimal() else 0
 
 
-def headlines(run: RunResults, language: str = "en") -> list[str]:
+def write_headlines(run: RunResults, language: str = "en") -> list[str]:
     """Return a sentence for each main metric: its value for each benchmark, with the interval."""
     by_metric: dict[str, dict[str, Estimate]] = defaultdict(dict)
     for name in run.datasets:
@@ -333,7 +334,7 @@ def _format_figure(metric: str, one: Estimate, language: str, *, first: bool) ->
     return f"{described.in_words(one.mean)}{described.unit_behind}{ends}"
 
 
-def tiles(tally: Outcomes) -> list[Tile]:
+def make_tiles(tally: Outcomes) -> list[Tile]:
     """Return the figures at the top of a report, each with the number of questions that it refers to.
 
     The first is the share of right answers. Refusals are counted as in `false_refusal_rate` and
@@ -359,13 +360,13 @@ def tiles(tally: Outcomes) -> list[Tile]:
     return [tile for tile in every if tile.of and (tile.number or tile.words not in ("failed", "answers not judged"))]
 
 
-def opening(tally: Outcomes, language: str = "en") -> list[str]:
+def write_opening(tally: Outcomes, language: str = "en") -> list[str]:
     """Return the first sentences of a report: the number of right answers, and the kinds of questions."""
     counts, t = tally.counts, partial(say, language)
     judged, sentences = counts["judged_right"], []
     if judged:
         share = describe_metric(ANSWERED_RIGHTLY)
-        ends = tally.right_interval()
+        ends = tally.compute_right_interval()
         interval = (
             t("; 95% interval {low} to {high}", low=share.in_words(ends[0]), high=share.in_words(ends[1]))
             if ends
@@ -385,11 +386,13 @@ def opening(tally: Outcomes, language: str = "en") -> list[str]:
     return [*sentences, t("Of {questions:,} questions: {parts}.", questions=tally.questions, parts=", ".join(parts))]
 
 
-def worth_looking_at(tally: Outcomes, language: str = "en") -> list[Look]:
+def choose_worth_looking_at(tally: Outcomes, language: str = "en") -> list[Look]:
     """Return the questions to look at first: the most confident mistake of each of the most serious kinds."""
     kinds = [name for name in OUTCOMES if name in tally.worst and name != "failed"][:_WORTH]
     rows = [(name, tally.worst[name]) for name in kinds]
     return [
-        Look(f"{row.dataset}/{row.id}", row.question, name, " ".join(say(language, one) for one in reasons(row)))
+        Look(
+            f"{row.dataset}/{row.id}", row.question, name, " ".join(say(language, one) for one in explain_outcome(row))
+        )
         for name, row in rows
     ]

@@ -22,28 +22,36 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import parse_positive
-from exhibit.engine.limits import add_limit_arguments, limits_from
+from exhibit.engine.limits import add_limit_arguments, read_limits
 from exhibit.evaluation import regression
 from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics, split_requests
-from exhibit.evaluation.records import summary_json
+from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.stage_losses import compare_stages, loss_tables, moves_in_words
-from exhibit.evaluation.statistics import Overlap, Table, compare, overlap, summarise, summarise_run
-from exhibit.evaluation.text_tables import ALL, diff_lines, not_compared, shown_metrics, table_of
-from exhibit.runtime.command import guarded, parser_of, print_note, print_results, text_width
+from exhibit.evaluation.stage_losses import compare_stages, describe_moves, make_loss_tables
+from exhibit.evaluation.statistics import Overlap, Table, compare, count_overlap, summarise, summarise_run
+from exhibit.evaluation.text_tables import ALL, choose_metrics, describe_not_compared, diff_lines, table_of
+from exhibit.runtime.command import guarded, measure_text_width, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import HOWS
 from exhibit.schemas.parsing import parse_pair, read_beside
 from exhibit.storage.atomic import replace_file
 from exhibit.viewer.drawing import PAGES, Record
-from exhibit.viewer.funnel import funnel_rows
+from exhibit.viewer.funnel import make_funnel_rows
 from exhibit.viewer.listing import Matching
-from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, brief, fields_of, labels_of, languages, render
-from exhibit.viewer.page_output import View, dataset_roots
-from exhibit.viewer.plots import shares
-from exhibit.viewer.report import MetricRow, by_group, cell, compare_cell, format_start, with_ceiling, write_report
+from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, fields_of, labels_of, list_languages, make_brief, render
+from exhibit.viewer.page_output import View, find_dataset_roots
+from exhibit.viewer.plots import stack_shares
+from exhibit.viewer.report import (
+    MetricRow,
+    compare_cell,
+    format_start,
+    group_rows,
+    make_cell,
+    with_ceiling,
+    write_report,
+)
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
 from exhibit.viewer.trend.summary import parse_gate
@@ -74,26 +82,26 @@ def _print_summary(options: Any) -> int:
     else:
         columns = {name: summarise_run(tables) for name, tables in runs.items()}
     names = {name: estimate for means in columns.values() for name, estimate in means.items()}
-    chosen = list(names) if options.all else shown_metrics(names, options.metrics)
-    table = table_of(columns, chosen, width=text_width())
-    print_results({name: summary_json(means) for name, means in columns.items()}, table, as_json=options.json)
+    chosen = list(names) if options.all else choose_metrics(names, options.metrics)
+    table = table_of(columns, chosen, width=measure_text_width())
+    print_results({name: make_summary_json(means) for name, means in columns.items()}, table, as_json=options.json)
     return 0
 
 
 def _print_diff(options: Any) -> int:
     runs = [RunResults(run) for run in options.runs]
     before, after = (list(run.tables.values()) for run in runs)
-    differences, shared = compare(before, after), overlap(before, after)
+    differences, shared = compare(before, after), count_overlap(before, after)
     regression.check_comparable(options.runs, differences, shared)
-    names = list(differences) if options.all else shown_metrics(differences, options.metrics)
-    better = regression.better_in_words([run.name for run in options.runs], differences)
+    names = list(differences) if options.all else choose_metrics(differences, options.metrics)
+    better = regression.describe_better([run.name for run in options.runs], differences)
     lines = [better, "", *diff_lines(differences, names, shared)]
-    stages = compare_stages(*map(loss_tables, runs))
-    lines += ["", "which stage moved", *(f"  {line}" for line in moves_in_words(stages))] if stages else []
-    worse = regression.regressions(differences, options.metrics, max_fall=options.max_fall)
+    stages = compare_stages(*map(make_loss_tables, runs))
+    lines += ["", "which stage moved", *(f"  {line}" for line in describe_moves(stages))] if stages else []
+    worse = regression.find_regressions(differences, options.metrics, max_fall=options.max_fall)
     worse = [name for name in worse if not options.metrics or name in names]
     if worse:
-        lines += ["", *regression.in_words(differences, worse, max_fall=options.max_fall)]
+        lines += ["", *regression.describe_regressions(differences, worse, max_fall=options.max_fall)]
     more = shared.failed_after - shared.failed_before
     if more > 0:
         lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
@@ -111,10 +119,10 @@ def _write_pages(options: Any) -> int:
     how: dict[str, Any] = {"single_file": options.single_file, "jobs": options.jobs, "say": print_note}
     usual = _SINGLE_PAGES if options.single_file else PAGES
     how |= {"pages": {None: usual, "all": None, "none": 0}.get(options.pages, options.pages)}
-    how |= {"limits": limits_from(options)}
+    how |= {"limits": read_limits(options)}
     how |= {"language": options.language}
     if options.dataset_paths:
-        how["datasets"] = dataset_roots(
+        how["datasets"] = find_dataset_roots(
             list(map(RunResults, options.runs)), given=options.dataset_paths, say=print_note
         )
     if options.command == "report":
@@ -132,7 +140,7 @@ def _write_export(options: Any) -> int:
         wanted = dict(parse_pair(given, example="verdict=failed") for given in options.only)
     except ValueError as error:
         raise ToolkitError(f"--only: {error}") from error
-    rows = records([RunResults(run) for run in options.runs])
+    rows = make_records([RunResults(run) for run in options.runs])
     count = write_table(filter_records(rows, wanted), options.export)
     if options.json:
         print_results({"file": options.export, "questions": count}, "", as_json=True)
@@ -148,7 +156,7 @@ def _print_card(options: Any) -> int:
     results = []
     for table in run.tables.values():
         means = run.means_of(table.name)
-        for metric in shown_metrics(means, options.metrics):
+        for metric in choose_metrics(means, options.metrics):
             one = means[metric]
             given = {"n": one.n, "failed": one.errors, **({"ci95": list(one.ci95)} if one.ci95 else {})}
             result = EvalResult(
@@ -170,13 +178,13 @@ def _print_gold(options: Any) -> int:
     datasets, warnings = load_datasets(options.datasets, Selection())
     for warning in warnings:
         print_note(warning)
-    lines = [line for dataset in datasets for line in gold_lines(dataset, listed=options.list)]
+    lines = [line for dataset in datasets for line in format_gold(dataset, listed=options.list)]
     hows = {one.name: Counter(gold.how or "no words" for case in one.cases for gold in case.gold) for one in datasets}
     print_results(hows, "\n".join(lines), as_json=options.json)
     return 0
 
 
-def gold_lines(dataset: Dataset, *, listed: int) -> list[str]:
+def format_gold(dataset: Dataset, *, listed: int) -> list[str]:
     """Return lines about a dataset's gold: the share located, counts by method, and the passages not located."""
     worded = [(case, gold) for case in dataset.cases for gold in case.gold if gold.text and gold.text.strip()]
     counts = Counter(gold.how for _, gold in worded)
@@ -205,7 +213,7 @@ def _make_parser() -> argparse.ArgumentParser:
         "pages": _parse_page_limit,
         "gate": parse_gate,
     }
-    kinds |= {"languages": languages()}
+    kinds |= {"languages": list_languages()}
     words = {"pages": PAGES, "compare": NAME, "index": INDEX, "gate": GATE, "max_fall": regression.MAX_FALL}
     parser, commands = parser_of("exhibit results", __doc__, read_beside(__file__), kinds, **words)
     for name in ("report", "compare"):
@@ -221,17 +229,17 @@ _BATCH = 2000  # rows written at a time, to save memory
 _FORMULA = tuple("=+-@\t\r")
 
 
-def records(runs: Sequence[RunResults]) -> Iterator[Record]:
+def make_records(runs: Sequence[RunResults]) -> Iterator[Record]:
     """Yield a record for each question, with its values in each run, in the order of the page's list."""
     matching = Matching(runs)
     for _ in matching.scan():
         pass  # the order is known after all are read
-    facets = [{"error": "kind_of_error", "lost": "lost_at"}.get(one.name, one.name) for one in matching.facets()]
+    facets = [{"error": "kind_of_error", "lost": "lost_at"}.get(one.name, one.name) for one in matching.make_facets()]
     for number, run in enumerate(runs, 1):
         facets = [f"verdict: {run.name}" if name == f"verdict-{number}" else name for name in facets]
     names = [*facets, *fields_of([run.name for run in runs])]
     for sides in matching:
-        fields = dict(zip(names, [*matching.values(sides), *brief(sides)], strict=True))
+        fields = dict(zip(names, [*matching.values(sides), *make_brief(sides)], strict=True))
         yield {**fields, "labels": labels_of(next(filter(None, sides)))}
 
 
@@ -309,18 +317,18 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
     """
     runs = [RunResults(folder) for folder in folders]
     tables = [list(run.tables.values()) for run in runs]
-    grids, overlaps = _make_grids(tables, folders), [overlap(tables[0], other) for other in tables[1:]]
+    grids, overlaps = _make_grids(tables, folders), [count_overlap(tables[0], other) for other in tables[1:]]
     names = [run.name for run in runs]
     title = f"{', '.join(names[:-1])} and {names[-1]} – Exhibit comparison"
     better = [
-        regression.better_in_words([names[0], name], compare(tables[0], other))
+        regression.describe_better([names[0], name], compare(tables[0], other))
         for name, other in zip(names[1:], tables[1:], strict=True)
     ]
-    losses = [loss_tables(run) for run in runs]
+    losses = [make_loss_tables(run) for run in runs]
     moved = [
         f"{name}: {line}"
         for name, other in zip(names[1:], losses[1:], strict=True)
-        for line in moves_in_words(compare_stages(losses[0], other))
+        for line in describe_moves(compare_stages(losses[0], other))
     ]
     body = partial(_make_body, grids=grids, overlaps=overlaps, better=better, moved=moved)
     return View(**how).write(runs, out or Path(folders[-1]) / NAME, title, body)
@@ -329,7 +337,7 @@ def write_comparison(folders: Sequence[Path], *, out: Path | None = None, **how:
 def _make_grids(tables: Sequence[Sequence[Table]], folders: Sequence[Path]) -> list[tuple[str, list[MetricRow]]]:
     """Return tables of metrics with one column per run: first over all datasets, then for each dataset."""
     for folder, other in zip(folders[1:], tables[1:], strict=True):
-        regression.check_comparable([folders[0], folder], compare(tables[0], other), overlap(tables[0], other))
+        regression.check_comparable([folders[0], folder], compare(tables[0], other), count_overlap(tables[0], other))
     names = [table.name for table in tables[0]]
     grids = [("All benchmarks, each counting alike" if len(names) > 1 else names[0], _make_grid(tables))]
     if len(names) > 1:
@@ -343,7 +351,7 @@ def _make_grid(tables: Sequence[Sequence[Table]]) -> list[MetricRow]:
     names = dict.fromkeys(name for means in columns for name, one in means.items() if one.mean is not None)
     rows = []
     for metric in shorten_metrics(names, all_families=True):
-        own = [with_ceiling(metric, cell(metric, means.get(metric), scale), means) for means in columns]
+        own = [with_ceiling(metric, make_cell(metric, means.get(metric), scale), means) for means in columns]
         cells = [compare_cell(metric, one, paired.get(metric)) for one, paired in zip(own, differences, strict=True)]
         rows.append(MetricRow(metric, describe_metric(metric), cells))
     return rows
@@ -361,7 +369,9 @@ def _make_body(
 ) -> str:
     counts = dict(zip(meta["facets"][0]["values"], meta["facets"][0]["counts"], strict=True))
     names = [run.name for run in matching.runs]
-    left_out = [f"{name}: {line}" for name, one in zip(names[1:], overlaps, strict=True) for line in not_compared(one)]
+    left_out = [
+        f"{name}: {line}" for name, one in zip(names[1:], overlaps, strict=True) for line in describe_not_compared(one)
+    ]
     return render(
         "compare.html.j2",
         language=meta["language"],
@@ -371,7 +381,7 @@ def _make_body(
         ],
         meta=meta,
         notes=notes,
-        grids=[(title, by_group(rows)) for title, rows in grids],
+        grids=[(title, group_rows(rows)) for title, rows in grids],
         meanings=GROUP_MEANINGS,
         asked=min(one.asked for one in overlaps),
         answered=min(one.answered for one in overlaps),
@@ -379,11 +389,11 @@ def _make_body(
         better=better,
         moved=moved,
         funnels=[
-            (run.name, tally.stages, funnel_rows(tally.stages, run.means))
+            (run.name, tally.stages, make_funnel_rows(tally.stages, run.means))
             for run, tally in zip(matching.runs, matching.tallies, strict=True)
         ],
         changes=[(name, change.meaning, counts[name]) for name, change in CHANGES.items() if counts.get(name)],
-        shares=shares({name: tally.total() for name, tally in zip(names, matching.tallies, strict=True)}),
+        shares=stack_shares({name: tally.count_total() for name, tally in zip(names, matching.tallies, strict=True)}),
         differing=_find_differing(matching.runs),
     )
 

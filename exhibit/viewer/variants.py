@@ -4,12 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from exhibit.evaluation.datasets import lone_variants
+from exhibit.evaluation.datasets import find_lone_variants
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import Table, compare, same_questions
-from exhibit.viewer.plots import BOTTOM, Plot, PlotLine, Point, across, outline, percent, up
+from exhibit.evaluation.statistics import Table, compare, match_questions
+from exhibit.viewer.plots import BOTTOM, Plot, PlotLine, Point, compute_x, compute_y, format_outline, make_percent_ticks
 
 _BECAME = {
     "read_value": "has the new value",
@@ -60,7 +60,7 @@ class VariantEffect(NamedTuple):
 def variant_warnings(run: RunResults) -> list[str]:
     """Return a warning for each variant whose control is not in the run, and for gold with invisible text."""
     labels = {name: table.labels[0] for name, table in run.tables.items() if table.labels}
-    lone = [f"{line}." for line in lone_variants(labels)]
+    lone = [f"{line}." for line in find_lone_variants(labels)]
     for name, table in run.tables.items():
         hidden = sum("hidden" in own for own in table.labels)
         if hidden:
@@ -96,7 +96,7 @@ def _read_question_words(run: RunResults, names: set[str]) -> dict[str, dict[int
 
 def _measure_effect(control: Table, variant: Table, words: Mapping[int | str, str]) -> VariantEffect:
     questions, counts = [], defaultdict[str, Counter[str]](Counter)
-    for before, after in same_questions(control, variant):
+    for before, after in match_questions(control, variant):
         own, became = variant.labels[after], _describe_result(variant, after)
         value = str(own.get("value") or own.get("way") or _get_kind(variant))
         counts[value][became] += 1
@@ -154,7 +154,7 @@ def growth_plots(run: RunResults) -> list[Plot]:
     if len(sizes) < 2:
         return []
     ordered = sorted(sizes)
-    x = {size: across(at / (len(ordered) - 1)) for at, size in enumerate(ordered)}
+    x = {size: compute_x(at / (len(ordered) - 1)) for at, size in enumerate(ordered)}
     names = dict.fromkeys(name for means in sizes.values() for name in means)
     plots = [
         _draw_curve(name, {size: sizes[size].get(name) for size in ordered}, x)
@@ -169,12 +169,12 @@ def _draw_curve(metric: str, estimates: Mapping[int, Any], x: Mapping[int, float
     if described.unit != "share" or len(known) < 2:
         return None
     points = [
-        Point(x[size], up(one.mean), f"{described.in_words(one.mean)}% of {size:,} documents")
+        Point(x[size], compute_y(one.mean), f"{described.in_words(one.mean)}% of {size:,} documents")
         for size, one in known.items()
     ]
-    sides = [(x[size], up(one.ci95[1]), up(one.ci95[0])) for size, one in known.items() if one.ci95]
+    sides = [(x[size], compute_y(one.ci95[1]), compute_y(one.ci95[0])) for size, one in known.items() if one.ci95]
     depth = metric.partition("@")[2]
     title = f"{described.title}, first {depth}" if depth else described.title
-    line = PlotLine(described.title, points, [outline(sides)] if sides else [])
+    line = PlotLine(described.title, points, [format_outline(sides)] if sides else [])
     ticks = [Point(x[size], BOTTOM, f"{size:,}") for size in known]
-    return Plot(title, "by documents in the corpus", lines=[line], ticks=ticks, sides=percent())
+    return Plot(title, "by documents in the corpus", lines=[line], ticks=ticks, sides=make_percent_ticks())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.freshness import ROOT, WARNING, main, stale_pages
+from bench.freshness import ROOT, WARNING, find_stale_pages, main
 
 
 def test_a_page_is_stale_when_its_code_changes_and_fresh_when_it_is_renewed(tmp_path, capsys):
@@ -12,7 +12,7 @@ def test_a_page_is_stale_when_its_code_changes_and_fresh_when_it_is_renewed(tmp_
         path.parent.mkdir()
         path.write_text(text, encoding="utf-8")
     root = ["--root", str(tmp_path)]
-    assert main([*root, "--renew", str(page)]) == 0 and stale_pages(tmp_path) == {}
+    assert main([*root, "--renew", str(page)]) == 0 and find_stale_pages(tmp_path) == {}
     fresh = page.read_text(encoding="utf-8")
     code.write_text("LEVEL = 2\n", encoding="utf-8")
     assert main([*root, "--mark"]) == 0 and main([*root, "--mark"]) == 0
@@ -23,5 +23,5 @@ def test_a_page_is_stale_when_its_code_changes_and_fresh_when_it_is_renewed(tmp_
 
 
 def test_every_stale_page_of_the_project_says_so():
-    for page in stale_pages(ROOT):
+    for page in find_stale_pages(ROOT):
         assert WARNING in page.read_text(encoding="utf-8"), f"{page.name}: python -m bench.freshness --mark"

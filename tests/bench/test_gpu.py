@@ -29,23 +29,25 @@ def test_the_device_is_asked_while_the_work_is_done_and_no_longer(tmp_path, monk
     tool.chmod(0o755)
     monkeypatch.setattr(_device.shutil, "which", lambda name: str(tool))
     started = time.perf_counter()
-    with _device.watched() as watch:
+    with _device.watch_device() as watch:
         while len(watch.samples) < 2:
             time.sleep(0.01)
     assert [share for _, share in watch.samples] == [40.0, 60.0]
     watch.samples = [(started + at, share) for at, share in ((0.1, 40.0), (2.0, 60.0), (3.0, 80.0), (9.0, 10.0))]
-    assert watch.between(started, started + 4) == 0.7  # without the first half second, which is of what was before
-    assert watch.between(started + 5, started + 6) is None
+    assert (
+        watch.compute_utilisation(started, started + 4) == 0.7
+    )  # without the first half second, which is of what was before
+    assert watch.compute_utilisation(started + 5, started + 6) is None
 
 
 def test_it_tells_chunks_a_second_and_how_busy_the_device_was(monkeypatch, tmp_path, capsys):
     @contextmanager
     def watched():
         watch = _device.Watch()
-        monkeypatch.setattr(watch, "between", lambda start, end: 0.5)
+        monkeypatch.setattr(watch, "compute_utilisation", lambda start, end: 0.5)
         yield watch
 
-    monkeypatch.setattr(gpu, "watched", watched)
+    monkeypatch.setattr(gpu, "watch_device", watched)
     source = Path(__file__).parents[2] / "samples" / "legalbenchrag" / "corpus"
     arguments = ["--source", str(source), "--embedder", "hashing", "--repeat", "2", "--json", str(tmp_path / "told")]
     assert gpu.main(arguments) == 0
@@ -75,7 +77,7 @@ class Fake:
 
 
 def test_every_part_of_an_embedder_with_a_feed_is_timed_alone_and_with_the_others(monkeypatch, capsys):
-    monkeypatch.setattr(gpu, "kernel_seconds", lambda work: work() is None or 0.8)  # a tenth of a second for each text
+    monkeypatch.setattr(gpu, "time_kernels", lambda work: work() is None or 0.8)  # a tenth of a second for each text
     ticks = iter(float(number) for number in range(10_000))
     monkeypatch.setattr(gpu.time, "perf_counter", lambda: next(ticks))
     chunks = [f"{number} " + "notice " * (number % 3) for number in range(20)]

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from bench.legalbenchrag.__main__ import main
-from bench.legalbenchrag.comparison import against, comparable, marks, score_of
+from bench.legalbenchrag.comparison import compare_with_method, is_comparable, make_marks, score_of
 from bench.legalbenchrag.page import write_page
-from bench.legalbenchrag.papers import best, published
+from bench.legalbenchrag.papers import find_best, read_papers
 from bench.legalbenchrag.runs import Condition, Figure, Measured, make_bundle, parse_recipe, read_measured
 from exhibit.evaluation.metrics import KS
 from exhibit.schemas.errors import ToolkitError
@@ -191,12 +191,12 @@ def test_settings_overruled_are_part_of_the_name():
 
 
 def test_a_mark_says_whether_ours_is_above_the_best_published_value():
-    highest = best("precision", "maud")
+    highest = find_best("precision", "maud")
     above = measured(lambda metric, dataset, k: highest[KS.index(k)] + 0.01)
     equal = measured(lambda metric, dataset, k: highest[KS.index(k)])
-    assert marks(above, "precision", "maud", highest) == ["▲"] * 7
-    assert marks(equal, "precision", "maud", highest) == ["▽"] * 7
-    assert marks(above, "drm", "ALL", None) == [""] * 7
+    assert make_marks(above, "precision", "maud", highest) == ["▲"] * 7
+    assert make_marks(equal, "precision", "maud", highest) == ["▽"] * 7
+    assert make_marks(above, "drm", "ALL", None) == [""] * 7
 
 
 def test_the_score_counts_every_dataset_k_and_metric_and_names_what_is_lost():
@@ -209,9 +209,9 @@ def test_the_score_counts_every_dataset_k_and_metric_and_names_what_is_lost():
 
 
 def test_what_was_published_on_another_sample_is_told_apart_and_less_drm_is_better():
-    [sac] = [method for paper in published() if not paper.same_set for method in paper.method]
+    [sac] = [method for paper in read_papers() if not paper.same_set for method in paper.method]
     ours = measured(lambda metric, dataset, k: 20.5)
-    assert against(ours, sac) == ["precision at 7 of 7 k", "recall at 1 of 7 k", "drm at 7 of 7 k"]
+    assert compare_with_method(ours, sac) == ["precision at 7 of 7 k", "recall at 1 of 7 k", "drm at 7 of 7 k"]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_what_was_published_on_another_sample_is_told_apart_and_less_drm_is_bett
     ],
 )
 def test_only_the_published_sample_as_it_was_asked_is_compared(changed, wanted):
-    assert comparable([measured(lambda *_: 1.0, **changed)]) is wanted
+    assert is_comparable([measured(lambda *_: 1.0, **changed)]) is wanted
 
 
 def test_a_page_without_runs_is_an_error(tmp_path):

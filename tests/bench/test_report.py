@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bench.report import documents, draw_apart, first_paint, main, make_run, open_times, size_of
+from bench.report import cut_documents, draw_apart, first_paint, main, make_run, open_times, size_of
 from tests.browser import browsing
 from tests.viewer.report_data import opened
 
@@ -16,11 +16,11 @@ TEXT = " ".join(f"The party of part {n} shall not assign clause {n * 7} of sched
 def test_a_made_up_run_is_the_same_each_time_and_has_as_many_rows(tmp_path):
     rows = []
     for name in ("one", "other"):
-        folder = make_run(tmp_path / name, documents([TEXT])[:3], cases=90)
+        folder = make_run(tmp_path / name, cut_documents([TEXT])[:3], cases=90)
         rows.append((folder / "contracts" / "eval_results.jsonl").read_text(encoding="utf-8"))
     assert rows[0] == rows[1] and rows[0].count("\n") == 90
     row = json.loads(rows[0].split("\n")[41])
-    text = documents([TEXT])[1]
+    text = cut_documents([TEXT])[1]
     assert row["gold"][0]["text"] == text[slice(*row["gold"][0]["places"][0][0])]
     assert all(one["text"] == text[slice(*one["span"])] for one in row["reply"]["passages"][:1])
 
@@ -35,7 +35,7 @@ def test_the_bench_prints_one_table(capsys):
 
 @pytest.mark.slow
 def test_twenty_thousand_cases_stay_small_and_open(tmp_path):
-    folder = make_run(tmp_path / "run", documents([TEXT]), cases=20_000)
+    folder = make_run(tmp_path / "run", cut_documents([TEXT]), cases=20_000)
     report, drawing = draw_apart(folder)
     size, files = size_of(folder / "report_files")
     assert size < 60_000_000 and files < 1000 and report.stat().st_size < 1_000_000

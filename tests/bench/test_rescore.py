@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bench.rescore import changes, main, moved, read_rows
+from bench.rescore import find_changes, find_moved, main, read_rows
 from exhibit.schemas.errors import ToolkitError
 
 
@@ -40,10 +40,10 @@ def runs(tmp_path):
 
 def test_means_are_over_what_is_known_and_changes_are_counted_by_question(runs):
     before, after = map(read_rows, runs)
-    [one] = changes(before, after, ["recall@10", "drm@8"])
+    [one] = find_changes(before, after, ["recall@10", "drm@8"])
     assert (one.before, one.after, one.questions) == (0.5, 0.75, (3, 3))
     assert (one.changed, one.gained, one.lost) == (1, 1, 1)
-    assert moved(before, after, "recall@10") == [("leases", "3"), ("leases", "4"), ("leases", "2")]
+    assert find_moved(before, after, "recall@10") == [("leases", "3"), ("leases", "4"), ("leases", "2")]
 
 
 def test_the_command_prints_the_table_the_verdicts_and_the_questions(runs, capsys):

@@ -29,9 +29,9 @@ from bench.scale import (
     server,
     workers,
 )
-from bench.scale.__main__ import APART, DOCS, PARTS, main, same_machine
-from bench.scale.process import Clock, machine_kind, run_apart
-from bench.stores import recall
+from bench.scale.__main__ import APART, DOCS, PARTS, is_same_machine, main
+from bench.scale.process import Clock, describe_machine_kind, run_apart
+from bench.stores import compute_recall
 from exhibit.rag.index import Index, open_index
 from exhibit.rag.questions import Query
 from exhibit.rag.splitters import rcts
@@ -43,7 +43,7 @@ STAGES = dict.fromkeys(ingesting.STAGES, 1.0)
 @pytest.fixture(autouse=True)
 def a_glance(monkeypatch):
     """Observe the load for a moment instead of two seconds, since no test depends on it."""
-    monkeypatch.setattr(process.busy_share, "__defaults__", (0.01,))
+    monkeypatch.setattr(process.measure_busy_share, "__defaults__", (0.01,))
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_an_ingest_never_holds_all_its_documents_or_all_its_keys(tmp_path, inges
 
 
 def test_queries_are_timed_on_every_preset_there_is(ingested):
-    times = ingesting.query_times(ingested[0], rounds=1)
+    times = ingesting.measure_queries(ingested[0], rounds=1)
     assert {"sac", "sac-multilayer", "routed"} == set(times)
     assert all(preset["median"] > 0 for preset in times.values())
 
@@ -192,7 +192,7 @@ def test_a_process_of_its_own_tells_its_memory_and_its_errors(tmp_path):
 
 def test_a_clock_adds_up_what_has_one_name():
     clock = Clock()
-    double = clock.timed("work", lambda value: sum(range(20_000)) and 2 * value)
+    double = clock.wrap_timed("work", lambda value: sum(range(20_000)) and 2 * value)
     assert [double(2), double(3)] == [4, 6]
     assert set(clock.seconds) == {"work"} and clock.seconds["work"] > 0
 
@@ -202,7 +202,7 @@ def test_a_clock_adds_up_what_has_one_name():
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    return routed.small_index(tmp_path_factory.mktemp("small") / "index")
+    return routed.make_small_index(tmp_path_factory.mktemp("small") / "index")
 
 
 def test_a_grown_index_holds_copies_that_can_be_named_apart(tmp_path, small):
@@ -212,23 +212,23 @@ def test_a_grown_index_holds_copies_that_can_be_named_apart(tmp_path, small):
     assert len(index) == 3 * len(before) == len(index.store("chunk")) == len(index.lexicon.chunks)
     original, copy = index.document(0), index.document(len(before.documents))
     assert copy.sha256 == original.sha256 and copy.filename != original.filename
-    texts = [index.document_text(entry.filename) for entry in (original, copy)]
+    texts = [index.read_document_text(entry.filename) for entry in (original, copy)]
     assert len(texts[0]) == len(texts[1]) and texts[0] != texts[1]
     name = max((word for word in grown.names_of(original) if word in texts[0]), key=len)
-    other = grown.renamed(name, 1)
+    other = grown.rename_word(name, 1)
     assert name in texts[0] and other in texts[1] and other not in texts[0]
     for word, entry in ((name, original), (other, copy)):
         query = Query(question=word, names=word, asks="term", apart=True)
-        assert index.lexicon.documents.score(query).best(1) == [entry.number]
+        assert index.lexicon.documents.score(query).choose_best(1) == [entry.number]
 
 
 def test_a_question_for_a_copy_has_the_copys_name(small):
     entries = {entry.number: entry for entry in open_index(small).documents}
     twice = {**entries, 99: replace(entries[0], number=99, filename="001/copy.txt")}
     word = grown.names_of(entries[0])[0]
-    asked = [routed.renamed_for(twice, f"Who may end {word}?", entries[0].filename, turn=turn) for turn in range(3)]
-    assert asked == [f"Who may end {word}?", f"Who may end {grown.renamed(word, 1)}?", f"Who may end {word}?"]
-    assert routed.renamed_for(twice, "Who may end it?", "elsewhere.txt", turn=1) == "Who may end it?"
+    asked = [routed.rename_question(twice, f"Who may end {word}?", entries[0].filename, turn=turn) for turn in range(3)]
+    assert asked == [f"Who may end {word}?", f"Who may end {grown.rename_word(word, 1)}?", f"Who may end {word}?"]
+    assert routed.rename_question(twice, "Who may end it?", "elsewhere.txt", turn=1) == "Who may end it?"
 
 
 @pytest.mark.parametrize("store", ["faiss", "faiss:pq"])
@@ -249,11 +249,11 @@ def test_what_others_use_is_read_off_the_idle_ticks(tmp_path, monkeypatch):
     looks = iter(["cpu  100 0 50 800 50 0 0 0 0 0\n", "cpu  160 0 70 900 70 0 0 0 0 0\n"])
     monkeypatch.setattr(process.time, "sleep", lambda _: stat.write_text(next(looks), encoding="utf-8"))
     process.time.sleep(0)
-    assert process.busy_share(stat=stat) == pytest.approx(80 / 200)  # 80 of 200 ticks were work
+    assert process.measure_busy_share(stat=stat) == pytest.approx(80 / 200)  # 80 of 200 ticks were work
 
 
 def test_nothing_is_measured_on_a_busy_machine_unless_that_is_wanted(tmp_path, monkeypatch, results, capsys):
-    monkeypatch.setattr(process, "busy_share", lambda: 0.4)
+    monkeypatch.setattr(process, "measure_busy_share", lambda: 0.4)
     monkeypatch.setattr(routed, "measure", lambda *_, **__: results["routed"])
     assert main(["--part", "routed", "--out", str(tmp_path)]) == 1
     assert "other programs use 40% of this machine" in capsys.readouterr().err
@@ -270,7 +270,7 @@ def test_nothing_is_measured_on_a_busy_machine_unless_that_is_wanted(tmp_path, m
 @given(st.floats(0.5, 2), st.floats(1e-6, 1e3))
 def test_the_exponent_of_a_power_is_that_power(power, factor):
     sizes = [100, 1000, 10_000]
-    assert documents.exponent(sizes, [factor * size**power for size in sizes]) == pytest.approx(power)
+    assert documents.fit_exponent(sizes, [factor * size**power for size in sizes]) == pytest.approx(power)
 
 
 def test_the_spread_is_half_the_width():
@@ -280,7 +280,7 @@ def test_the_spread_is_half_the_width():
 @given(st.floats(0, 1), st.integers(2, 64))
 def test_the_serial_share_is_amdahls(share, jobs):
     faster = 1 / (share + (1 - share) / jobs)
-    assert workers.serial_share(faster, jobs) == pytest.approx(share, abs=1e-9)
+    assert workers.compute_serial_share(faster, jobs) == pytest.approx(share, abs=1e-9)
 
 
 @pytest.mark.slow
@@ -295,21 +295,21 @@ def test_the_flatness_of_memory_is_that_of_an_index_with_words_and_vectors(monke
     kept = []
     monkeypatch.setattr(memory, "run_apart", lambda *given, **options: kept.append(options))
     with pytest.raises(AttributeError):  # nothing was measured
-        memory.point(None, 1, 1, "whole")
+        memory.measure_point(None, 1, 1, "whole")
     assert kept[0] == {"store": "faiss", "words": True, "engine": "local", "jobs": 2}
 
 
 def test_growth_is_told_by_document_and_by_chunk(results):
-    grown = memory.growth(results["memory"]["points"], "faiss")
+    grown = memory.compute_growth(results["memory"]["points"], "faiss")
     assert grown == pytest.approx({"ratio": 5e8 / 1.4e8, "document": 3.6e8 / 900, "chunk": 3.6e8 / 22_500})
-    assert memory.growth(results["memory"]["points"], "milvus:lite") is None
+    assert memory.compute_growth(results["memory"]["points"], "milvus:lite") is None
 
 
 def test_the_flat_index_is_left_where_its_line_crosses(results):
     points = results["chunks"]["points"]
-    assert chunks.crossing(points, "faiss", "one ms", 60) == pytest.approx(240_000)
-    assert chunks.crossing(points, "faiss", "one ms", 60_000) is None  # far beyond what was measured
-    assert chunks.crossing(points, "faiss:fp16", "one ms", 60) is None
+    assert chunks.find_crossing(points, "faiss", "one ms", 60) == pytest.approx(240_000)
+    assert chunks.find_crossing(points, "faiss", "one ms", 60_000) is None  # far beyond what was measured
+    assert chunks.find_crossing(points, "faiss:fp16", "one ms", 60) is None
     assert chunks.reckon(points, "faiss", "one ms", 10_000_000) == pytest.approx(2500)
     assert chunks.reckon(points, "faiss:fp16", "one ms", 10_000_000) is None
     held = [{"rows": rows, "store": "faiss", "search MB": 80 + rows / 500} for rows in (10_000, 100_000, 1_000_000)]
@@ -319,20 +319,20 @@ def test_the_flat_index_is_left_where_its_line_crosses(results):
 
 def test_a_line_of_a_picture_has_a_name_that_there_is_room_for(results):
     results["chunks"]["points"] += [{"rows": 10_000, "store": store, "one ms": 1.0} for store in chunks.MILVUS]
-    names = [line.name for line in blocks.chunk_pictures(results)["query"].series]
+    names = [line.name for line in blocks.draw_chunks(results)["query"].series]
     assert names == ["faiss", "milvus", "milvus IVF", "milvus HNSW"]
 
 
 def test_new_points_take_the_place_of_old_ones():
     old = [{"rows": 10, "store": "faiss:pq", "one ms": 1.0}, {"rows": 10, "store": "faiss", "one ms": 1.0}]
-    new = chunks.merged(old, [{"rows": 10, "store": "faiss", "one ms": 2.0}])
+    new = chunks.merge_points(old, [{"rows": 10, "store": "faiss", "one ms": 2.0}])
     assert [(point["store"], point["one ms"]) for point in new] == [("faiss", 2.0), ("faiss:pq", 1.0)]
 
 
 def test_any_of_the_chunks_with_one_vector_is_found():
     vectors = np.array([[1, 0], [1, 0], [0, 1], [0.6, 0.8]], np.float32)
     keys = np.array([[1, 3], [2, -1]])  # 0 and 1 are alike; nothing but one row was found for the second query
-    assert recall(vectors, np.eye(2, dtype=np.float32), keys, np.array([1.0, 0.8], np.float32)) == 0.5
+    assert compute_recall(vectors, np.eye(2, dtype=np.float32), keys, np.array([1.0, 0.8], np.float32)) == 0.5
 
 
 def test_a_server_is_told_by_its_own_processes_and_its_data(tmp_path):
@@ -391,7 +391,10 @@ def test_points_of_other_vectors_do_not_stand_beside_new_ones(tmp_path, monkeypa
     monkeypatch.setattr(chunks, "compare", lambda rows, specs, base, queries: {spec: {"one ms": 2.0} for spec in specs})
     real = tmp_path / "real.npy"
     np.save(real, np.eye(4, dtype=np.float16))
-    known = {"points": [{"rows": 10, "store": "faiss", "one ms": 1.0}], "vectors": chunks.described(None, 20_000)}
+    known = {
+        "points": [{"rows": 10, "store": "faiss", "one ms": 1.0}],
+        "vectors": chunks.describe_vectors(None, 20_000),
+    }
     found = chunks.measure(real, real, rows=[1000], stores=["faiss:pq"], known=known)
     assert found["points"] == [{"rows": 1000, "store": "faiss:pq", "one ms": 2.0}]
     assert found["vectors"] == "real.npy; 4, grown by moving them along the difference of two others"
@@ -402,8 +405,8 @@ def test_points_of_other_vectors_do_not_stand_beside_new_ones(tmp_path, monkeypa
 
 
 def test_what_takes_long_is_measured_with_very_many_rows_only_when_they_are_named():
-    assert chunks.allowed("milvus", 100_000) and chunks.allowed("faiss:pq", 1_000_000)
-    assert not chunks.allowed("milvus", 310_000)
+    assert chunks.is_allowed("milvus", 100_000) and chunks.is_allowed("faiss:pq", 1_000_000)
+    assert not chunks.is_allowed("milvus", 310_000)
 
 
 @pytest.mark.parametrize("flags", [["--milvus", "URI"], ["--milvus-data", "folder"]])
@@ -413,23 +416,25 @@ def test_a_server_needs_its_address_and_its_folder(flags, tmp_path, capsys):
 
 
 def test_points_of_another_machine_do_not_stand_beside_new_ones():
-    assert not same_machine({"machines": {"chunks": {"system": "Linux", "machine": "abacus", "cores": 10}}}, "chunks")
-    assert not same_machine({}, "chunks")
-    assert same_machine({"machines": {"chunks": {**machine_kind(), "load": 3.0}}}, "chunks")
+    assert not is_same_machine(
+        {"machines": {"chunks": {"system": "Linux", "machine": "abacus", "cores": 10}}}, "chunks"
+    )
+    assert not is_same_machine({}, "chunks")
+    assert is_same_machine({"machines": {"chunks": {**describe_machine_kind(), "load": 3.0}}}, "chunks")
 
 
 def test_the_model_is_linear_and_an_accelerator_or_more_machines_never_slow_it(results):
-    table = model.constants(results)
+    table = model.list_constants(results)
     for setting in model.SETTINGS:
-        one, ten = model.cost(10_000, setting, table), model.cost(100_000, setting, table)
+        one, ten = model.compute_cost(10_000, setting, table), model.compute_cost(100_000, setting, table)
         assert {name: ten[name] / one[name] for name in one} == pytest.approx(dict.fromkeys(one, 10))
-    hours = [model.cost(10**6, setting, table)["hours"] for setting in model.SETTINGS]
+    hours = [model.compute_cost(10**6, setting, table)["hours"] for setting in model.SETTINGS]
     assert hours == sorted(hours, reverse=True)
 
 
 def test_the_model_adds_up_by_hand(results):
-    table = model.constants(results)
-    found = model.cost(1000, model.SETTINGS[0], table)
+    table = model.list_constants(results)
+    found = model.compute_cost(1000, model.SETTINGS[0], table)
     assert found["chunks"] == 195_000
     assert found["embed h"] == pytest.approx(195_000 * 0.02 / 2 / 3600)
     # eleven stages took a second in a hundred documents of 25 chunks: seven in workers, three alone, one the cache
@@ -440,7 +445,7 @@ def test_the_model_adds_up_by_hand(results):
 
 
 def test_what_breaks_is_told_first_things_first(results):
-    broken = model.breaks(results, model.constants(results))
+    broken = model.find_breaks(results, model.list_constants(results))
     assert [item.documents for item in broken] == sorted(item.documents for item in broken)
     assert next(item for item in broken if "a query" in item.what).documents == pytest.approx(240_000 / 195)
     assert all(item.mend for item in broken)

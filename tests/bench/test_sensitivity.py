@@ -10,7 +10,7 @@ import pytest
 
 from bench.legalbenchrag.runs import Condition, make_bundle, parse_recipe, read_measured, run
 from bench.sensitivity.__main__ import BEGIN, END, PAGE, fill, main
-from bench.sensitivity.panels import WAYS, draw, page_block
+from bench.sensitivity.panels import WAYS, draw, write_page_block
 from bench.sensitivity.trials import (
     METRICS,
     SETTINGS,
@@ -25,7 +25,7 @@ from bench.sensitivity.trials import (
 from exhibit.evaluation.cases import Case, GoldPassage
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.config import setting_help
+from exhibit.rag.config import describe_settings
 from exhibit.rag.retrieval import extents
 from exhibit.schemas.errors import ToolkitError
 
@@ -62,7 +62,7 @@ def mean(values):
 def test_every_setting_of_the_route_is_varied():
     varied = {setting.name for setting in SETTINGS if setting.module is None}
     layers = {"weight_summary", "weight_gist"}  # of an index with all layers, which the route has not
-    weights = {name for name in setting_help() if name.startswith("weight_")} - layers
+    weights = {name for name in describe_settings() if name.startswith("weight_")} - layers
     assert weights | {"most_documents", "trim_first", "candidate_chunks"} == varied
 
 
@@ -193,8 +193,8 @@ def test_a_picture_has_a_panel_a_setting_with_its_default_marked():
 
 
 def test_the_page_says_what_is_within_chance_and_what_is_not():
-    loud = page_block(made(default=lambda _: 0.5, other=lambda _: 0.4), questions=8)
-    calm = page_block(made(default=lambda _: 0.5, other=lambda _: 0.5), questions=8)
+    loud = write_page_block(made(default=lambda _: 0.5, other=lambda _: 0.4), questions=8)
+    calm = write_page_block(made(default=lambda _: 0.5, other=lambda _: 0.5), questions=8)
     assert re.search(
         r"^\| `trim_first` \| on \| .* \| – \| off: P@1 −10.0 \[.*DRM@8 −10.0 \[−10.0, −10.0\] without names \|$",
         loud,

@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from bench import trace
-from exhibit.schemas.errors import printable
+from exhibit.schemas.errors import escape_surrogates
 
 
 def test_a_file_is_on_the_way_where_a_function_is_given_the_words_within_something():
     with trace.Way("governing law") as way:
-        printable("nothing")
+        escape_surrogates("nothing")
     assert way.files == {}
     with way:
-        printable("the governing law")
+        escape_surrogates("the governing law")
     assert way.files == {"schemas/errors.py": "printable"}
 
 
 @pytest.fixture(scope="module")
 def ways(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ways")
-    return trace.quote_way(folder), trace.question_way(folder)
+    return trace.quote_way(folder), trace.trace_question(folder)
 
 
 def test_a_gold_quote_passes_few_files_from_the_archive_to_the_report(ways):
@@ -40,4 +40,4 @@ def test_a_question_passes_few_files_to_its_first_scored_passage(ways):
 
 def test_the_page_shows_the_ways_as_they_are(ways):
     shown = trace.PAGE.read_text(encoding="utf-8").partition(trace.BEGIN)[2].partition(trace.END)[0]
-    assert shown == trace.block(*ways)
+    assert shown == trace.format_block(*ways)

@@ -28,14 +28,14 @@ def source(tmp_path):
 
 def test_no_chunk_is_there_twice_and_smaller_ones_come_when_the_larger_are_too_few(source):
     texts = [path.read_text(encoding="utf-8") for path in sorted(source.iterdir())]
-    few, least = vectors.distinct_chunks(texts, 10)
+    few, least = vectors.choose_distinct_chunks(texts, 10)
     assert (len(few), least) == (10, 500)
-    many, least = vectors.distinct_chunks(texts, 60)
+    many, least = vectors.choose_distinct_chunks(texts, 60)
     assert len(many) == len(set(many)) == 60 and least < 500
     assert set(few) != set(many[:10]), "in an order drawn at random"
-    assert many == vectors.distinct_chunks(texts, 60)[0]
+    assert many == vectors.choose_distinct_chunks(texts, 60)[0]
     with pytest.raises(ToolkitError, match="fewer than --rows 100000"):
-        vectors.distinct_chunks(texts, 100_000)
+        vectors.choose_distinct_chunks(texts, 100_000)
 
 
 def test_vectors_and_questions_are_written_with_what_they_are(source, tmp_path, capsys):
@@ -50,11 +50,11 @@ def test_vectors_and_questions_are_written_with_what_they_are(source, tmp_path, 
     rows, queries = read_vectors(out), read_vectors(out.with_suffix(".queries.npy"))
     assert rows.shape == (50, 64) and queries.shape == (2, 64) and rows.dtype == np.float32
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
-    assert vectors.about(out) in capsys.readouterr().out
-    assert "50 different chunks of 2 documents" in vectors.about(out) and "2 questions of leases-rag" in vectors.about(
+    assert vectors.read_description(out) in capsys.readouterr().out
+    assert "50 different chunks of 2 documents" in vectors.read_description(
         out
-    )
-    assert vectors.about(tmp_path / "other.npy") == "other.npy"
+    ) and "2 questions of leases-rag" in vectors.read_description(out)
+    assert vectors.read_description(tmp_path / "other.npy") == "other.npy"
 
 
 def test_weights_that_are_not_installed_are_given_to_the_embedder(source, tmp_path, monkeypatch):

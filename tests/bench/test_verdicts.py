@@ -7,14 +7,14 @@ from collections import Counter
 
 import pytest
 
-from bench.verdicts import ALWAYS, FILE, TOGETHER, agreements, kappa, main, read_verdicts
+from bench.verdicts import ALWAYS, FILE, TOGETHER, compute_kappa, main, measure_agreements, read_verdicts
 
 
 def test_kappa_by_hand():
     # 6 of 10 agree; both say yes in half of the cases: 0.5 by chance
     pairs = [(True, True)] * 3 + [(False, False)] * 3 + [(True, False)] * 2 + [(False, True)] * 2
-    assert kappa(pairs) == pytest.approx((0.6 - 0.5) / 0.5)
-    assert kappa([(True, True)] * 4) == 1.0 and kappa([(True, False), (False, True)]) == -1.0
+    assert compute_kappa(pairs) == pytest.approx((0.6 - 0.5) / 0.5)
+    assert compute_kappa([(True, True)] * 4) == 1.0 and compute_kappa([(True, False), (False, True)]) == -1.0
 
 
 def test_two_hundred_replies_have_a_verdict_each():
@@ -27,7 +27,7 @@ def test_two_hundred_replies_have_a_verdict_each():
 
 
 def test_metrics_together_agree_with_the_readers_and_a_blind_judge_does_not(capsys):
-    found = {one.metric: one for one in agreements(*read_verdicts())}
+    found = {one.metric: one for one in measure_agreements(*read_verdicts())}
     assert found[ALWAYS].kappa == 0.0 and found[ALWAYS].accuracy == 147 / 200
     assert found[TOGETHER].accuracy >= 0.9 and found[TOGETHER].kappa >= 0.75
     assert found["answer_contained"].kappa > found["answer_f1"].kappa > found["answer_exact_match"].kappa

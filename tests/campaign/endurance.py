@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evaluate_rag import main as evaluate
-from exhibit.engine.limits import programs_below
+from exhibit.engine.limits import list_programs
 from tests.rag.bundles import write_bundle
 
 _SLACK = 1.1
@@ -42,7 +42,7 @@ def look() -> Look:
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     megabytes = pages * os.sysconf("SC_PAGE_SIZE") >> 20
     files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - a listing of links, none of which is followed
-    return Look(megabytes, files, len(programs_below(os.getpid())), threading.active_count())
+    return Look(megabytes, files, len(list_programs(os.getpid())), threading.active_count())
 
 
 def once(folder: Path, number: int) -> None:

@@ -24,7 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.engine.limits import programs_below
+from exhibit.engine.limits import list_programs
 from exhibit.rag.config import DEFAULT, Config
 from tests.campaign.elsewhere import (
     can_limit_memory,
@@ -303,7 +303,7 @@ def measured(line: list[str], folder: Path) -> Cost:
 
     def look() -> None:
         while not stop.wait(0.2):
-            most[0] = max(most[0], sum(map(shared_memory, programs_below(os.getpid()))))
+            most[0] = max(most[0], sum(map(shared_memory, list_programs(os.getpid()))))
 
     watch = threading.Thread(target=look)
     watch.start()

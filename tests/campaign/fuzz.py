@@ -33,11 +33,11 @@ from exhibit.engine import Limits, open_engine
 from exhibit.evaluation.judge import read_mark
 from exhibit.evaluation.servers.shapes import PassagesError, read_passages
 from exhibit.evidence import Document, fold, locate, read_document
-from exhibit.evidence.readers.html import html_text
+from exhibit.evidence.readers.html import extract_text
 from exhibit.evidence.readers.pdf import render
 from exhibit.law.citations import find_citations
 from exhibit.law.profile import read_profile
-from exhibit.law.references import references
+from exhibit.law.references import find_references
 from exhibit.law.structure import read_structure
 from exhibit.models.llms.openai import text_of
 from exhibit.rag.questions import understand
@@ -119,7 +119,7 @@ def _file(chance: random.Random, name: str, data: bytes, read: Callable[[Path], 
 
 
 def fuzz_html(chance: random.Random) -> None:
-    html_text(words(chance))
+    extract_text(words(chance))
 
 
 def _damaged_pdf(chance: random.Random) -> bytes:
@@ -270,7 +270,7 @@ def fuzz_structure(chance: random.Random) -> None:
 
 def fuzz_law(chance: random.Random) -> None:
     text = words(chance, 800)
-    references(text)
+    find_references(text)
     find_citations(text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exhibit.converters.printing.text_pdf import MONO, font_path
+from exhibit.converters.printing.text_pdf import MONO, find_font
 
 _HEAD = "<?xml version='1.0'?><!DOCTYPE fontconfig SYSTEM 'fonts.dtd'><fontconfig>"
 _WRONG = "<match target='pattern'><edit name='family' mode='assign' binding='strong'><string>{}</string></edit></match>"
@@ -21,7 +21,7 @@ def misleading_fonts(folder: Path) -> Path:
     """Return a configuration by which every family, whatever its name, is a bold typewriter's."""
     fonts = folder / "typewriter"
     fonts.mkdir(exist_ok=True)
-    (fonts / "bold.ttf").write_bytes(font_path("ExhibitMono-Bold.ttf").read_bytes())
+    (fonts / "bold.ttf").write_bytes(find_font("ExhibitMono-Bold.ttf").read_bytes())
     return _written(folder / "misleading.conf", f"<dir>{fonts}</dir>{_WRONG.format(MONO)}{_HINTS}")
 
 

@@ -19,7 +19,7 @@ from exhibit.converters.civil_procedure.sources import RulesFile
 from exhibit.converters.fetching import page as page_module
 from exhibit.converters.fetching.download import FetchError, PageReply, Policy
 from exhibit.converters.fetching.page import UNFINISHED, PagePrinter
-from exhibit.converters.raw.columns import choose_columns, columns_by_cells
+from exhibit.converters.raw.columns import choose_columns, correct_columns
 from exhibit.converters.raw.documents import Shelf, Texts
 from exhibit.converters.raw.records import Record
 from exhibit.schemas.errors import SourceError
@@ -43,7 +43,7 @@ def texts(tmp_path: Path) -> Texts:
 def chosen(texts: Texts, rows: list[dict[str, object]], **named: str) -> dict[str, str | None]:
     records = [Record(at, f"row {at}", cells) for at, cells in enumerate(rows)]
     seen = list(rows[0])
-    return columns_by_cells(choose_columns(Path("t.csv"), seen, named), named, records, texts)
+    return correct_columns(choose_columns(Path("t.csv"), seen, named), named, records, texts)
 
 
 def rows(column: str, files: int, **more: object) -> list[dict[str, object]]:
@@ -330,7 +330,7 @@ def test_a_page_that_ends_the_browser_is_tried_once_more(monkeypatch, error, con
         async def __aexit__(self, *_):
             return None
 
-    monkeypatch.setattr(page_module, "running_browser", lambda tell: Running())
+    monkeypatch.setattr(page_module, "run_browser", lambda tell: Running())
     printer = PagePrinter(None, timeout=3.0, pages=1)
     assert printer.browser == ""
     with pytest.raises(FetchError) as caught:

@@ -14,11 +14,18 @@ import pytest
 from exhibit.converters import RawDocument, Tally, cpr
 from exhibit.converters.benchmark import Block
 from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, RowEvidence
-from exhibit.converters.civil_procedure.names import RuleCitation, citations
+from exhibit.converters.civil_procedure.names import RuleCitation, find_citations
 from exhibit.converters.civil_procedure.parsing import blocks_of
-from exhibit.converters.civil_procedure.sources import NO_DOCUMENT, RulesFile, full_name, kind_of, load, reference_of
+from exhibit.converters.civil_procedure.sources import (
+    NO_DOCUMENT,
+    RulesFile,
+    kind_of,
+    load,
+    reference_of,
+    restore_full_name,
+)
 from exhibit.converters.fetching.download import flaw_of
-from exhibit.converters.fetching.fetch import Policy, corpus_names
+from exhibit.converters.fetching.fetch import Policy, make_corpus_names
 from exhibit.evidence import read_document
 from exhibit.evidence.check import check_gold
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
@@ -180,7 +187,7 @@ def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
 
 def resolved(index: Corpus, cited: str, source_type: str = "", *fields: str, prose: str = ""):
     """What one bracket means, with what the row says."""
-    (citation,) = citations(f"It is so. [{cited}]")
+    (citation,) = find_citations(f"It is so. [{cited}]")
     return index.resolve(citation, RowEvidence(source_type, fields, prose))
 
 
@@ -355,11 +362,11 @@ def test_several_citations_in_one_bracket_and_a_heading_with_a_semicolon():
     index = corpus(
         *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
     )
-    (citation,) = citations("So. [Part 36; PD 34A; Part 99]")
+    (citation,) = find_citations("So. [Part 36; PD 34A; Part 99]")
     pairs = index.resolve_all(citation, RowEvidence())
     assert [part.text for part, _ in pairs] == ["Part 36", "PD 34A", "Part 99"]
     assert [bool(found.source) for _, found in pairs] == [True, True, False]
-    (citation,) = citations("So. [B.1 Listing; reading; costs]")
+    (citation,) = find_citations("So. [B.1 Listing; reading; costs]")
     assert [found.place.heading for _, found in index.resolve_all(citation, RowEvidence())] == [
         "B.1 Listing; reading; costs"
     ]
@@ -382,17 +389,17 @@ def test_several_citations_in_one_bracket_and_a_heading_with_a_semicolon():
     ],
 )
 def test_an_editors_brackets_are_no_citations(truth, count):
-    assert len(citations(truth)) == count
+    assert len(find_citations(truth)) == count
 
 
 def test_citations_are_read_from_an_answer_once_each():
     truth = "As held [2024] EWCA Civ 1, see [Part 36#page=Offers  to settle][1] [PART 36#page=Offers to Settle]."
     truth += " [A.1 B (pp. 1-2)]"
-    assert citations(truth) == [
+    assert find_citations(truth) == [
         RuleCitation("Part 36#page=Offers to settle", "Part 36", "Offers to settle"),
         RuleCitation("A.1 B (pp. 1-2)", "A.1 B", "", "1-2"),
     ]
-    assert citations("[Part 3#page=12]") == [RuleCitation("Part 3#page=12", "Part 3", "", "12")]
+    assert find_citations("[Part 3#page=12]") == [RuleCitation("Part 3#page=12", "Part 3", "", "12")]
 
 
 @pytest.mark.parametrize(
@@ -406,7 +413,7 @@ def test_citations_are_read_from_an_answer_once_each():
     ],
 )
 def test_a_name_is_what_it_was_before_the_export(name, section, title):
-    assert full_name(name, section) == title
+    assert restore_full_name(name, section) == title
 
 
 # ---------------------------------------------------------------- bad input
@@ -481,7 +488,7 @@ def test_the_list_of_addresses_that_comes_with_it_is_sound(tmp_path, monkeypatch
     monkeypatch.setattr("exhibit.converters.civil_procedure.sources.fetch_all", fetch)
     with pytest.raises(SourceError, match="none of its [0-9]{3} URLs gave a document"):
         read_rows(written(tmp_path / "s", LINE), "--documents", "shipped")
-    assert len(corpus_names(asked)) == len(asked) > 200 and all(flaw_of(url) is None for url in asked)
+    assert len(make_corpus_names(asked)) == len(asked) > 200 and all(flaw_of(url) is None for url in asked)
     assert any("circuit-commercial" in url for url in asked)
 
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, SourceLine, find_headings, lines_of, splits
+from exhibit.converters.civil_procedure.layout import (
+    Layout,
+    RuleHeading,
+    SourceLine,
+    find_headings,
+    lines_of,
+    list_splits,
+)
 from exhibit.converters.civil_procedure.names import (
-    citations,
-    courts_in,
+    compare_names,
+    find_citations,
+    find_courts,
+    find_strange_courts,
     guide_courts,
-    likeness,
     names_court,
     read_citation,
     read_name,
-    strange_courts,
 )
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
@@ -122,7 +129,7 @@ def test_a_name_is_read_into_number_and_title(text, kind, number, title):
     ],
 )
 def test_a_heading_is_alike_or_it_is_another(cited, heading, alike):
-    assert (likeness(read_name(cited), read_name(heading, loose=False)) > 0) == alike
+    assert (compare_names(read_name(cited), read_name(heading, loose=False)) > 0) == alike
 
 
 def test_a_court_is_known_by_its_name_its_initials_and_not_by_a_part_of_another():
@@ -136,8 +143,8 @@ def test_a_court_is_known_by_its_name_its_initials_and_not_by_a_part_of_another(
     assert not names_court("Inland Harbour Court", harbour)
     assert not names_court("Harbour Registry Guide", harbour)
     said = "See the Inland Harbour Court Guide and the Harbour Court Guide."
-    assert strange_courts(said, harbour, guides_only=True) == ["Inland Harbour Court Guide"]
-    assert not strange_courts("Purpose of Guide", harbour, guides_only=True)
+    assert find_strange_courts(said, harbour, guides_only=True) == ["Inland Harbour Court Guide"]
+    assert not find_strange_courts("Purpose of Guide", harbour, guides_only=True)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +209,7 @@ def test_a_citation_may_have_a_slip_in_the_word_before_its_number():
     ],
 )
 def test_how_alike_two_headings_are(cited, heading, like):
-    assert likeness(read_name(cited), read_name(heading, loose=False)) == pytest.approx(like)
+    assert compare_names(read_name(cited), read_name(heading, loose=False)) == pytest.approx(like)
 
 
 @pytest.mark.parametrize(
@@ -251,12 +258,12 @@ def test_a_citation_is_read_into_document_section_and_pages(text, document, sect
     ],
 )
 def test_a_bracket_is_a_citation_or_an_editors(truth, cited):
-    assert [one.text for one in citations(truth)] == cited
+    assert [one.text for one in find_citations(truth)] == cited
 
 
 def test_a_citation_has_five_hundred_characters_at_the_most():
     for length, number in ((500, 1), (501, 0)):
-        assert len(citations(f"A. [{'Part 3 ' * 71}{'a' * (length - 497)}]")) == number
+        assert len(find_citations(f"A. [{'Part 3 ' * 71}{'a' * (length - 497)}]")) == number
 
 
 @pytest.mark.parametrize(
@@ -273,7 +280,7 @@ def test_a_citation_has_five_hundred_characters_at_the_most():
     ],
 )
 def test_courts_are_told_by_the_words_that_tell(text, courts, guides):
-    assert list(courts_in(text)) == courts and guide_courts([text]) == guides
+    assert list(find_courts(text)) == courts and guide_courts([text]) == guides
 
 
 # ---------------------------------------------------------------- what a citation means in a layout
@@ -330,22 +337,22 @@ RULES = layout_of(
     ],
 )
 def test_what_a_text_can_mean(cited, meant):
-    found = [(h and RULES.text[h.start : h.until], like, above) for h, like, above in RULES.meant(cited)]
+    found = [(h and RULES.text[h.start : h.until], like, above) for h, like, above in RULES.find_meant(cited)]
     assert found == [(text, pytest.approx(like), above) for text, like, above in meant]
 
 
 def test_a_title_stands_as_whole_lines_and_four_at_the_most():
     lines = [(word, 0) for word in ("One", "Two", "Three", "Four", "Five")]
     four, five = layout_of(*lines), "One Two Three Four Five"
-    assert [(h.start, h.end) for h in four.titled("One Two Three Four")] == [(0, 18)]
-    assert list(four.titled(five)) == list(four.titled("")) == list(four.titled("One Tw")) == []
+    assert [(h.start, h.end) for h in four.find_titled("One Two Three Four")] == [(0, 18)]
+    assert list(four.find_titled(five)) == list(four.find_titled("")) == list(four.find_titled("One Tw")) == []
     for end in ".,;:":
-        assert list(layout_of((f"One{end}", 0)).titled("One")) == []
-    assert len(list(layout_of(("One.x", 0)).titled("One.x"))) == 1, "a mark within it ends nothing"
+        assert list(layout_of((f"One{end}", 0)).find_titled("One")) == []
+    assert len(list(layout_of(("One.x", 0)).find_titled("One.x"))) == 1, "a mark within it ends nothing"
 
 
 def test_a_text_is_two_names_at_each_mark_between_words():
-    assert splits("Guide, Part 3 - Costs") == [("Guide", "Part 3 - Costs"), ("Guide, Part 3", "Costs")]
-    assert splits("Court Guide Costs: fees") == [("Court Guide", "Costs: fees"), ("Court Guide Costs", "fees")]
-    assert splits("Court Guide 2024 Costs") == [("Court Guide", "2024 Costs"), ("Court Guide 2024", "Costs")]
-    assert splits("Costs, ") == splits("One-two") == []
+    assert list_splits("Guide, Part 3 - Costs") == [("Guide", "Part 3 - Costs"), ("Guide, Part 3", "Costs")]
+    assert list_splits("Court Guide Costs: fees") == [("Court Guide", "Costs: fees"), ("Court Guide Costs", "fees")]
+    assert list_splits("Court Guide 2024 Costs") == [("Court Guide", "2024 Costs"), ("Court Guide 2024", "Costs")]
+    assert list_splits("Costs, ") == list_splits("One-two") == []

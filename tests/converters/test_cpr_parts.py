@@ -16,25 +16,33 @@ from exhibit.converters.civil_procedure.names import read_citation, read_name
 from exhibit.converters.civil_procedure.parsing import (
     IndexExport,
     blocks_of,
-    body,
-    document_key,
+    cut_body,
     heading_of,
     load_json,
+    make_document_key,
     read_export,
     read_page,
-    records,
-    string,
+    read_records,
+    read_string,
 )
-from exhibit.converters.civil_procedure.sources import RulesFile, candidates, full_name, kind_of, reference_of
+from exhibit.converters.civil_procedure.sources import (
+    RulesFile,
+    kind_of,
+    make_candidates,
+    reference_of,
+    restore_full_name,
+)
 from exhibit.schemas.errors import DocumentError, SourceError
 
 
 def test_records_are_found_wherever_an_export_puts_them():
     one, two = {"content": "a"}, {"chunks": []}
-    assert list(records([one, [two]])) == [one, two] and list(records({"value": [one], "results": [two]})) == [one, two]
-    assert list(records({"documents": [one], "content": "x"})) == [{"documents": [one], "content": "x"}, one]
-    assert list(records({"results": "x"})) == list(records("x")) == []
-    assert string({"a": " ", "b": 3, "c": " x "}, "a", "b", "c") == "x" and string({}, "a") == ""
+    assert list(read_records([one, [two]])) == [one, two] and list(
+        read_records({"value": [one], "results": [two]})
+    ) == [one, two]
+    assert list(read_records({"documents": [one], "content": "x"})) == [{"documents": [one], "content": "x"}, one]
+    assert list(read_records({"results": "x"})) == list(read_records("x")) == []
+    assert read_string({"a": " ", "b": 3, "c": " x "}, "a", "b", "c") == "x" and read_string({}, "a") == ""
 
 
 def test_chunks_of_a_document_share_its_key(tmp_path):
@@ -45,7 +53,7 @@ def test_chunks_of_a_document_share_its_key(tmp_path):
         {"document": "w"},
         {},
     ]
-    assert [document_key(record) for record in keys] == ["Part 1", "Part 1", "z", "w", ""]
+    assert [make_document_key(record) for record in keys] == ["Part 1", "Part 1", "z", "w", ""]
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"query": "q", "results": [{"content": "x", "id": "a"}]}), encoding="utf-8")
     assert read_export(path) == [], "what a search found is no document"
@@ -58,7 +66,7 @@ def test_chunks_of_a_document_share_its_key(tmp_path):
         load_json(path)
     with pytest.raises(DocumentError, match="cannot be read"):
         load_json(tmp_path / "none.json")
-    assert body(" words ") == "words"
+    assert cut_body(" words ") == "words"
 
 
 def test_a_page_is_cut_into_paragraphs_and_headings(tmp_path):
@@ -123,8 +131,8 @@ def test_what_a_document_is_is_said_by_its_name(name, kind, reference):
 
 
 def test_a_name_that_was_cut_has_its_section_again():
-    assert full_name("Part 3 – abc", "abc def") == "Part 3 – abc", "three letters say too little"
-    assert full_name("Part 3 – abcd", "abcd def") == "Part 3 – abcd def" and full_name("", "x") == ""
+    assert restore_full_name("Part 3 – abc", "abc def") == "Part 3 – abc", "three letters say too little"
+    assert restore_full_name("Part 3 – abcd", "abcd def") == "Part 3 – abcd def" and restore_full_name("", "x") == ""
 
 
 def test_search_results_become_questions_each_once(tmp_path):
@@ -136,16 +144,16 @@ def test_search_results_become_questions_each_once(tmp_path):
     )
     again = tmp_path / "b.json"
     again.write_text(json.dumps([{"query": "q?", "results": others}]), encoding="utf-8")
-    [one] = candidates([path, again])
+    [one] = make_candidates([path, again])
     assert one["question"] == "q?" and one["source_type"] == "CPR" and one["category"] == "c"
     assert one["truth"] == "The court may. [Part 3#page=Powers (x)] [Part 4#page=S] [Part 5#page=S]", (
         "three at the most"
     )
     path.write_text(json.dumps([result]), encoding="utf-8")
-    assert [row["question"] for row in candidates([path])] == ["What does Part 3 provide?"]
+    assert [row["question"] for row in make_candidates([path])] == ["What does Part 3 provide?"]
     path.write_text("[]", encoding="utf-8")
     with pytest.raises(SourceError, match="no search results in it"):
-        list(candidates([path]))
+        list(make_candidates([path]))
 
 
 # ---------------------------------------------------------------- pages
@@ -177,11 +185,11 @@ def guide(offset: int = 0, pages: int = 12) -> Corpus:
 )
 def test_the_page_that_a_citation_gives_speaks_for_a_heading(page, offset, bonus):
     corpus = guide(offset)
-    heading = corpus.layout(corpus.sources[0]).headings[4]
+    heading = corpus.read_layout(corpus.sources[0]).headings[4]
     citation = read_citation(f"5.1 Topic f of the court (p. {page})")
-    assert corpus.by_page(corpus.sources[0], heading, citation) == bonus
-    assert corpus.by_page(corpus.sources[0], None, citation) == 0.0
-    assert corpus.by_page(corpus.sources[0], heading, read_citation("5.1 Topic f of the court")) == 0.0
+    assert corpus.weigh_page(corpus.sources[0], heading, citation) == bonus
+    assert corpus.weigh_page(corpus.sources[0], None, citation) == 0.0
+    assert corpus.weigh_page(corpus.sources[0], heading, read_citation("5.1 Topic f of the court")) == 0.0
 
 
 def test_a_section_that_is_cited_with_a_number_and_a_title_is_enough():
@@ -206,7 +214,7 @@ def test_a_section_that_is_cited_with_a_number_and_a_title_is_enough():
 def test_an_excerpt_is_of_whole_sentences_as_far_as_they_fit(tmp_path, content, excerpt):
     path = tmp_path / "a.json"
     path.write_text(json.dumps([{"id": "Part 3", "content": content}]), encoding="utf-8")
-    [one] = candidates([path])
+    [one] = make_candidates([path])
     assert one["truth"] == f"{excerpt} [Part 3]"
 
 
@@ -225,17 +233,17 @@ def test_chunks_stand_in_the_order_of_their_numbers_each_once():
     long.add({"id": f"k_chunk_{'9' * 9}", "content": "number"})
     assert [number for number, _ in long.pieces] == [0, 999_999_999]
     head = "Document: x\nSection: y\nPart 1 of 2\n=====\nwords"
-    assert body(head) == "words" and body("Document: x\nwords") == "Document: x\nwords"
+    assert cut_body(head) == "words" and cut_body("Document: x\nwords") == "Document: x\nwords"
 
 
 def test_titles_beside_numbered_chapters_are_chapters(monkeypatch, tmp_path):
     listed = [("Foreword", 0), ("Chapter 1 Trial", 1), ("Summary", 1), ("1.1 Witnesses", 2), ("Deep", 2)]
     monkeypatch.setattr(layout, "read_outline", lambda _path: listed)
-    assert layout.bookmarked_levels(tmp_path) == {
+    assert layout.read_bookmark_levels(tmp_path) == {
         "foreword": 3.0, "chapter1trial": 3.0, "summary": 3.0, "11witnesses": 0.0, "deep": 0.0,
     }  # fmt: skip
     monkeypatch.setattr(layout, "read_outline", lambda _path: [("Foreword", 0)])
-    assert layout.bookmarked_levels(tmp_path) == {"foreword": 0.0}, "nothing is numbered"
+    assert layout.read_bookmark_levels(tmp_path) == {"foreword": 0.0}, "nothing is numbered"
 
 
 def test_the_outline_of_a_pdf_is_read_and_a_damaged_one_has_none(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from exhibit.converters.benchmark import RawDocument, Tally
 from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RowEvidence
-from exhibit.converters.civil_procedure.names import citations, names_court, read_citation, strange_courts
+from exhibit.converters.civil_procedure.names import find_citations, find_strange_courts, names_court, read_citation
 from exhibit.converters.civil_procedure.parsing import blocks_of
 from exhibit.converters.civil_procedure.sources import RulesFile, load, reference_of
 from exhibit.converters.fetching.fetch import Policy
@@ -152,7 +152,7 @@ def test_a_court_whose_name_holds_another_court_s_name_is_not_that_court():
     mill = {"mill": {"mc"}}
     assert names_court("the mill court", mill) and names_court("Lock Division Mill Court", mill)
     assert not names_court("circuit mill court", mill) and not names_court("Mill ponds", mill)
-    assert strange_courts("circuit mill court", mill, guides_only=False) == ["Circuit Mill Court"]
+    assert find_strange_courts("circuit mill court", mill, guides_only=False) == ["Circuit Mill Court"]
 
 
 # ---------------------------------------------------------------- on real data
@@ -172,7 +172,7 @@ def test_the_court_in_both_fields_and_no_prose_resolves_as_many_citations_as_bef
     for row in map(json.loads, lines):
         court = row["category"] if row["source_type"] == "Court Guide" else row["source_type"]
         evidence = RowEvidence(court, (row["category"],))
-        for citation in citations(row["truth"]):
+        for citation in find_citations(row["truth"]):
             resolutions = [resolution for _, resolution in real.resolve_all(citation, evidence)]
             resolved += sum(resolution.source is not None for resolution in resolutions)
             located += sum(resolution.place is not None for resolution in resolutions)

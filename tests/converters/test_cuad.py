@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters.cuad import QUESTIONS, main, party_names
+from exhibit.converters.cuad import QUESTIONS, main, split_party_names
 from exhibit.evidence.check import check_gold
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.bundle import GOLD, TRAIN
@@ -136,7 +136,7 @@ def test_no_two_documents_share_a_title(source, convert):
     ],
 )
 def test_party_names(answer, names):
-    assert party_names(answer) == names
+    assert split_party_names(answer) == names
 
 
 # ---------------------------------------------------------------- bad input

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.converters.civil_procedure.parsing import IndexExport, blocks_of, body, document_key, heading_of, string
-from exhibit.converters.fetching.refresh import Change, PageState, Touched, as_json, changes_between, state_lines
+from exhibit.converters.civil_procedure.parsing import (
+    IndexExport,
+    blocks_of,
+    cut_body,
+    heading_of,
+    make_document_key,
+    read_string,
+)
+from exhibit.converters.fetching.refresh import Change, PageState, Touched, as_json, find_changes, format_states
 from exhibit.converters.raw.cells import label, list_cell_values, read_cell_field, read_cell_words
 
 
@@ -18,7 +25,7 @@ def a_state(changes: int = 0, questions: int = 0, state: str = "changed", reason
 
 
 def test_a_page_that_changed_is_told_with_five_changes_and_five_questions():
-    assert state_lines([a_state(5, 5)]) == [
+    assert format_states([a_state(5, 5)]) == [
         "changed: a.html.pdf (https://x/a)",
         "  5 words removed, 8 added",
         "  - old 0.", "  - old 1.", "  + new 1.", "  - old 2.", "  + new 2.", "  - old 3.", "  + new 3.",
@@ -28,15 +35,15 @@ def test_a_page_that_changed_is_told_with_five_changes_and_five_questions():
         "  question 4: its gold is gone: quote 4",
         "1 pages: 0 as they were, 1 changed, 0 gone; questions whose gold is gone: 3, moved: 2",
     ]  # fmt: skip
-    more = state_lines([a_state(6, 7)])
+    more = format_states([a_state(6, 7)])
     assert "  … and 1 more changes (--changes)" in more and "  … and 2 more questions (--changes)" in more
     assert sum(line.startswith("  question ") for line in more) == sum(line.startswith("  - ") for line in more) == 5
-    assert not any("more" in line for line in state_lines([a_state(5, 5)]))
+    assert not any("more" in line for line in format_states([a_state(5, 5)]))
 
 
 def test_pages_are_counted_by_what_became_of_them():
     states = [a_state(state="same"), a_state(state="gone", reason="HTTP 404"), a_state(state="unknown", reason="away")]
-    lines = state_lines(states)
+    lines = format_states(states)
     assert lines[:4] == [
         "gone: a.html.pdf (https://x/a)", "  HTTP 404", "unknown: a.html.pdf (https://x/a)", "  away",
     ]  # fmt: skip
@@ -48,14 +55,14 @@ def test_pages_are_counted_by_what_became_of_them():
 
 def test_long_words_are_told_in_a_line():
     long = "word " * 40
-    [_, _, told, _] = state_lines([PageState("a", "u", "changed", changes=[Change(long, "", ("word",), ())])])
+    [_, _, told, _] = format_states([PageState("a", "u", "changed", changes=[Change(long, "", ("word",), ())])])
     assert len(told) <= 104 and told.endswith(" …")
 
 
 @pytest.mark.parametrize(("count", "few"), [(3000, True), (3001, False)])
 def test_of_a_passage_of_many_words_all_count_as_changed(count, few):
     old = " ".join(["word"] * count)
-    [change] = changes_between(old, f"{old[:-4]}deed")
+    [change] = find_changes(old, f"{old[:-4]}deed")
     assert (len(change.words_removed), len(change.words_added)) == ((1, 1) if few else (count, count))
 
 
@@ -81,12 +88,12 @@ def test_chunks_of_a_record_stand_for_it_and_what_was_said_first_counts():
 
 
 def test_a_documents_key_is_what_its_chunks_share():
-    assert document_key({"id": "part-3_chunk_12", "sourcefile": "51Z"}) == "part-3"
-    assert document_key({"parent_id": "part-3", "id": "x_chunk_1"}) == "part-3"
-    assert document_key({"sourcefile": " 51Z "}) == "51Z" and document_key({"id": 7}) == ""
-    assert string({"a": " ", "b": 7, "c": " x "}, "a", "b", "c", "d") == "x"
-    assert body("Document: Part 3\nSection: A\nB\nPart 1 of 2\n====\n\nThe words.\n") == "The words."
-    assert body("Document: of words") == "Document: of words"
+    assert make_document_key({"id": "part-3_chunk_12", "sourcefile": "51Z"}) == "part-3"
+    assert make_document_key({"parent_id": "part-3", "id": "x_chunk_1"}) == "part-3"
+    assert make_document_key({"sourcefile": " 51Z "}) == "51Z" and make_document_key({"id": 7}) == ""
+    assert read_string({"a": " ", "b": 7, "c": " x "}, "a", "b", "c", "d") == "x"
+    assert cut_body("Document: Part 3\nSection: A\nB\nPart 1 of 2\n====\n\nThe words.\n") == "The words."
+    assert cut_body("Document: of words") == "Document: of words"
 
 
 @pytest.mark.parametrize(("length", "title"), [(300, True), (301, False)])

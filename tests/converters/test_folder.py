@@ -12,7 +12,7 @@ import pytest
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.fold import fold
 from exhibit.evidence.ocr import TextLine
-from exhibit.evidence.readers.pdf import boxes
+from exhibit.evidence.readers.pdf import find_boxes
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.validate import validate
 from tests.evidence import files
@@ -112,7 +112,7 @@ def test_every_file_and_every_row_ends_in_one_line(convert, tmp_path, folder, pr
         document = read_document(bundle / "corpus" / line["filename"])
         (span,) = line["spans"]
         assert fold(document.text[slice(*span)]) == fold(rows[line["id"]]["contexts"][0]["text"])
-        assert line["pages"] and boxes(document, Span(*span))
+        assert line["pages"] and find_boxes(document, Span(*span))
 
     # the counts add up, by the files that are there and by the names in the lines
     listed = [name for names in info["left_out"].values() for name in names]

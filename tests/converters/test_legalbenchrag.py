@@ -345,7 +345,7 @@ def test_the_mini_set_prints_and_every_place_is_carried_over(data, convert):
     for line, (name, span) in zip(bundle.gold, quotes, strict=True):
         # the same characters, as far into the text, and nowhere else
         text, document = texts[name], documents[line.filename]
-        (first, last), (start, end) = text.folded_range(*span), document.folded_range(*line.spans[0])
+        (first, last), (start, end) = text.find_folded_range(*span), document.find_folded_range(*line.spans[0])
         same = text.text[first:last] == document.text[start:end]
         carried += same and first == start and len(line.spans) == 1 and not line.alternatives
     assert carried / len(quotes) >= 0.999

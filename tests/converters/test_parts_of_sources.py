@@ -20,16 +20,16 @@ from exhibit.converters.civil_procedure.names import read_citation, read_name
 from exhibit.converters.civil_procedure.parsing import blocks_of
 from exhibit.converters.civil_procedure.sources import RulesFile, load
 from exhibit.converters.fetching.download import FetchError, PageReply, Policy, flaw_of, is_public
-from exhibit.converters.fetching.fetch import policy_from
+from exhibit.converters.fetching.fetch import read_policy
 from exhibit.converters.printing.press import PdfPrinter
-from exhibit.converters.printing.text_pdf import pdf_of, printable
+from exhibit.converters.printing.text_pdf import make_printable, pdf_of
 from exhibit.converters.raw.documents import Shelf, Texts, files_of, is_url, shorten_name
 from exhibit.converters.raw.laws import read_law
 from exhibit.converters.raw.maud_release import find_excerpts, read_cell, titles_of
 from exhibit.converters.raw.titles import pair_files
 from exhibit.converters.steps.build import counts_of, gold_of
-from exhibit.converters.steps.cli import summary_rows, table
-from exhibit.converters.steps.materialise import NOWHERE, QuotePlace, Task, materialise, place_of, tasks
+from exhibit.converters.steps.cli import format_table, make_summary_rows
+from exhibit.converters.steps.materialise import NOWHERE, QuotePlace, Task, make_tasks, materialise, place_of
 from exhibit.engine import Limits
 from exhibit.evidence import Document, locate
 from exhibit.schemas.bundle import read_info as read_bundle_info
@@ -231,7 +231,7 @@ def test_a_document_without_a_file_is_written_and_its_text_kept(tmp_path):
     raws = [RawDocument("a.txt", "A", text="The rent\r\nis due."), RawDocument("b.html", "B", html="<p>Due.</p>")]
     quote = Quote("a.txt", "is due.")
     with PdfPrinter(Limits()) as press:
-        made = list(tasks(raws, {"a.txt": [quote]}, tmp_path, press=press, texts=tmp_path / "texts"))
+        made = list(make_tasks(raws, {"a.txt": [quote]}, tmp_path, press=press, texts=tmp_path / "texts"))
     assert (tmp_path / "a.txt").read_bytes() == b"The rent\r\nis due."
     assert [task.printed for task in made] == [None, None]
     assert (tmp_path / "b.html").read_text(encoding="utf-8") == "<p>Due.</p>"
@@ -278,7 +278,7 @@ def test_contexts_are_counted_by_how_they_were_located():
 
 
 def test_what_has_nothing_to_draw_is_a_space_and_the_title_stands_in_the_file():
-    assert printable("a\r\nb\rc\x00d\u200be\ue000f") == "a\nb\nc d e f"
+    assert make_printable("a\r\nb\rc\x00d\u200be\ue000f") == "a\nb\nc d e f"
     data = pdf_of([Block("p", "x")], title="A Lease")
     assert b"A Lease" in data and b"exhibit-rag" in data and b"/Count 1" in data
     assert b"/Count 2" in pdf_of([Block("pre", "x\fy")], title="T"), "a page ends where the filing's does"
@@ -317,10 +317,10 @@ def test_a_reply_says_what_it_is():
 
 def test_pages_are_printed_four_at_a_time_or_more(monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 9)
-    assert policy_from(Namespace(jobs=6, delay=2.0, other=1)) == Policy(delay=2.0, pages=6)
-    assert policy_from(Namespace(jobs=3)).pages == 4 and policy_from(Namespace(jobs=None)).pages == 9
+    assert read_policy(Namespace(jobs=6, delay=2.0, other=1)) == Policy(delay=2.0, pages=6)
+    assert read_policy(Namespace(jobs=3)).pages == 4 and read_policy(Namespace(jobs=None)).pages == 9
     monkeypatch.setattr("os.cpu_count", lambda: None)
-    assert policy_from(Namespace()).pages == 4
+    assert read_policy(Namespace()).pages == 4
 
 
 # ---------------------------------------------------------------- files of a folder
@@ -405,8 +405,11 @@ def test_a_folder_must_hold_something_to_read(tmp_path):
 
 def test_passages_are_looked_for_in_all_documents(folder, tmp_path):
     texts = Texts(shelf(folder, tmp_path / "t.csv"))
-    assert texts.holders("THE RENT is\ndue.") == ["lease.txt"] and texts.holders("deed") == ["deed.txt", "in/deed.txt"]
-    assert texts.holders("") == texts.holders("nowhere to be found") == []
+    assert texts.find_holders("THE RENT is\ndue.") == ["lease.txt"] and texts.find_holders("deed") == [
+        "deed.txt",
+        "in/deed.txt",
+    ]
+    assert texts.find_holders("") == texts.find_holders("nowhere to be found") == []
 
 
 # ---------------------------------------------------------------- flags of the laws
@@ -482,7 +485,7 @@ def test_a_number_names_a_part_where_half_of_the_words_after_it_are_its_own(cite
 def test_a_heading_is_meant_rather_than_a_paragraph_of_the_same_number():
     corpus = paged(pages=4)
     [source] = corpus.sources
-    layout = corpus.layout(source)
+    layout = corpus.read_layout(source)
     name = read_name("4.2", loose=False)
     headings = [
         RuleHeading(line.start, line.end, name, 1, titled, page=line.page, until=line.end, last_page=line.page)
@@ -591,7 +594,7 @@ def test_documents_of_a_folder_are_loaded_each_once(tmp_path):
 
 def summary(converted_info, **counts):
     changed = converted_info.counts.model_copy(update=counts)
-    return dict(summary_rows(converted_info.model_copy(update={"counts": changed}), 1.25))
+    return dict(make_summary_rows(converted_info.model_copy(update={"counts": changed}), 1.25))
 
 
 def test_a_conversion_ends_with_what_was_made_and_left_out(converted):
@@ -604,12 +607,15 @@ def test_a_conversion_ends_with_what_was_made_and_left_out(converted):
     none = summary(made, questions=0, contexts=0, located={})
     assert "  answerable" not in none and "gold passages" not in none and "files named without words" not in none
     left = made.model_copy(update={"left_out": {"odd": ["a", "b"]}, "noted": {"seen": ["c"]}})
-    told = table(left, "out", 0.0)
+    told = format_table(left, "out", 0.0)
     assert "left out: odd" in told and told.startswith(f"{made.title} -> out\n") and told.endswith("README.md")
-    assert dict(summary_rows(left, 0.0))["left out: odd"] == "2" and dict(summary_rows(left, 0.0))["noted: seen"] == "1"
+    assert (
+        dict(make_summary_rows(left, 0.0))["left out: odd"] == "2"
+        and dict(make_summary_rows(left, 0.0))["noted: seen"] == "1"
+    )
     account = made.account["rows"]
     given = f"{account.given:,}  = {account.kept:,} kept + {account.given - account.kept:,} left out"
-    assert dict(summary_rows(left, 0.0))["rows given"] == given
+    assert dict(make_summary_rows(left, 0.0))["rows given"] == given
 
 
 # ---------------------------------------------------------------- merger agreements

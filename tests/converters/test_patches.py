@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.list_steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patch, apply_patches
 from exhibit.converters.maud import INFO as MAUD
 from exhibit.converters.steps.materialise import Task, materialise
-from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patch, apply_patches
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
+from exhibit.schemas.review import Correction, MarkedPassage, Patch, digest_gold, read_patch
 from exhibit.schemas.validate import validate
 from tests.conversion import chosen, options_of
 
@@ -33,7 +33,7 @@ def benchmark() -> Benchmark:
 
 
 def fix(id: int, was: tuple[tuple[str, str], ...], **told: object) -> dict[str, object]:
-    return {"id": id, "was": gold_digest(was), "contexts": [], "reviewers": ["Ada"], **told}
+    return {"id": id, "was": digest_gold(was), "contexts": [], "reviewers": ["Ada"], **told}
 
 
 def write(path: Path, **told: object) -> str:
@@ -133,7 +133,7 @@ def test_nothing_is_shipped_for_a_source_of_which_nothing_is_known():
 
 
 def test_every_converter_takes_patches():
-    for name in plugin_names("exhibit.converters"):
+    for name in list_plugins("exhibit.converters"):
         assert options_of(import_module(f"exhibit.converters.{name}"), "--source", "x", "--patch", "p").patch == ["p"]
 
 
@@ -221,8 +221,8 @@ def test_mauds_known_bad_agreements_are_set_aside(convert, samples):
 
 
 def test_the_digest_of_gold_does_not_see_spaces():
-    assert gold_digest([("a.pdf", "The  rent\nis due.")]) == gold_digest([("a.pdf", "The rent is due.")])
-    assert gold_digest([("a.pdf", "The rent is due.")]) != gold_digest([("b.pdf", "The rent is due.")])
+    assert digest_gold([("a.pdf", "The  rent\nis due.")]) == digest_gold([("a.pdf", "The rent is due.")])
+    assert digest_gold([("a.pdf", "The rent is due.")]) != digest_gold([("b.pdf", "The rent is due.")])
     assert Patch(format="exhibit-patch/1", dataset="d", about="a").corrections == []
     passage = MarkedPassage(filename="a.pdf", spans=[(0, 3)], text="The")
     assert Correction(id=1, was="0" * 64, contexts=[passage], reviewers=["A"]).answer is None

@@ -21,11 +21,11 @@ from playwright.sync_api import sync_playwright
 from exhibit.converters import RawDocument
 from exhibit.converters.printing import browser, text_pdf
 from exhibit.converters.printing.browser import fetch_browser, find_browser, launch_arguments, require_browser
-from exhibit.converters.printing.press import PAGE, PdfPrinter, Printer, html_from_text, pdf_options, printing
-from exhibit.converters.printing.text_pdf import font_hashes, font_path, printer_name
-from exhibit.converters.steps.materialise import materialise, tasks
+from exhibit.converters.printing.press import PAGE, PdfPrinter, Printer, describe_printing, make_html, make_pdf_options
+from exhibit.converters.printing.text_pdf import find_font, name_printer, read_font_hashes
+from exhibit.converters.steps.materialise import make_tasks, materialise
 from exhibit.engine import Limits
-from exhibit.engine.limits import programs_below
+from exhibit.engine.limits import list_programs
 from exhibit.evidence import fold, read_document
 from exhibit.schemas.errors import DocumentError, LimitError, ServiceError
 from tests.converters.fontconfigs import misleading_fonts, no_fonts
@@ -44,9 +44,9 @@ def test_the_systems_browser_comes_first_and_playwrights_last(monkeypatch, tmp_p
     assert find_browser() == Path("/usr/bin/google-chrome")
     monkeypatch.setattr(shutil, "which", lambda name: None)
     (tmp_path / "chrome").touch()
-    monkeypatch.setattr(browser, "_playwrights", lambda: str(tmp_path / "chrome"))
+    monkeypatch.setattr(browser, "_find_playwrights", lambda: str(tmp_path / "chrome"))
     assert find_browser() == tmp_path / "chrome"
-    monkeypatch.setattr(browser, "_playwrights", lambda: str(tmp_path / "gone"))
+    monkeypatch.setattr(browser, "_find_playwrights", lambda: str(tmp_path / "gone"))
     monkeypatch.setattr(browser, "_MAC", ())
     assert find_browser() is None
     with pytest.raises(ServiceError, match="exhibit prepare browser"):
@@ -124,7 +124,7 @@ def test_a_browser_starts_in_its_sandbox_where_there_is_one(monkeypatch, capsys,
         async def launch(self, *, chromium_sandbox, **options):
             asked.append(chromium_sandbox)
             if len(asked) <= fails:
-                raise browser.browser_error()("No usable sandbox!\nmore")
+                raise browser.import_browser_error()("No usable sandbox!\nmore")
             return self
 
         async def close(self):
@@ -135,7 +135,7 @@ def test_a_browser_starts_in_its_sandbox_where_there_is_one(monkeypatch, capsys,
     monkeypatch.setattr(browser, "launch_options", lambda folder: {})
 
     async def run():
-        async with browser.running_browser(tell=True):
+        async with browser.run_browser(tell=True):
             ended.append("used")
 
     if fails == len(tried):
@@ -155,9 +155,9 @@ def printer():
 
 
 def test_the_same_page_gives_the_same_bytes(printer, tmp_path):
-    page = html_from_text("Clause 1. The parties agree.\n" * 200, title="An Agreement")
+    page = make_html("Clause 1. The parties agree.\n" * 200, title="An Agreement")
     printer.print_html(page, tmp_path / "one.pdf")
-    printer.print_html(html_from_text("something else"), tmp_path / "between.pdf")
+    printer.print_html(make_html("something else"), tmp_path / "between.pdf")
     printer.print_html(page, tmp_path / "two.pdf")
     assert (tmp_path / "one.pdf").read_bytes() == (tmp_path / "two.pdf").read_bytes()
     document = read_document(tmp_path / "one.pdf")
@@ -171,7 +171,7 @@ def test_a_page_that_cannot_be_printed_is_one_document_less(printer, tmp_path):
     printer.print_html("<p>Words.</p>", tmp_path / "good.pdf")
     assert read_document(tmp_path / "good.pdf").text == "Words."
     raws = [RawDocument("bad.pdf", "Bad", text="Words."), RawDocument("good.pdf", "Good", text="Words.")]
-    first, second = tasks(raws, {}, tmp_path, press=_Failing())
+    first, second = make_tasks(raws, {}, tmp_path, press=_Failing())
     with pytest.raises(LimitError, match="bad.pdf: not done"):
         materialise(first)
     assert materialise(second).entry.characters == 6
@@ -205,7 +205,7 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
     monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
     with PdfPrinter(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
         press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
-        browser = programs_below(press._worker.place.worker._process.pid)
+        browser = list_programs(press._worker.place.worker._process.pid)
         bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)
         assert not wait([bad], 0.2).done, "it is being printed"
         while not wait([bad], 0.1).done:
@@ -256,7 +256,7 @@ def test_every_script_is_drawn_and_read_back(printer, tmp_path, lines):
     # a sheet each: where a sheet ends within a line, Chromium draws the marks above its letters on both
     foreign = "".join(f"<div style='font-family: {name}; break-after: page'>{written}</div>" for name in families)
     pages = {
-        "ours": (html_from_text("\n".join(lines), title=lines[-1]), [lines[-1], *lines]),
+        "ours": (make_html("\n".join(lines), title=lines[-1]), [lines[-1], *lines]),
         "foreign": (f"<meta charset='utf-8'>{foreign}", lines * len(families)),
     }
     for name, (page, expected) in pages.items():
@@ -264,7 +264,7 @@ def test_every_script_is_drawn_and_read_back(printer, tmp_path, lines):
         found = read_document(tmp_path / f"{name}.pdf").text
         # a character without a glyph is read as nothing
         assert fold(found, loose=True) == fold("".join(expected), loose=True)
-        assert _font_names(tmp_path / f"{name}.pdf") <= {Path(file).stem for file in font_hashes()}
+        assert _font_names(tmp_path / f"{name}.pdf") <= {Path(file).stem for file in read_font_hashes()}
 
 
 def _font_names(path: Path) -> set[str]:
@@ -274,8 +274,8 @@ def _font_names(path: Path) -> set[str]:
 
 
 SOURCES = {
-    "text.pdf": html_from_text("Clause 1. The parties agree “as follows”.\n" * 90, title="An Agreement"),
-    "scripts.pdf": html_from_text("\n".join(SCRIPTS.values())),
+    "text.pdf": make_html("Clause 1. The parties agree “as follows”.\n" * 90, title="An Agreement"),
+    "scripts.pdf": make_html("\n".join(SCRIPTS.values())),
     "foreign.pdf": "<h1>Terms</h1><p>Of trade, in the browser's own font, office and all.</p><pre>fixed  width</pre>"
     "<p style='font-family: sans-serif'>generic</p><p style='font-family: Verdana, sans-serif'>named</p>" * 9,
 }
@@ -322,7 +322,7 @@ def test_the_misleading_configuration_does_mislead_a_browser_that_heeds_it(tmp_p
             browser = playwright.chromium.launch(executable_path=require_browser(), args=launch_arguments())
             page = browser.new_page(**PAGE)
             page.set_content(SOURCES["foreign.pdf"])
-            (tmp_path / "foreign.pdf").write_bytes(page.pdf(**pdf_options()))
+            (tmp_path / "foreign.pdf").write_bytes(page.pdf(**make_pdf_options()))
             browser.close()
 
     _apart(print_unsealed)
@@ -332,33 +332,35 @@ def test_the_misleading_configuration_does_mislead_a_browser_that_heeds_it(tmp_p
 def test_a_font_that_is_not_the_pinned_one_is_refused(monkeypatch, tmp_path):
     (tmp_path / "ExhibitSerif-Regular.ttf").write_bytes(b"another font")
     monkeypatch.setattr(text_pdf, "_FOLDER", tmp_path)
-    font_path.cache_clear()
-    monkeypatch.setattr(text_pdf, "font_hashes", lambda: {"ExhibitSerif-Regular.ttf": "0" * 64, "Other.ttf": "1" * 64})
+    find_font.cache_clear()
+    monkeypatch.setattr(
+        text_pdf, "read_font_hashes", lambda: {"ExhibitSerif-Regular.ttf": "0" * 64, "Other.ttf": "1" * 64}
+    )
     with pytest.raises(ServiceError, match="not the font that documents are printed with"):
-        font_path(text_pdf.SERIF)
+        find_font(text_pdf.SERIF)
     with pytest.raises(ServiceError, match="is missing"):
-        font_path("Other.ttf")
+        find_font("Other.ttf")
 
 
 def test_set_up_refuses_a_font_that_is_not_the_pinned_one(monkeypatch, capsys):
     monkeypatch.setattr(browser, "fetch_browser", lambda: Path("chromium"))
-    font_path.cache_clear()
-    assert browser.main() == 0 and capsys.readouterr().out == f"chromium, {len(font_hashes())} fonts\n"
-    font_path.cache_clear()
-    changed = {**font_hashes(), "ExhibitMono-Bold.ttf": "0" * 64}
-    monkeypatch.setattr(text_pdf, "font_hashes", lambda: changed)
+    find_font.cache_clear()
+    assert browser.main() == 0 and capsys.readouterr().out == f"chromium, {len(read_font_hashes())} fonts\n"
+    find_font.cache_clear()
+    changed = {**read_font_hashes(), "ExhibitMono-Bold.ttf": "0" * 64}
+    monkeypatch.setattr(text_pdf, "read_font_hashes", lambda: changed)
     assert browser.main() == 1 and "is not the font that documents are printed with" in capsys.readouterr().err
-    font_path.cache_clear()
+    find_font.cache_clear()
 
 
 def test_the_bundle_is_told_what_was_printed_with_and_only_then(tmp_path):
     with SharedPress() as press:
-        assert printing([""]) is None
+        assert describe_printing([""]) is None
         first = press.print(RawDocument("a.pdf", "A", text="Words."), tmp_path)
-        record = printing([first.printer, ""])
-        assert record is not None and record.fonts == font_hashes() and len(record.fonts) == 14
-        assert record.printer == printer_name() and record.printer.startswith("ReportLab ")
+        record = describe_printing([first.printer, ""])
+        assert record is not None and record.fonts == read_font_hashes() and len(record.fonts) == 14
+        assert record.printer == name_printer() and record.printer.startswith("ReportLab ")
         page = press.print(RawDocument("b.pdf", "B", html="<p>Words.</p>"), tmp_path)
         chinese = press.print(RawDocument("c.pdf", "C", text="本协议"), tmp_path)
-    record = printing([first.printer, page.printer, chinese.printer])
-    assert record is not None and record.printer.startswith("Chromium ") and record.printer.endswith(printer_name())
+    record = describe_printing([first.printer, page.printer, chinese.printer])
+    assert record is not None and record.printer.startswith("Chromium ") and record.printer.endswith(name_printer())

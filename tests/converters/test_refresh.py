@@ -10,7 +10,7 @@ import pytest
 
 from exhibit.converters import web
 from exhibit.converters.fetching.fetch import Policy
-from exhibit.converters.fetching.refresh import CHANGED, changes_between
+from exhibit.converters.fetching.refresh import CHANGED, find_changes
 from exhibit.evidence import read_document
 from tests.converters.site import Site, serve
 from tests.evidence import files
@@ -112,7 +112,7 @@ def test_pages_that_are_kept_are_those_of_the_next_conversion(site, bundle, tmp_
 
 
 def test_a_page_that_cannot_be_had_today_is_not_called_gone(bundle, monkeypatch, capsys):
-    monkeypatch.setattr("exhibit.converters.fetching.refresh.policy_from", lambda options: Policy(delay=0, retries=0))
+    monkeypatch.setattr("exhibit.converters.fetching.refresh.read_policy", lambda options: Policy(delay=0, retries=0))
     assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private this machine is not asked
     out = capsys.readouterr().out
     assert out.count("unknown: ") == 3 and "0 gone, 3 not had today" in out
@@ -160,6 +160,6 @@ def test_a_page_that_is_printed_anew_says_the_same_until_it_is_written_anew(tmp_
     ],
 )
 def test_words_that_differ(old, new, removed, added):
-    changes = changes_between(old, new)
+    changes = find_changes(old, new)
     assert [word for change in changes for word in change.words_removed] == removed
     assert [word for change in changes for word in change.words_added] == added

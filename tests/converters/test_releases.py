@@ -10,9 +10,17 @@ import pytest
 from exhibit.converters import Item, Tally
 from exhibit.converters.cuad import INFO
 from exhibit.converters.fetching.download import Policy
-from exhibit.converters.fetching.fetch import FetchedStore, UrlLine, corpus_names, filename_of, report
+from exhibit.converters.fetching.fetch import FetchedStore, UrlLine, filename_of, make_corpus_names, report
 from exhibit.converters.raw import source
-from exhibit.converters.raw.source import by_name, find_one, open_source, read_csv, read_json, refuse_pointer, unpack
+from exhibit.converters.raw.source import (
+    find_one,
+    key_by_name,
+    open_source,
+    read_csv,
+    read_json,
+    refuse_pointer,
+    unpack,
+)
 from exhibit.schemas.errors import SourceError
 
 
@@ -58,9 +66,9 @@ def test_json_of_a_release_has_its_list():
 
 
 def test_files_of_one_name_and_pointers_are_refused():
-    assert by_name([Path("a/x"), Path("a/x"), Path("b/y")]) == {"x": Path("a/x"), "y": Path("b/y")}
+    assert key_by_name([Path("a/x"), Path("a/x"), Path("b/y")]) == {"x": Path("a/x"), "y": Path("b/y")}
     with pytest.raises(SourceError, match="two files named 'x': a/x and b/x"):
-        by_name([Path("a/x"), Path("b/x")])
+        key_by_name([Path("a/x"), Path("b/x")])
     refuse_pointer(Path("x"), b"data", INFO)
     with pytest.raises(SourceError, match="a Git LFS pointer"):
         refuse_pointer(Path("x"), b"version https://git-lfs.github.com/spec/v1", INFO)
@@ -126,7 +134,10 @@ def test_a_name_in_the_corpus_has_255_bytes_at_the_most():
     }.items():
         with pytest.raises(SourceError, match=why):
             filename_of(url)
-    assert corpus_names(["http://x/a", "http://x/a", "http://y/b"]) == {"http://x/a": "a.pdf", "http://y/b": "b.pdf"}
+    assert make_corpus_names(["http://x/a", "http://x/a", "http://y/b"]) == {
+        "http://x/a": "a.pdf",
+        "http://y/b": "b.pdf",
+    }
 
 
 def test_what_gave_no_pdf_is_counted_for_each_of_its_rows():

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import Item, Quote, RawDocument, RawRow, Tally, points
-from exhibit.converters.benchmark import source_text
+from exhibit.converters import Item, Quote, RawDocument, RawRow, Tally, format_points
+from exhibit.converters.benchmark import read_source_text
 from exhibit.converters.printing import press
 from exhibit.converters.printing.press import (
     PAGE,
     check_printers,
+    describe_printing,
     fix_dates,
-    html_from_text,
-    in_order,
-    pdf_options,
-    printing,
+    make_html,
+    make_pdf_options,
+    restore_order,
 )
 from exhibit.converters.raw import titles
 from exhibit.converters.raw.cells import label, list_cell_values, read_cell_field, read_cell_words
 from exhibit.converters.raw.columns import choose_columns, show_columns
-from exhibit.converters.raw.titles import join_names, llm_titles, pair_files, unique_titles
-from exhibit.converters.steps.materialise import NOWHERE, QuotePlace, Task, marked_place, materialise
+from exhibit.converters.raw.titles import ask_titles, choose_unique_titles, join_names, pair_files
+from exhibit.converters.steps.materialise import NOWHERE, QuotePlace, Task, find_marked_place, materialise
 from exhibit.evidence import Document
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError, SourceError
@@ -141,11 +141,11 @@ def test_names_are_joined_up_to_three(names, joined):
 
 
 def test_titles_are_as_plain_as_they_tell_documents_apart():
-    assert unique_titles({"a": ["Lease", "Lease 1"], "b": ["lease", "Lease 2"], "c": ["Deed"]}) == {
+    assert choose_unique_titles({"a": ["Lease", "Lease 1"], "b": ["lease", "Lease 2"], "c": ["Deed"]}) == {
         "a": "Lease 1", "b": "Lease 2", "c": "Deed",
     }  # fmt: skip
-    assert unique_titles({"a": ["Lease"], "b": ["Lease", "Lease"]}) == {"a": "Lease (a)", "b": "Lease (b)"}
-    assert unique_titles({"a": ["X"], "b": ["X", "Y"]}) == {"a": "X", "b": "Y"}
+    assert choose_unique_titles({"a": ["Lease"], "b": ["Lease", "Lease"]}) == {"a": "Lease (a)", "b": "Lease (b)"}
+    assert choose_unique_titles({"a": ["X"], "b": ["X", "Y"]}) == {"a": "X", "b": "Y"}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_model_gives_titles(monkeypatch, tmp_path, text, title):
             return Model()
 
     monkeypatch.setattr(titles, "load_plugin", lambda *_: (Module, None))
-    assert llm_titles({"a.pdf": lambda: "y" * 4001}) == {"a.pdf": title}
+    assert ask_titles({"a.pdf": lambda: "y" * 4001}) == {"a.pdf": title}
     [(prompt, most, temperature)] = asked
     assert prompt.count("y" * 4000) == 1 and "y" * 4001 not in prompt and (most, temperature) == (100, 0.0)
 
@@ -186,7 +186,7 @@ def test_a_model_that_gives_no_title_is_told(monkeypatch, tmp_path):
         module = type("Module", (), {"open": staticmethod(lambda *_, model=model: model)})
         monkeypatch.setattr(titles, "load_plugin", lambda *_, module=module: (module, None))
         with pytest.raises(ServiceError, match=why):
-            llm_titles({"a.pdf": lambda: "x"})
+            ask_titles({"a.pdf": lambda: "x"})
 
 
 # ---------------------------------------------------------------- places of quotes
@@ -238,11 +238,11 @@ def test_an_answer_is_gold_where_it_stands_once_and_says_something(tmp_path):
 
 def test_what_a_reviewer_marked_holds_while_the_words_are_there():
     document = Document("lease.txt", LEASE)
-    assert marked_place("Rent.", [(3, 8)], document) == QuotePlace([], [(3, 8)], [], "exact", 1.0)
-    assert marked_place("rent.", [(3, 8)], document).how == "folded"
-    assert marked_place("Rent. Term.", [(3, 8), (36, 41)], document).how == "parts"
-    assert marked_place("Term.", [(3, 8)], document) is None and marked_place("", [], document) is None
-    assert marked_place("Rent.", [(3, 8), (len(LEASE), len(LEASE) + 1)], document) is not None
+    assert find_marked_place("Rent.", [(3, 8)], document) == QuotePlace([], [(3, 8)], [], "exact", 1.0)
+    assert find_marked_place("rent.", [(3, 8)], document).how == "folded"
+    assert find_marked_place("Rent. Term.", [(3, 8), (36, 41)], document).how == "parts"
+    assert find_marked_place("Term.", [(3, 8)], document) is None and find_marked_place("", [], document) is None
+    assert find_marked_place("Rent.", [(3, 8), (len(LEASE), len(LEASE) + 1)], document) is not None
 
 
 def test_a_document_without_words_says_why(tmp_path):
@@ -277,23 +277,23 @@ def test_items_are_left_out_once_and_accounted_for():
     strict = Tally(strict=True)
     strict.leave_out_all("beyond", [three])
     assert strict.left_out == {"beyond": ["c"]}, "a rule is no fault"
-    assert points("a", "b") == "- a\n- b"
+    assert format_points("a", "b") == "- a\n- b"
 
 
 def test_a_row_is_about_its_files_each_once(tmp_path):
     row = RawRow(3, "q", "a", (Quote("b", "x"), Quote("a", "y"), Quote("b", "z")), "a")
     assert row.files == ["a", "b"] and row.name == "row 3" and RawRow(3, "q", "a", place="§ 1").name == "§ 1"
     (tmp_path / "t.txt").write_text("words", encoding="utf-8")
-    assert source_text(RawDocument("a", "a", text_path=tmp_path / "t.txt")) == "words"
-    assert source_text(RawDocument("a", "a", text="own", text_path=tmp_path / "t.txt")) == "own"
-    assert source_text(RawDocument("a", "a")) == ""
+    assert read_source_text(RawDocument("a", "a", text_path=tmp_path / "t.txt")) == "words"
+    assert read_source_text(RawDocument("a", "a", text="own", text_path=tmp_path / "t.txt")) == "own"
+    assert read_source_text(RawDocument("a", "a")) == ""
 
 
 # ---------------------------------------------------------------- printing, without a browser
 
 
 def test_what_a_browser_is_told_of_a_print():
-    told = pdf_options()
+    told = make_pdf_options()
     assert told["display_header_footer"] is False and told["print_background"] is told["prefer_css_page_size"] is True
     assert (
         told["tagged"] is False
@@ -301,7 +301,7 @@ def test_what_a_browser_is_told_of_a_print():
         and told["header_template"] == "<span></span>"
     )
     for given in ({"header": "h"}, {"footer": "f"}):
-        assert pdf_options(**given)["display_header_footer"] is True
+        assert make_pdf_options(**given)["display_header_footer"] is True
     assert (PAGE["offline"], PAGE["java_script_enabled"]) == (True, False)
 
 
@@ -310,18 +310,18 @@ def test_dates_of_a_print_are_fixed_in_as_many_bytes():
     fixed = fix_dates(data)
     assert len(fixed) == len(data) and b"/CreationDate (D:20000101000000+00'00')" in fixed
     assert b"/ModDate (D:2000)" in fixed and b"/Other (D:1)" in fixed
-    assert in_order(b"x", "plain") == in_order(b"x", "“plain”") == b"x"
+    assert restore_order(b"x", "plain") == restore_order(b"x", "“plain”") == b"x"
 
 
 def test_what_was_printed_with_what_is_told():
-    assert printing([""]) is None
-    told = printing(["Chromium 1", "", "ReportLab 2", "Chromium 1"])
+    assert describe_printing([""]) is None
+    told = describe_printing(["Chromium 1", "", "ReportLab 2", "Chromium 1"])
     assert told is not None and told.printer == "Chromium 1, ReportLab 2" and told.fonts
 
 
 def test_a_text_becomes_a_page_as_it_stands():
-    page = html_from_text("a < b\x00", title="T & U")
-    assert "<h1>T &amp; U</h1>" in page and "<pre>a &lt; b </pre>" in page and "<h1>" not in html_from_text("x")
+    page = make_html("a < b\x00", title="T & U")
+    assert "<h1>T &amp; U</h1>" in page and "<pre>a &lt; b </pre>" in page and "<h1>" not in make_html("x")
 
 
 def test_documents_that_need_a_browser_are_named_where_there_is_none(monkeypatch):

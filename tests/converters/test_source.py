@@ -162,7 +162,7 @@ def test_other_content_than_pinned_is_removed(server, info):
     wrong = dataclasses.replace(info, downloads=(dataclasses.replace(info.downloads[0], sha256="0" * 64),))
     with pytest.raises(SourceError, match="expected 0000.*the file was removed"):
         fetch(wrong)
-    assert not list(source.cache_folder().rglob("CUAD*"))
+    assert not list(source.find_cache_folder().rglob("CUAD*"))
 
 
 def test_no_server_is_a_clear_error(info, server):

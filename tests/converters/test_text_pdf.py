@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from exhibit.converters.benchmark import Block
 from exhibit.converters.civil_procedure.parsing import blocks_of
 from exhibit.converters.printing import text_pdf
-from exhibit.converters.printing.press import filed_text, filing
+from exhibit.converters.printing.press import split_filed_text, strip_filing
 from exhibit.converters.printing.text_pdf import (
-    font_hashes,
-    font_path,
+    find_font,
     join_arabic_letters,
+    make_sealed_environment,
     needs_browser,
     pdf_of,
     print_blocks,
-    sealed_environment,
+    read_font_hashes,
 )
 from exhibit.evidence import fold, read_document
 from exhibit.schemas.errors import ServiceError
@@ -136,8 +136,8 @@ def test_a_long_text_fills_pages_and_a_heading_stays_with_its_text(tmp_path):
 
 
 def test_a_filing_keeps_its_columns_and_its_page_ends(tmp_path):
-    page = filing(b"<DOCUMENT><TEXT>\n          AGREEMENT\n<PAGE>\n  1. Term.\n</TEXT></DOCUMENT>")
-    text = read_back(tmp_path / "a.pdf", *filed_text(page))
+    page = strip_filing(b"<DOCUMENT><TEXT>\n          AGREEMENT\n<PAGE>\n  1. Term.\n</TEXT></DOCUMENT>")
+    text = read_back(tmp_path / "a.pdf", *split_filed_text(page))
     assert "AGREEMENT" in text and "<" not in text
     assert len(read_document(tmp_path / "a.pdf").pages) == 2
 
@@ -172,22 +172,22 @@ def test_arabic_letters_join_those_beside_them():
 
 
 def test_a_font_that_is_missing_or_another_is_told(tmp_path, monkeypatch):
-    name = next(iter(font_hashes()))
+    name = next(iter(read_font_hashes()))
     monkeypatch.setattr(text_pdf, "_FOLDER", tmp_path)
-    font_path.cache_clear()
+    find_font.cache_clear()
     with pytest.raises(ServiceError, match="is missing; install the project again"):
-        font_path(name)
+        find_font(name)
     (tmp_path / name).write_bytes(b"another")
     with pytest.raises(ServiceError, match="is not the font that documents are printed with"):
-        font_path(name)
-    font_path.cache_clear()
+        find_font(name)
+    find_font.cache_clear()
 
 
 def test_a_browser_sees_our_fonts_and_no_settings_of_the_desktop(tmp_path, monkeypatch):
     monkeypatch.setenv("GTK_THEME", "dark")
     monkeypatch.setenv("KEPT", "yes")
-    told = sealed_environment(tmp_path)
+    told = make_sealed_environment(tmp_path)
     assert told["LANG"] == "C.UTF-8" and "GTK_THEME" not in told and told["KEPT"] == "yes"
     assert Path(told["FONTCONFIG_FILE"]).read_text(encoding="utf-8").count("<dir>") == len(
-        {font_path(name).parent for name in font_hashes()}
+        {find_font(name).parent for name in read_font_hashes()}
     )

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from exhibit.converters.raw.titles import join_names, unique_titles
-from exhibit.law.profile import tidy, title_case
+from exhibit.converters.raw.titles import choose_unique_titles, join_names
+from exhibit.law.profile import tidy, to_title_case
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_names_are_tidied(raw, title):
 
 def test_small_words_stay_small_inside():
     assert (
-        title_case("THE TERMS OF AN AGREEMENT FOR THE SUPPLY OF GAS")
+        to_title_case("THE TERMS OF AN AGREEMENT FOR THE SUPPLY OF GAS")
         == "The Terms of an Agreement for the Supply of Gas"
     )
 
@@ -54,7 +54,7 @@ def test_titles_become_as_precise_as_they_must_and_no_more():
         "c.pdf": ["Lease of Y", "Lease of Y dated 2/2/02"],
         "d.pdf": ["LEASE of x", "Lease of X dated 2/2/02", "Lease of X dated 2/2/02 (d)"],
     }
-    assert unique_titles(candidates) == {
+    assert choose_unique_titles(candidates) == {
         "a.pdf": "Lease of X dated 1/1/01",
         "b.pdf": "Lease of X dated 2/2/02 (b)",
         "c.pdf": "Lease of Y",
@@ -63,7 +63,7 @@ def test_titles_become_as_precise_as_they_must_and_no_more():
 
 
 def test_the_last_resort_is_the_whole_file_name():
-    titles = unique_titles({"a.pdf": ["Lease", "Lease (a)"], "a.PDF": ["Lease", "Lease (a)"]})
+    titles = choose_unique_titles({"a.pdf": ["Lease", "Lease (a)"], "a.PDF": ["Lease", "Lease (a)"]})
     assert titles == {"a.pdf": "Lease (a) (a.pdf)", "a.PDF": "Lease (a) (a.PDF)"}
 
 

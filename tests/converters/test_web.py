@@ -26,8 +26,8 @@ from exhibit.converters import Tally, web
 from exhibit.converters.benchmark import BEYOND
 from exhibit.converters.fetching import download
 from exhibit.converters.fetching.download import USER_AGENT, Downloader, FetchError, Host, Resource, flaw_of
-from exhibit.converters.fetching.fetch import Policy, corpus_names, fetch_all, filename_of, stem_of
-from exhibit.converters.printing.text_pdf import font_hashes
+from exhibit.converters.fetching.fetch import Policy, fetch_all, filename_of, make_corpus_names, stem_of
+from exhibit.converters.printing.text_pdf import read_font_hashes
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError, SourceError
@@ -306,7 +306,7 @@ def test_the_machine_s_fonts_do_not_matter_and_the_bundle_says_what_was_used(sam
     fonts = {font.get_object()["/BaseFont"].partition("+")[2] for font in pages[0]["/Resources"]["/Font"].values()}
     assert any(name.startswith("ExhibitSerif-") for name in fonts) and fonts != {"ExhibitMono-Bold"}
     printing = json.loads((sample.bundle / INFO).read_text(encoding="utf-8"))["printing"]
-    assert printing["printer"].startswith("Chromium ") and printing["fonts"] == font_hashes()
+    assert printing["printer"].startswith("Chromium ") and printing["fonts"] == read_font_hashes()
 
 
 @pytest.mark.slow
@@ -488,7 +488,7 @@ def test_names_that_cannot_be_are_an_error_before_any_download(site, tmp_path, u
 
 
 def test_one_url_twice_is_no_collision():
-    assert corpus_names(["https://a.example/x", "https://a.example/x"]) == {"https://a.example/x": "x.pdf"}
+    assert make_corpus_names(["https://a.example/x", "https://a.example/x"]) == {"https://a.example/x": "x.pdf"}
 
 
 # ---------------------------------------------------------------- lists
@@ -501,7 +501,7 @@ def listed(monkeypatch):
     def read(source: Path, column: str | None = None, limit: int | None = None) -> tuple[list[str], Tally]:
         seen: list[str] = []
         monkeypatch.setattr(web, "fetch_all", lambda urls, **_: seen.extend(urls) or {})
-        monkeypatch.setattr(web, "policy_from", lambda options: Policy())
+        monkeypatch.setattr(web, "read_policy", lambda options: Policy())
         tally = Tally()
         web.read(source, Namespace(column=column, limit=limit), tally)
         return seen, tally

@@ -19,13 +19,13 @@ from exhibit.draft.playbook import Playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.hub.publish import main as publish
 from exhibit.law.profile import read_profile
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import read_structure
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.reader import AnswerSpan, QuestionKind, Reading
 from exhibit.rag.index import Entry
 from exhibit.rag.ingest import Prepared
-from exhibit.schemas.models import DraftInfo, wilson
+from exhibit.schemas.models import DraftInfo, compute_wilson
 from exhibit.schemas.validate import validate
 
 CONTRACT = """SUPPLY AGREEMENT
@@ -57,7 +57,7 @@ class Scripted:
         """Mark the sentence of each passage that shares most words with the question."""
         readings = []
         for passage, score in zip(passages, self.score(question, passages), strict=True):
-            spans = sentences(passage)
+            spans = split_sentences(passage)
             shared = self.score(question, [passage[span.start : span.end] for span in spans])
             best = spans[shared.index(max(shared))]
             readings.append(Reading(score, (AnswerSpan(best.start, best.end, score),)))
@@ -177,7 +177,7 @@ def test_drafts_are_not_published_before_a_person_has_judged_some(contracts, cap
 def test_what_is_said_beside_every_figure(wrong, judged, told):
     info = DraftInfo(reviewed=40, judged_sure=judged, wrong=wrong)
     assert told in info.words(200) and info.words(200).startswith("drafted, 40 of 200 reviewed by a person")
-    low, high = wilson(2, 40)
+    low, high = compute_wilson(2, 40)
     assert (round(low, 3), round(high, 3)) == (0.014, 0.165)
 
 
@@ -283,7 +283,7 @@ def judge(told, monkeypatch, embedder=None, again=True, count=20, absent=0.1):
     prepared = Prepared(Entry(-1, "a.txt", "", 0, None, profile, ""), text, (), table, texts, None, None, None)
     monkeypatch.setattr(asked, "shared_kinds", lambda: told)
     embedder = embedder or told
-    monkeypatch.setattr(asked, "confidence", lambda reranker, scores: max(scores))
+    monkeypatch.setattr(asked, "estimate_confidence", lambda reranker, scores: max(scores))
     chunks = embedder.embed(list(texts), role="passage")
     wordings = ["Which clause?", "And which?"]
     return Asker(embedder, told, told).judge(

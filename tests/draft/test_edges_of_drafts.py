@@ -228,15 +228,20 @@ def profile(kind: str, title: str) -> Profile:
 
 def test_levels_are_the_playbooks_unless_they_are_told():
     own = playbook(sure=0.9, absent=0.2, again=False)
-    assert Thresholds().over(own) == Levels(0.9, 0.2, False) and Thresholds(0.0, 1.0).over(own) == Levels(
-        0.0, 1.0, False
-    )
+    assert Thresholds().choose_levels(own) == Levels(0.9, 0.2, False) and Thresholds(0.0, 1.0).choose_levels(
+        own
+    ) == Levels(0.0, 1.0, False)
 
 
 def test_a_playbook_that_knows_words_of_the_title_comes_first():
     general, own = playbook(), playbook(words=["Mill"])
     mill, other = profile("lease", "The MILL lease"), profile("lease", "The ford lease")
-    assert own.suits(mill) and not own.suits(other) and general.suits(other) and not general.suits(profile("deed", "x"))
+    assert (
+        own.applies_to(mill)
+        and not own.applies_to(other)
+        and general.applies_to(other)
+        and not general.applies_to(profile("deed", "x"))
+    )
     assert choose_playbook([general, own], mill) is own and choose_playbook([own, general], other) is general
     assert choose_playbook([own], other) is None
 

@@ -59,8 +59,8 @@ def test_a_document_is_asked_what_its_kind_is_asked(kind, title, name):
 def test_a_users_own_is_a_file(tmp_path, capsys):
     path = tmp_path / "boats.toml"
     path.write_text(OWN, encoding="utf-8")
-    assert read_playbook(path).suits(Profile(title="Bareboat Charter", kind="contract"))
-    assert not read_playbook(path).suits(Profile(title="Loan", kind="contract"))
+    assert read_playbook(path).applies_to(Profile(title="Bareboat Charter", kind="contract"))
+    assert not read_playbook(path).applies_to(Profile(title="Loan", kind="contract"))
     assert playbook_main([str(path)]) == 0
     assert "fuel: Who pays for fuel?" in capsys.readouterr().out
     assert playbook_main(["lease", "--json"]) == 0

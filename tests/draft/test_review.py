@@ -11,7 +11,7 @@ import pytest
 
 from exhibit import viewer
 from exhibit.schemas.validate import validate
-from exhibit.viewer.page import languages
+from exhibit.viewer.page import list_languages
 from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.review.drafts import DraftedBundle
 from tests.draft.test_draft import contracts, draft
@@ -161,14 +161,14 @@ def test_a_bundle_that_nobody_drafted_is_refused(tmp_path, drafted, capsys):
 
 def test_ids_are_drawn_in_the_same_order_everywhere(drafted):
     bundle = DraftedBundle(drafted[0])
-    assert bundle.worth_judging(8) == DraftedBundle(drafted[0]).worth_judging(8)
+    assert bundle.choose_worth_judging(8) == DraftedBundle(drafted[0]).choose_worth_judging(8)
 
 
 LANGUAGES = Path(viewer.__file__).parent / "languages"
 
 
 @pytest.mark.parametrize(
-    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in languages()[1:]]
+    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in list_languages()[1:]]
 )
 def test_the_page_speaks_other_languages(drafted, tmp_path, browser, language):
     words = tomllib.loads((LANGUAGES / f"{language}.toml").read_text("utf-8"))

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.engine import Limits, engine_names, limits_in_force, open_engine, run_in_worker, shutdown_idle, track
-from exhibit.engine.limits import PACKED, PAGES, limits_now
+from exhibit.engine import Limits, apply_limits, list_engines, open_engine, run_in_worker, shutdown_idle, track
+from exhibit.engine.limits import PACKED, PAGES, get_limits
 from exhibit.engine.outcome import AHEAD, TRIES
 from exhibit.schemas.errors import DocumentError, LimitError, ToolkitError
 from tests.engine.work import (
@@ -293,12 +293,12 @@ def test_one_call_can_be_guarded_and_its_worker_is_found_there_by_the_next():
 
 
 def test_the_limits_of_a_command_hold_for_single_calls_until_it_ends():
-    usual = limits_now()
-    with limits_in_force(Limits(7, None)):
-        with limits_in_force(Limits(None, 1 << 20)):
-            assert limits_now() == Limits(None, 1 << 20)
-        assert limits_now() == Limits(7, None)
-    assert limits_now() == usual == Limits(120, 2 << 30)
+    usual = get_limits()
+    with apply_limits(Limits(7, None)):
+        with apply_limits(Limits(None, 1 << 20)):
+            assert get_limits() == Limits(None, 1 << 20)
+        assert get_limits() == Limits(7, None)
+    assert get_limits() == usual == Limits(120, 2 << 30)
 
 
 def test_a_worker_that_is_used_again_works_where_the_program_is_now(tmp_path, monkeypatch):
@@ -315,7 +315,7 @@ def test_a_worker_that_is_used_again_works_where_the_program_is_now(tmp_path, mo
 
 
 def test_engines_are_named_by_their_files():
-    assert engine_names() == ["local", "ray", "serial"]
+    assert list_engines() == ["local", "ray", "serial"]
     with pytest.raises(ToolkitError, match="no engine 'abacus'; there are local, ray, serial"):
         open_engine("abacus", jobs=1)
     with pytest.raises(ToolkitError, match="local runs on this machine and takes no address; remove 'auto'"):

@@ -13,18 +13,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.engine import add_engine_arguments, check_engine, limits_from, make_limits, open_engine, run_in_worker
+from exhibit.engine import add_engine_arguments, check_engine, make_limits, open_engine, read_limits, run_in_worker
 from exhibit.engine.limits import (
     PACKED,
     PAGES,
     PLAIN,
     Limits,
-    memory_left,
-    memory_limited,
-    programs_below,
-    programs_unlimited,
+    lift_memory_limit,
+    limit_memory,
+    limit_time,
+    list_programs,
+    measure_memory_left,
     run_program,
-    time_limited,
 )
 from exhibit.engine.outcome import name_item
 from exhibit.schemas.errors import LimitError, ToolkitError
@@ -38,10 +38,10 @@ def test_flags_and_their_absence_are_limits():
     parser = argparse.ArgumentParser()
     add_engine_arguments(parser)
     options = parser.parse_args([])
-    assert (options.engine, options.jobs, limits_from(options)) == ("local", None, Limits(120, 2 << 30))
+    assert (options.engine, options.jobs, read_limits(options)) == ("local", None, Limits(120, 2 << 30))
     options = parser.parse_args(["--engine", "serial", "--jobs", "3", "--item-timeout", "0", "--item-memory", "5"])
-    assert (options.engine, options.jobs, limits_from(options)) == ("serial", 3, Limits(None, 5 << 20))
-    assert limits_from(SimpleNamespace()) == Limits() and make_limits(1.5, 0) == Limits(1.5, None)
+    assert (options.engine, options.jobs, read_limits(options)) == ("serial", 3, Limits(None, 5 << 20))
+    assert read_limits(SimpleNamespace()) == Limits() and make_limits(1.5, 0) == Limits(1.5, None)
     assert check_engine("serial") == "serial"
     with pytest.raises(ToolkitError, match="no engine 'abacus'"):
         check_engine("abacus:here")
@@ -73,37 +73,39 @@ def test_a_short_limit_leaves_a_worker_the_time_to_load_its_reader():
 def test_errors_tell_the_limit_and_the_flag_that_moves_it():
     limits = Limits(1.5, 3 << 20)
     assert str(limits.late("a.pdf")) == "a.pdf: not done after 1.5 s (--item-timeout); set aside"
-    assert str(limits.large("a.pdf")) == "a.pdf: needs more than 3 MiB of memory (--item-memory); set aside"
+    assert str(limits.make_memory_error("a.pdf")) == "a.pdf: needs more than 3 MiB of memory (--item-memory); set aside"
     assert "a share of --item-timeout, 1.5 s" in str(limits.spent("a.pdf"))
     assert "(a share of --item-timeout, 0 s)" in str(Limits(None, None).spent("a.pdf"))
-    assert "more than 0 MiB" in str(Limits(None, None).large("a.pdf"))
+    assert "more than 0 MiB" in str(Limits(None, None).make_memory_error("a.pdf"))
 
 
 @LINUX
 def test_memory_is_limited_in_the_block_and_never_raised_by_a_block_within():
-    before = memory_left()
-    with memory_limited(1 << 30):
-        assert (1 << 30) - (64 << 20) < memory_left() <= 1 << 30
-        with memory_limited(1 << 40):
-            assert memory_left() <= 1 << 30
-        with memory_limited(None):
-            assert memory_left() <= 1 << 30
-        with programs_unlimited():
-            assert memory_left() is None or memory_left() > 1 << 30, "as much as the system lets it have"
+    before = measure_memory_left()
+    with limit_memory(1 << 30):
+        assert (1 << 30) - (64 << 20) < measure_memory_left() <= 1 << 30
+        with limit_memory(1 << 40):
+            assert measure_memory_left() <= 1 << 30
+        with limit_memory(None):
+            assert measure_memory_left() <= 1 << 30
+        with lift_memory_limit():
+            assert measure_memory_left() is None or measure_memory_left() > 1 << 30, (
+                "as much as the system lets it have"
+            )
         with pytest.raises(MemoryError):
             bytearray(2 << 30)
-    assert (memory_left() is None) == (before is None)
+    assert (measure_memory_left() is None) == (before is None)
 
 
 def test_a_block_in_time_leaves_the_clock_and_its_handler_as_they_were():
     before = signal.getsignal(signal.SIGALRM)
-    with time_limited(Limits(60, None), "a.pdf"):
+    with limit_time(Limits(60, None), "a.pdf"):
         assert 59 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
         handler = signal.getsignal(signal.SIGALRM)
         with pytest.raises(LimitError, match=r"a\.pdf: not done after 60 s"):
             handler(signal.SIGALRM, None)
     assert signal.getsignal(signal.SIGALRM) == before and signal.getitimer(signal.ITIMER_REAL)[0] == 0
-    with time_limited(Limits(None, None), "a.pdf"):
+    with limit_time(Limits(None, None), "a.pdf"):
         assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
@@ -152,6 +154,6 @@ def test_a_program_is_run_to_its_end_or_ended_with_what_it_started():
 def test_programs_are_found_however_deep_they_stand():
     with subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE, text=True) as shell:
         sleeper = int(shell.stdout.readline())
-        assert {shell.pid, sleeper} <= set(programs_below(os.getpid())) and programs_below(shell.pid) == [sleeper]
+        assert {shell.pid, sleeper} <= set(list_programs(os.getpid())) and list_programs(shell.pid) == [sleeper]
         os.kill(sleeper, signal.SIGKILL)
-    assert sleeper not in programs_below(os.getpid())
+    assert sleeper not in list_programs(os.getpid())

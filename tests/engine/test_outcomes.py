@@ -10,8 +10,23 @@ import pytest
 
 from exhibit.engine import limits as limits_module
 from exhibit.engine import open_engine, outcome
-from exhibit.engine.limits import Limits, limit_reading, memory_left, memory_limited, programs_unlimited, spent_by
-from exhibit.engine.outcome import Outcome, attempt, attempt_within, name_item, track, worker_died, worker_failed
+from exhibit.engine.limits import (
+    Limits,
+    is_processor_exit,
+    lift_memory_limit,
+    limit_memory,
+    limit_reading,
+    measure_memory_left,
+)
+from exhibit.engine.outcome import (
+    Outcome,
+    attempt,
+    attempt_within,
+    name_item,
+    report_dead_worker,
+    report_failed_worker,
+    track,
+)
 from exhibit.engine.runners import local, serial
 from exhibit.schemas.errors import LimitError, ToolkitError
 
@@ -26,7 +41,7 @@ def test_a_worker_reads_a_file_within_its_share_and_the_clock_is_stopped_after(w
     try:
         with limit_reading("a.pdf", 0):
             assert 9.0 < signal.getitimer(signal.ITIMER_PROF)[0] <= 10.1
-            assert memory_left() is not None and memory_left() <= 30 << 20
+            assert measure_memory_left() is not None and measure_memory_left() <= 30 << 20
         assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
         with (
             pytest.raises(
@@ -45,22 +60,22 @@ def test_who_is_no_worker_reads_without_limits():
         assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
     with pytest.raises(MemoryError), limit_reading("a.pdf", 0):
         raise MemoryError
-    assert spent_by(-signal.SIGPROF) and not spent_by(0) and not spent_by(None)
+    assert is_processor_exit(-signal.SIGPROF) and not is_processor_exit(0) and not is_processor_exit(None)
 
 
 def test_programs_may_take_more_than_the_process_that_starts_them():
-    usual = memory_left()
-    with memory_limited(50 << 20):
-        inside = memory_left()
+    usual = measure_memory_left()
+    with limit_memory(50 << 20):
+        inside = measure_memory_left()
         assert inside is not None and 0 < inside <= 50 << 20
-        with programs_unlimited():
-            more = memory_left()
+        with lift_memory_limit():
+            more = measure_memory_left()
             assert more is None or more > inside
-        assert memory_left() is not None
-    after = memory_left()
+        assert measure_memory_left() is not None
+    after = measure_memory_left()
     assert (after is None) == (usual is None)
-    with memory_limited(None):
-        assert (memory_left() is None) == (usual is None)
+    with limit_memory(None):
+        assert (measure_memory_left() is None) == (usual is None)
 
 
 def test_an_item_that_takes_too_much_or_is_nested_too_deep_is_set_aside():
@@ -128,8 +143,8 @@ def test_what_does_not_pass_is_not_tried_again(monkeypatch):
 
 def test_items_are_called_by_their_first_letters():
     assert name_item("x" * 200) == "x" * 200 and name_item("x" * 201) == "x" * 200 + "…"
-    assert "died 3 times" in str(worker_died("a").error) and "ended with SIGSEGV" in str(
-        worker_failed("a", "SIGSEGV").error
+    assert "died 3 times" in str(report_dead_worker("a").error) and "ended with SIGSEGV" in str(
+        report_failed_worker("a", "SIGSEGV").error
     )
 
 

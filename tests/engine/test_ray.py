@@ -287,7 +287,7 @@ def test_nobody_is_asked_about_items_without_files(fake):
 
 @pytest.mark.extra
 def test_a_cluster_is_sent_the_package_with_every_room():
-    sent = Path(import_module("exhibit.engine.runners.ray").package_folder())
+    sent = Path(import_module("exhibit.engine.runners.ray").find_package())
     assert sent.name == "exhibit" and (sent / "__main__.py").is_file()
     assert (sent / "rag" / "__init__.py").is_file()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import Limits
-from exhibit.engine.limits import limit_reading, programs_watched
+from exhibit.engine.limits import limit_reading, watch_programs
 from exhibit.schemas.errors import DocumentError
 
 
@@ -113,7 +113,7 @@ def start_under_watch(code: str) -> int:
     """Start a program in a worker: those that the tests' own process started are none of the watch's business."""
     from unittest.mock import patch  # with it asyncio comes, and this is called once
 
-    with patch("exhibit.engine.limits.LEAST", 0), programs_watched(Limits(memory=200 << 20), "lease.html"):
+    with patch("exhibit.engine.limits.LEAST", 0), watch_programs(Limits(memory=200 << 20), "lease.html"):
         return subprocess.run([sys.executable, "-c", code], check=True).returncode
 
 

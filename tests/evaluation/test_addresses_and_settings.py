@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.registers import case_path, instrument_path, is_covered, provision_paths
+from exhibit.evaluation.registers import find_case_path, instrument_path, is_covered, list_provision_paths
 from exhibit.evaluation.servers.system import (
     check_path,
     headers_of,
     holds,
+    list_systems,
     read_system,
     read_template,
-    system_names,
 )
 from exhibit.law.references.reference import Reference
 from exhibit.schemas.errors import ToolkitError
@@ -57,13 +57,13 @@ def test_an_instrument_has_a_path_by_its_number(source, path):
     ],
 )
 def test_a_provision_has_the_paths_that_it_may_have(source, path, paths):
-    assert provision_paths(Reference("statute", source, path)) == paths
+    assert list_provision_paths(Reference("statute", source, path)) == paths
 
 
 def test_a_judgment_has_a_path_where_its_court_is_covered():
-    assert case_path(Reference("case", "EWHC (Ch)", ("2024", "1"))) == "ewhc/ch/2024/1"
-    assert case_path(Reference("case", "UKSC", ("2024", "1"))) == "uksc/2024/1"
-    assert case_path(Reference("case", "Moon Court", ("2024", "1"))) is None
+    assert find_case_path(Reference("case", "EWHC (Ch)", ("2024", "1"))) == "ewhc/ch/2024/1"
+    assert find_case_path(Reference("case", "UKSC", ("2024", "1"))) == "uksc/2024/1"
+    assert find_case_path(Reference("case", "Moon Court", ("2024", "1"))) is None
 
 
 # ---------------------------------------------------------------- a system's file
@@ -135,7 +135,7 @@ def test_a_file_names_its_own_variables_alone(tmp_path):
                 read_system(str(path))
     with pytest.raises(ToolkitError, match="the systems are .*nvidia"):
         read_system("none.toml")
-    assert {"nvidia", "openai"} <= set(system_names()) and system_names() == sorted(system_names())
+    assert {"nvidia", "openai"} <= set(list_systems()) and list_systems() == sorted(list_systems())
 
 
 def test_a_flag_that_is_misspelt_is_answered_with_the_one_that_is_meant(capsys):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.analysis import question_kinds
+from exhibit.evaluation.analysis import find_question_kinds
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, describe_metric, flagged
 from exhibit.evaluation.servers.shapes import read_confidence
@@ -194,8 +194,8 @@ def test_what_is_no_run_is_an_error(tmp_path, capsys):
 
 def test_a_label_with_a_value_of_its_own_for_each_question_is_no_kind():
     rows = [{"id": str(n), "kind": "ab"[n % 2], "same": 1} for n in range(10)]
-    assert question_kinds(rows) == ["kind"]
-    assert question_kinds([{"kind": "a", "source_type": "x"}, {"kind": "b", "source_type": "y"}]) == [
+    assert find_question_kinds(rows) == ["kind"]
+    assert find_question_kinds([{"kind": "a", "source_type": "x"}, {"kind": "b", "source_type": "y"}]) == [
         "source_type",
         "kind",
     ]

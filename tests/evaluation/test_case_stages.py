@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from exhibit.evaluation.case_stages import first_loss, stages_of
+from exhibit.evaluation.case_stages import find_first_loss, stages_of
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
-from exhibit.evaluation.records import row_text
+from exhibit.evaluation.records import format_row
 from exhibit.evaluation.servers.shapes import SHAPES
 from exhibit.evaluation.targets.predictions import read_row
 from exhibit.evidence import Span
@@ -68,13 +68,13 @@ def test_of_several_golds_the_earliest_loss_is_the_question_s() -> None:
     other = GoldPassage("hall.txt", CLAUSES[0], ((span(CLAUSES[0]),),))
     both = stages_of(asked(GOLD, other, passages=PASSAGES[1:], answer="The Thatcher mends it."))
     assert [one.lost_at for one in both] == [None, "retrieved"]
-    assert first_loss(both) == "retrieved"
-    assert first_loss(stages_of(asked(absent, other, passages=PASSAGES[1:]))) == "page"
-    assert first_loss([]) is None
+    assert find_first_loss(both) == "retrieved"
+    assert find_first_loss(stages_of(asked(absent, other, passages=PASSAGES[1:]))) == "page"
+    assert find_first_loss([]) is None
 
 
 def test_the_row_of_a_run_has_the_stages() -> None:
-    fields = json.loads(row_text([asked(answer="The Thatcher mends it.", reranked=(2, 1))], tag="t"))
+    fields = json.loads(format_row([asked(answer="The Thatcher mends it.", reranked=(2, 1))], tag="t"))
     fields.pop("trec")
     row = QUESTION.validate_json(json.dumps(fields), strict=True)
     assert row.lost_at == "reranked"

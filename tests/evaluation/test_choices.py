@@ -11,8 +11,8 @@ from exhibit.evaluation.cases import (
     choose,
     contradicts,
     describe_choices,
+    describe_labels,
     find_chosen_label,
-    labels_in_words,
     offers_of,
     with_choices,
     without_choices,
@@ -69,7 +69,7 @@ def test_accuracy_macro_f1_and_confusions_by_hypothesis():
     assert (
         told["accuracy"] == 0.5
         and told["majority"] == 0.75
-        and "commonest label: accuracy 0.750" in labels_in_words("x", told)
+        and "commonest label: accuracy 0.750" in describe_labels("x", told)
     )
     assert told["macro_f1"] == pytest.approx((2 / 3 + 2 / 4) / 2)
     assert told["confusion"] == {"h1": {"Yes": {"Yes": 1}, "No": {"Yes": 1}}, "h2": {"No": {"No": 1, "none": 1}}}

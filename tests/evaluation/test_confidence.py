@@ -6,13 +6,13 @@ import pytest
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.confidence import (
-    auroc,
-    calibration,
+    compute_auroc,
+    compute_calibration,
+    compute_risk_at_coverage,
+    compute_weighted_means,
     confidence_of,
     describe,
-    in_words,
-    risk_at_coverage,
-    weighted_means,
+    describe_confidence,
 )
 from exhibit.schemas.run import Confidence
 
@@ -21,20 +21,20 @@ TOLD = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
 
 def test_auroc_counts_pairs_and_equals_by_half():
     # 0.9 beats two; 0.8 beats one and equals one; 0.1 beats none
-    assert auroc(TOLD) == (2 + 1.5 + 0) / 6
-    assert auroc([(0.5, True), (0.5, False)]) == 0.5
-    assert auroc([(0.5, True)]) is None
+    assert compute_auroc(TOLD) == (2 + 1.5 + 0) / 6
+    assert compute_auroc([(0.5, True), (0.5, False)]) == 0.5
+    assert compute_auroc([(0.5, True)]) is None
 
 
 def test_calibration_has_the_share_that_is_answerable():
-    last = calibration([*TOLD, (1.0, True)])[-1]
+    last = compute_calibration([*TOLD, (1.0, True)])[-1]
     assert last == {"questions": 2, "confidence": 0.95, "answerable": 1.0}
-    middle = calibration(TOLD)[-2]
+    middle = compute_calibration(TOLD)[-2]
     assert middle == {"questions": 2, "confidence": 0.8, "answerable": 0.5}
 
 
 def test_risk_grows_with_what_is_answered():
-    risks = {row["coverage"]: row["risk"] for row in risk_at_coverage(TOLD)}
+    risks = {row["coverage"]: row["risk"] for row in compute_risk_at_coverage(TOLD)}
     assert risks[0.2] == 0.0 and risks[0.6] == pytest.approx(1 / 3) and risks[1.0] == 0.4
 
 
@@ -49,8 +49,8 @@ def test_only_replies_with_a_confidence_count():
 
 def test_means_are_weighted_by_confidence():
     values = {"answered_rightly": [1.0, 0.0, None, 1.0], "map": [None, None, 0.5, 0.5]}
-    means = weighted_means(values, [0.9, 0.3, 0.5, None])
+    means = compute_weighted_means(values, [0.9, 0.3, 0.5, None])
     assert means == {"answered_rightly": pytest.approx(0.75), "map": 0.5}
-    assert weighted_means(values, [None] * 4) == {}
+    assert compute_weighted_means(values, [None] * 4) == {}
     told = Confidence.model_validate(describe(TOLD, means))
-    assert told.weighted == means and "weighted by it: answered_rightly 0.750" in in_words("x", told)
+    assert told.weighted == means and "weighted by it: answered_rightly 0.750" in describe_confidence("x", told)

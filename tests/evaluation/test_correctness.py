@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.answer_pairs import LEAST, accuracies, main, read_pairs, recognised
+from bench.answer_pairs import LEAST, main, measure_accuracies, measure_recognised, read_pairs
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.correctness import decide, decide_case
 from exhibit.evaluation.judgement import prefer_judge
@@ -23,7 +23,7 @@ PARTS = {"written on": False, "held out": True}
 def test_the_decision_on_660_pairs_keeps_its_floors(part):
     pairs = read_pairs(held_out=PARTS[part])
     assert len(pairs.cases) == (200 if PARTS[part] else 460) and pairs.right.count(True) == len(pairs.right) / 2
-    by_name = {one.metric: one for one in accuracies(part, pairs, Options())}
+    by_name = {one.metric: one for one in measure_accuracies(part, pairs, Options())}
     decision = by_name["answered_rightly"]
     assert decision.judged >= 0.7 and decision.accuracy >= 0.95 and decision.near_misses_called_right <= 0.02
     assert by_name["answer_contained"].near_misses_called_right > 0.1, "containing the words is not being right"
@@ -41,7 +41,7 @@ class _Lenient:
 
 
 def test_a_judge_is_held_against_the_same_pairs():
-    found = {one.metric: one for one in accuracies("x", read_pairs(held_out=False), Options(judge=_Lenient()))}
+    found = {one.metric: one for one in measure_accuracies("x", read_pairs(held_out=False), Options(judge=_Lenient()))}
     judged = found["answer_correctness"]
     assert (judged.judged, judged.accuracy, judged.near_misses_called_right) == (1.0, 0.5, 1.0)
 
@@ -55,8 +55,8 @@ def test_the_bench_prints_both_tables(capsys):
 
 
 def test_refusals_keep_their_floor():
-    assert recognised("held out", held_out=True).accuracy >= 0.97
-    assert recognised("written on", held_out=False).accuracy >= 0.97
+    assert measure_recognised("held out", held_out=True).accuracy >= 0.97
+    assert measure_recognised("written on", held_out=False).accuracy >= 0.97
 
 
 QUESTION = "How much notice must the tenant of the Elmsworth lease give?"

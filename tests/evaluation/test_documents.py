@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhibit.law.names import acronyms, file_words, name_words, pairs, proper_counts
+from exhibit.law.names import count_proper_words, list_acronyms, list_pairs, name_words, split_filename
 from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.documents import DocumentNames
@@ -84,15 +84,15 @@ def build(numbers, database: Database | None = None) -> DocumentNames:
 @pytest.mark.parametrize("filenames", [True, False])
 def test_a_document_is_known_by_its_names_wherever_they_stand(documents, question, filename, filenames):
     choice = documents.score(understand(question), filenames=filenames)
-    assert CORPUS[choice.best(most=1)[0]][0] == filename
+    assert CORPUS[choice.choose_best(most=1)[0]][0] == filename
     assert choice.sure > 2 / len(CORPUS)
 
 
 def test_a_name_that_only_the_file_has_is_found_there_alone(documents):
     query = understand("Consider Holiday Cars' Endorsement Agreement; who pays?")
-    assert CORPUS[documents.score(query).best(most=1)[0]][0] == "HOLIDAYCARSINC_EX-10.txt"
+    assert CORPUS[documents.score(query).choose_best(most=1)[0]][0] == "HOLIDAYCARSINC_EX-10.txt"
     tock = understand("Consider Tock's privacy policy; who pays?")
-    assert CORPUS[documents.score(tock).best(most=1)[0]][0] == "Tock.txt"
+    assert CORPUS[documents.score(tock).choose_best(most=1)[0]][0] == "Tock.txt"
     weights = np.exp(documents.score(tock, filenames=False).log_weights)
     assert weights[2] == pytest.approx(weights[0]) and weights[2] < 0.5  # the title was read off the file's name
 
@@ -107,18 +107,20 @@ def test_a_name_that_only_the_file_has_is_found_there_alone(documents):
     ],
 )
 def test_the_collection_knows_a_name_in_any_case_and_wording(documents, question, filename):
-    choice = documents.score(understand(question, documents.carried))
-    assert CORPUS[choice.best(most=1)[0]][0] == filename and choice.sure > 0.4
+    choice = documents.score(understand(question, documents.has_rare_name))
+    assert CORPUS[choice.choose_best(most=1)[0]][0] == filename and choice.sure > 0.4
 
 
 def test_a_word_is_carried_by_names_and_in_capitals_by_texts_too(documents):
-    assert documents.carried("endorsement") and documents.carried("Tock") and documents.carried("tock")
-    assert not documents.carried("tock", filenames=False)  # its title was read off the file's name
+    assert (
+        documents.has_rare_name("endorsement") and documents.has_rare_name("Tock") and documents.has_rare_name("tock")
+    )
+    assert not documents.has_rare_name("tock", filenames=False)  # its title was read off the file's name
     several = build(range(len(CORPUS)))
     several.add(99, filename="99.txt", profile=Profile("Deed"), text="Deed\n" + "we ask Zephyr of it. " * 9)
-    assert several.carried("Zephyr") and not several.carried("zephyr")  # in a text alone
-    assert not documents.carried("privacy disclosure agreement Confidential the")
-    assert not DocumentNames().carried("Tock")
+    assert several.has_rare_name("Zephyr") and not several.has_rare_name("zephyr")  # in a text alone
+    assert not documents.has_rare_name("privacy disclosure agreement Confidential the")
+    assert not DocumentNames().has_rare_name("Tock")
 
 
 @pytest.mark.parametrize(("holders", "counts"), [(2, True), (3, False)])
@@ -127,7 +129,7 @@ def test_a_mention_counts_when_fewer_than_the_cube_root_of_all_documents_hold_it
     for number in range(26):  # 27 is 3 cubed: log(27 / 2.5) is above two thirds of log(27), log(27 / 3.5) below
         name = "Zephyr" if number < holders else "Plain"
         many.add(number, filename=f"{number}.txt", profile=Profile(f"{name} Lease"), text=f"{name} Lease\nIt is let.")
-    assert many.carried("zephyr") == counts
+    assert many.has_rare_name("zephyr") == counts
     query = understand("Does Zephyr pay?")
     assert not query.apart and bool(many.score(query).evidence["names"].any()) == counts
 
@@ -149,7 +151,7 @@ def test_a_title_counts_where_a_document_says_it_on_its_first_pages(before, stat
     found.add(0, filename="1.txt", profile=Profile("Zephyr Lease"), text=text)
     for number in range(1, 9):
         found.add(number, filename="2.txt", profile=Profile("Deed"), text="Deed")
-    assert found.carried("zephyr", filenames=False) == stated
+    assert found.has_rare_name("zephyr", filenames=False) == stated
 
 
 def test_another_kind_of_document_is_ten_times_less_likely(documents):
@@ -158,17 +160,17 @@ def test_another_kind_of_document_is_ten_times_less_likely(documents):
 
 
 def test_two_words_of_a_name_have_at_most_a_mark_and_a_space_between_them():
-    assert [(a.term, b.term) for a, b in pairs(list(name_words("Oak, Inc. No. 3")))] == [
+    assert [(a.term, b.term) for a, b in list_pairs(list(name_words("Oak, Inc. No. 3")))] == [
         ("oak", "inc"), ("inc", "no"), ("no", "3"),
     ]  # fmt: skip
-    assert not list(pairs(list(name_words("Oak – Inc and Elm"))))
+    assert not list(list_pairs(list(name_words("Oak – Inc and Elm"))))
 
 
 def test_a_query_that_names_nothing_leaves_all_alike(documents):
     choice = documents.score(understand("who can see it?"))
     assert choice.log_weights == pytest.approx(np.full(len(CORPUS), -math.log(len(CORPUS))))
     assert choice.sure == pytest.approx(1 / len(CORPUS))
-    assert len(choice.best(99)) == len(CORPUS)
+    assert len(choice.choose_best(99)) == len(CORPUS)
 
 
 def test_defined_terms_are_no_names(documents):
@@ -178,7 +180,7 @@ def test_defined_terms_are_no_names(documents):
 
 def test_a_kind_alone_keeps_all_documents_of_that_kind_in_play(documents):
     choice = documents.score(understand("Under the NDA, who may know?"), filenames=False)
-    kinds = {CORPUS[number][1].kind for number in choice.best(most=4)}
+    kinds = {CORPUS[number][1].kind for number in choice.choose_best(most=4)}
     assert kinds == {"nda"} and choice.sure < 0.5
 
 
@@ -199,8 +201,8 @@ def test_the_trace_says_which_signal_gave_what(documents):
 def test_another_signal_can_be_added_and_is_traced(documents):
     passages = np.zeros(len(CORPUS))
     passages[4] = 3.0
-    choice = documents.score(understand("who can see it?")).adding("passages", passages)
-    assert choice.best(most=1) == [4] and np.exp(choice.log_weights).sum() == pytest.approx(1.0)
+    choice = documents.score(understand("who can see it?")).add_signal("passages", passages)
+    assert choice.choose_best(most=1) == [4] and np.exp(choice.log_weights).sum() == pytest.approx(1.0)
     assert choice.trace(most=1)["documents"][4]["passages"] == 3.0
 
 
@@ -243,13 +245,13 @@ def test_what_is_saved_is_what_is_opened(tmp_path):
 
 def test_no_documents_is_no_choice():
     choice = DocumentNames().score(understand("Consider Fenway's NDA; who pays?"))
-    assert (len(choice.numbers), choice.sure, choice.best(1)) == (0, 0.0, [])
+    assert (len(choice.numbers), choice.sure, choice.choose_best(1)) == (0, 0.0, [])
 
 
 def test_numbers_may_have_gaps():
     found = build([2, 7, 9])
     choice = found.score(understand("Consider Tock's privacy policy; who pays?"))
-    assert list(choice.numbers) == [2, 7, 9] and choice.best(most=1) == [2]
+    assert list(choice.numbers) == [2, 7, 9] and choice.choose_best(most=1) == [2]
 
 
 def test_words_of_names_are_folded():
@@ -257,12 +259,12 @@ def test_words_of_names_are_folded():
         "moet", "r", "tech", "papa", "john", "non", "disclosure",
     ]  # fmt: skip
     assert next(name_words("AGProjects")).parts == ("ag", "projects")
-    assert acronyms("First Nations Health Authority") == {"fnha", "fnh"}
-    assert file_words("cuad/Grind%20SA_NDA||Second.pdf") == ("grindsandasecond", ("grind", "sa", "nda", "second"))
+    assert list_acronyms("First Nations Health Authority") == {"fnha", "fnh"}
+    assert split_filename("cuad/Grind%20SA_NDA||Second.pdf") == ("grindsandasecond", ("grind", "sa", "nda", "second"))
 
 
 def test_a_word_is_proper_when_no_sentence_begins_with_it():
-    counts = proper_counts("Keep it. Keep on. We ask Keep, and iTock, to keep. KEEP")
+    counts = count_proper_words("Keep it. Keep on. We ask Keep, and iTock, to keep. KEEP")
     assert counts == {"keep": 1, "itock": 1}
 
 
@@ -297,7 +299,7 @@ def guides() -> DocumentNames:
 )
 def test_a_title_that_is_said_in_full_is_meant(question, meant):
     choice = guides().score(understand(question))
-    assert choice.best(1) == [list(GUIDES).index(meant)]
+    assert choice.choose_best(1) == [list(GUIDES).index(meant)]
     assert choice.evidence["title"][list(GUIDES).index(meant)] == choice.evidence["title"].max() > 0
 
 

@@ -6,37 +6,43 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.evaluation.analysis import analysis_lines, comparison_lines, distribution_lines, flag_lines, question_kinds
+from exhibit.evaluation.analysis import (
+    find_question_kinds,
+    format_analysis,
+    format_comparison,
+    format_distribution,
+    format_flags,
+)
 from exhibit.evaluation.answer_words import (
-    cited_files,
-    cited_names,
-    file_names,
-    likeness,
-    multiset_f1,
-    plain_source,
-    same_words,
-    seed_words,
+    compare_sources,
+    compare_words,
+    compute_multiset_f1,
+    find_cited_files,
+    find_cited_names,
+    list_file_names,
+    normalise_source,
     set_f1,
-    squad_words,
+    split_seed_words,
+    split_squad_words,
     without_citations,
     without_named,
 )
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.documents import Documents, touches
-from exhibit.evaluation.evaluate import changed_data
+from exhibit.evaluation.evaluate import find_changed_data
 from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.ranking import (
     Mismatch,
+    count_mismatches,
+    format_trec,
+    match_seed,
     matches_seed,
-    mismatches,
     pool_mismatches,
-    seed_matches,
-    totals,
-    trec_lines,
+    total_mismatches,
 )
-from exhibit.evaluation.records import breakdown
+from exhibit.evaluation.records import compute_breakdown
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table
-from exhibit.evaluation.text_tables import diff_lines, mean_notes, shown_metrics
+from exhibit.evaluation.text_tables import choose_metrics, diff_lines, make_mean_notes
 from exhibit.evaluation.verdicts import examine
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
@@ -45,7 +51,7 @@ from tests.viewer.test_as_shown import a_run
 
 
 def test_a_run_is_taken_apart_to_the_last_figure(tmp_path, golden):
-    text = "\n".join([*analysis_lines(a_run(tmp_path / "runs", 1)), ""])
+    text = "\n".join([*format_analysis(a_run(tmp_path / "runs", 1)), ""])
     golden("evaluation/analysis.txt", text)
     assert "WEAKEST ANSWERS" in text and "BY CLAUSE" in text
 
@@ -53,12 +59,12 @@ def test_a_run_is_taken_apart_to_the_last_figure(tmp_path, golden):
 def test_kinds_are_counted_by_the_source_type_first():
     clauses, types = ("rent", "keys", "rent"), ("rules", None, "act")
     labels = [{"clause": clauses[n % 3], "source_type": types[n % 3]} for n in range(6)]
-    assert question_kinds(labels) == ["source_type", "clause"]
-    assert distribution_lines(labels) == [
+    assert find_question_kinds(labels) == ["source_type", "clause"]
+    assert format_distribution(labels) == [
         "questions: 6", "source_type:", "  act         2   33.3%", "  none        2   33.3%", "  rules       2   33.3%",
         "clause:", "  keys       2   33.3%", "  rent       4   66.7%",
     ]  # fmt: skip
-    assert question_kinds([{"id": str(n)} for n in range(6)]) == question_kinds([{"same": 1}] * 6) == []
+    assert find_question_kinds([{"id": str(n)} for n in range(6)]) == find_question_kinds([{"same": 1}] * 6) == []
 
 
 def table(name: str = "a", **fields) -> Table:
@@ -67,29 +73,29 @@ def table(name: str = "a", **fields) -> Table:
 
 
 def test_a_table_by_a_label_has_a_column_for_each_value_and_one_for_all():
-    head, row, *_ = comparison_lines([table()], "clause", width=200)
+    head, row, *_ = format_comparison([table()], "clause", width=200)
     assert [part.strip() for part in head.split("  ") if part.strip()] == [
         "none (1 question)", "keys (1 question)", "rent (1 question)", "ALL (3 questions)"
     ]  # fmt: skip
     assert row.startswith("answer_f1") and "0.500" in row
-    both = comparison_lines([table(), table("b")], "clause", width=300)[0]
+    both = format_comparison([table(), table("b")], "clause", width=300)[0]
     assert "a: keys (1 question)" in both and "b: rent (1 question)" in both and "ALL" not in both
     with pytest.raises(ToolkitError, match="no question has a label 'court'; the labels are clause"):
-        comparison_lines([table()], "court")
+        format_comparison([table()], "court")
     with pytest.raises(ToolkitError, match="the labels are none"):
-        comparison_lines([table(labels=[{}, {}, {}])], "court")
+        format_comparison([table(labels=[{}, {}, {}])], "court")
 
 
 @pytest.mark.parametrize(("count", "more"), [(10, ""), (11, ", … and 1 more")])
 def test_ten_flagged_answers_are_named(count, more):
     flagged = Table("a", list(range(count)), ["x"] * count, {"flagged": [1.0] * count})
     named = ", ".join(map(str, range(10))) + more
-    assert flag_lines([flagged], 0.3) == [
+    assert format_flags([flagged], 0.3) == [
         f"{count} of {count} answers have a confidence below 0.3: flagged for review", f"  a: {named}"
     ]  # fmt: skip
     none = Table("a", [1, 2], ["x", "y"], {"flagged": [0.0, None]})
-    assert flag_lines([none], 0.3) == ["0 of 1 answers have a confidence below 0.3: flagged for review"]
-    assert flag_lines([table()], 0.25) == [
+    assert format_flags([none], 0.3) == ["0 of 1 answers have a confidence below 0.3: flagged for review"]
+    assert format_flags([table()], 0.25) == [
         "flag_below 0.25: no reply has a confidence, so nothing is flagged"
     ]  # fmt: skip
 
@@ -127,12 +133,14 @@ def test_two_runs_are_compared_with_what_failed_first(before, after, told):
 
 def test_what_a_reader_of_means_must_know_is_said_where_it_is_so():
     one, two = Estimate(0.5, 4, 0), Estimate(0.5, 4, 3, datasets=2)
-    assert mean_notes({"a": {"answer_f1": one}}) == []
-    several, failed = mean_notes({"a": {"answer_f1": one}, "b": {"answer_f1": two, "latency": one}})
+    assert make_mean_notes({"a": {"answer_f1": one}}) == []
+    several, failed = make_mean_notes({"a": {"answer_f1": one}, "b": {"answer_f1": two, "latency": one}})
     assert several.startswith("The mean over several datasets") and failed.endswith("in no mean: b: 3")
     names = {"answer_f1": one, "char_recall@8": one, "char_recall@1": one}
-    assert shown_metrics(names, ["char_recall"]) == ["char_recall@8", "char_recall@1"]
-    assert shown_metrics(names, ["char_recall@1"]) == ["char_recall@1"] and shown_metrics(names, ["drm"]) == list(names)
+    assert choose_metrics(names, ["char_recall"]) == ["char_recall@8", "char_recall@1"]
+    assert choose_metrics(names, ["char_recall@1"]) == ["char_recall@1"] and choose_metrics(names, ["drm"]) == list(
+        names
+    )
 
 
 # ---------------------------------------------------------------- places
@@ -206,25 +214,28 @@ def test_a_span_touches_gold_by_a_character(span, met):
 
 def test_words_are_counted_once_or_as_often_as_they_stand():
     assert set_f1("rent rent due", "rent is due") == pytest.approx(0.8)
-    assert multiset_f1("rent rent due", "rent is due") == pytest.approx(2 / 3)
-    assert set_f1("rent", "keys") == multiset_f1("", "") == 0.0
-    assert same_words("Rent, due!", "rent due") == 1.0 and same_words("due rent", "rent due") == same_words("", "") == 0
-    assert seed_words("It isn't non-exclusive: (a) $5,000 at 10:30 ... the tenant's.") == [
+    assert compute_multiset_f1("rent rent due", "rent is due") == pytest.approx(2 / 3)
+    assert set_f1("rent", "keys") == compute_multiset_f1("", "") == 0.0
+    assert (
+        compare_words("Rent, due!", "rent due") == 1.0
+        and compare_words("due rent", "rent due") == compare_words("", "") == 0
+    )
+    assert split_seed_words("It isn't non-exclusive: (a) $5,000 at 10:30 ... the tenant's.") == [
         "it", "is", "a", "at", "the"
     ]  # fmt: skip
-    assert squad_words("The rent, a sum, is an Answer.") == ["rent", "sum", "is", "answer"]
+    assert split_squad_words("The rent, a sum, is an Answer.") == ["rent", "sum", "is", "answer"]
 
 
 def test_what_an_answer_cites_is_no_part_of_what_it_says():
     assert without_citations("Rent [1] is due [Part 3#page=Rent] here [2][3].") == "Rent  is due  here ."
     assert without_named("Rent [Part 3] is due [1] in [2024] and […].") == "Rent   is due [1] in [2024] and […]."
-    assert cited_names("[Part  3] [1] [1, 2] [1 and 2] [2024] […] [Part 3] [PD 5A#page=2] []") == [
+    assert find_cited_names("[Part  3] [1] [1, 2] [1 and 2] [2024] […] [Part 3] [PD 5A#page=2] []") == [
         "Part 3",
         "PD 5A#page=2",
     ]
     reply = Reply("It is so [2][1]. And so [2][4][3].", passages=(Passage("x", "a"), Passage("y", "b"), Passage("z")))
-    assert cited_files(Case(0, "?", "", reply=reply)) == ["b", "a"]
-    assert list(file_names("x/Part 3.pdf")) == ["x/Part 3.pdf", "Part 3"]
+    assert find_cited_files(Case(0, "?", "", reply=reply)) == ["b", "a"]
+    assert list(list_file_names("x/Part 3.pdf")) == ["x/Part 3.pdf", "Part 3"]
 
 
 @pytest.mark.parametrize(
@@ -244,14 +255,16 @@ def test_what_an_answer_cites_is_no_part_of_what_it_says():
     ],
 )
 def test_names_are_alike_by_the_words_they_share(one, other, near, seed):
-    assert likeness(one, other) == likeness(other, one)
-    assert likeness(one, other) == pytest.approx(near)
-    assert likeness(one, other, seed=True) == pytest.approx(seed)
+    assert compare_sources(one, other) == compare_sources(other, one)
+    assert compare_sources(one, other) == pytest.approx(near)
+    assert compare_sources(one, other, seed=True) == pytest.approx(seed)
 
 
 def test_a_source_is_compared_without_its_pages_and_its_ending():
-    assert plain_source(" Pärt 3.PDF#page=12") == plain_source("part 3 (p. 4)") == "part 3"
-    assert plain_source("PD 5#page=A Party") != plain_source("PD 5A Party"), "its section is no part of its number"
+    assert normalise_source(" Pärt 3.PDF#page=12") == normalise_source("part 3 (p. 4)") == "part 3"
+    assert normalise_source("PD 5#page=A Party") != normalise_source("PD 5A Party"), (
+        "its section is no part of its number"
+    )
 
 
 # ---------------------------------------------------------------- rankings
@@ -260,10 +273,10 @@ def test_a_source_is_compared_without_its_pages_and_its_ending():
 def test_a_ranking_is_written_as_trec_has_it():
     golds = (GoldPassage("a b.pdf", "the rent is due in advance"), GoldPassage("a b.pdf", "the keys are kept"))
     passages = (Passage("nothing", "a b.pdf"), Passage("the keys are kept", "a b.pdf"))
-    lines = trec_lines(Case("q 1", "?", "", gold=golds, reply=Reply("x", passages=passages)), tag="my run")
+    lines = format_trec(Case("q 1", "?", "", gold=golds, reply=Reply("x", passages=passages)), tag="my run")
     assert lines.run == "q%201 Q0 passage-1 1 2 my%20run\nq%201 Q0 gold-1 2 1 my%20run\n"
     assert lines.qrels == "q%201 0 gold-0 1\nq%201 0 gold-1 1\n"
-    assert trec_lines(Case("q", "?", "", gold=golds, reply=Reply(None, error="lost")), tag="t") == ("", "")
+    assert format_trec(Case("q", "?", "", gold=golds, reply=Reply(None, error="lost")), tag="t") == ("", "")
 
 
 def test_mismatched_passages_are_counted_and_pooled():
@@ -274,10 +287,10 @@ def test_mismatched_passages_are_counted_and_pooled():
         Case(3, "?", "", gold=golds, reply=Reply(None, error="lost")),
     ]
     options = Options(ks=(1, 3))
-    assert mismatches(cases, options) == {
+    assert count_mismatches(cases, options) == {
         "drm@1": [Mismatch(0, 1), Mismatch(1, 1), None], "drm@3": [Mismatch(1, 2), Mismatch(1, 1), None]
     }  # fmt: skip
-    counted = totals(cases, options)
+    counted = total_mismatches(cases, options)
     assert counted == {"drm@1": Mismatch(1, 2), "drm@3": Mismatch(2, 3)}
     assert pool_mismatches(counted) == {"drm@1": 0.5, "drm@3": pytest.approx(2 / 3)} and pool_mismatches(
         {"x": Mismatch(0, 0)}
@@ -293,7 +306,7 @@ def test_the_seed_takes_a_text_within_the_other_for_a_match():
         1, "?", "", gold=(GoldPassage("a", "rent"), GoldPassage("a", "keys")),
         reply=Reply("x", passages=(Passage("the keys and rent", "a"), Passage("rent", "a"), Passage("keys", "a"))),
     )  # fmt: skip
-    assert seed_matches(case, 2) == ([[0, 1], [0]], 2)
+    assert match_seed(case, 2) == ([[0, 1], [0]], 2)
 
 
 # ---------------------------------------------------------------- a run's files
@@ -318,7 +331,7 @@ def test_a_date_or_a_number_that_a_passage_bears_out_is_not_made_up(answer, evid
 
 def test_a_resumed_run_names_the_files_that_are_others_now():
     def changed(then: dict[str, str], now: dict[str, str]) -> list[str]:
-        return changed_data(Provenance(data={"d": then}), [SimpleNamespace(name="d", digests=now)], {})
+        return find_changed_data(Provenance(data={"d": then}), [SimpleNamespace(name="d", digests=now)], {})
 
     assert changed({"train.json": "1"}, {"train.json": "2"}) == ["d/train.json"]
     whole = {"train.json": "1", "corpus/a.pdf": "1"}
@@ -331,7 +344,7 @@ def test_means_are_broken_down_by_kinds_and_by_the_label_that_is_averaged_first(
     def labels_of(groups: str | None) -> list[str]:
         labels = [{"clause": clause, "source": "cuad"} for clause in ("law", "term", "law", "term")]
         made = Table("d", [1, 2, 3, 4], ["a"] * 4, {"map": [0.0, 1.0, 1.0, 1.0]}, (), labels, groups)
-        return list(breakdown(made))
+        return list(compute_breakdown(made))
 
     assert labels_of(None) == labels_of("clause") == labels_of("court") == ["clause"]
     assert labels_of("source") == ["clause", "source"]

@@ -24,7 +24,7 @@ from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
-from exhibit.evaluation.text_tables import cell
+from exhibit.evaluation.text_tables import format_cell
 from exhibit.evaluation.verdicts import VERDICTS, examine, judge
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
@@ -488,8 +488,8 @@ def test_bad_settings_are_named(told, match):
 def test_a_setting_can_be_unset():
     assert parse_settings({"preset": "sac-multilayer"}).config.threshold == 0.25
     assert parse_settings({"preset": "sac-multilayer", "threshold": "none"}).config.threshold is None
-    assert parse_settings({"llm": "none"}).target_options().answers is False
-    assert parse_settings({}).target_options().answers is True
+    assert parse_settings({"llm": "none"}).make_target_options().answers is False
+    assert parse_settings({}).make_target_options().answers is True
 
 
 # ---------------------------------------------------------------- verdicts
@@ -623,7 +623,7 @@ def test_questions_asked_several_times_have_a_spread(run, server):
     written = json.loads((done.folder / "summary.json").read_text())["answer_length"]
     assert written["repeats"] == 3 and written["spread"] == found.spread
     assert summarise_run(read_tables(done.folder)) == done.summary
-    assert "±21 over 3 runs (n 9)" in cell("answer_length", found)
+    assert "±21 over 3 runs (n 9)" in format_cell("answer_length", found)
     assert "±21 over 3 runs" in done.report.read_text(encoding="utf-8")
     again = run(target_url=server.url, metrics="answer_length", repeat=3, resume=True)
     assert again.summary == done.summary and sum(asked.values()) == 1 + 27

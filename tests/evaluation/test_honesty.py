@@ -11,7 +11,7 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.datasets import Selection, load_datasets
-from exhibit.evaluation.scoring import left_to_ask
+from exhibit.evaluation.scoring import list_left_to_ask
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.results import main as results
@@ -411,5 +411,5 @@ def test_a_template_says_where_the_history_goes(server, tmp_path):
 def test_a_conversation_of_which_a_turn_failed_is_asked_again_as_a_whole(tmp_path):
     dataset = conversation(tmp_path, [{"session": "s1"}, {"session": "s1"}])
     first, second = (case.id for case in dataset.cases)
-    assert [case.id for case in left_to_ask(dataset, {first: False, second: True})] == [first, second]
-    assert left_to_ask(dataset, {first: False, second: False}) == []
+    assert [case.id for case in list_left_to_ask(dataset, {first: False, second: True})] == [first, second]
+    assert list_left_to_ask(dataset, {first: False, second: False}) == []

@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from exhibit.evaluation.answer_words import squad_prediction, squad_words
+from exhibit.evaluation.answer_words import make_squad_prediction, split_squad_words
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
@@ -148,8 +148,8 @@ def test_the_table_is_what_squad_v2_computes():
     from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
 
     for answer, golds, _, exact, overlap in SQUAD:
-        said = squad_prediction(answer)
-        texts = [gold for gold in golds if squad_words(gold)] or [""]
+        said = make_squad_prediction(answer)
+        texts = [gold for gold in golds if split_squad_words(gold)] or [""]
         assert max(compute_exact(gold, said) for gold in texts) == exact
         assert max(compute_f1(gold, said) for gold in texts) == pytest.approx(overlap)
 

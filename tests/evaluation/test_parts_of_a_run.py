@@ -12,21 +12,29 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Turn
-from exhibit.evaluation.catalogue import catalogue, parse_set, translate_flags
+from exhibit.evaluation.catalogue import list_settings, parse_set, translate_flags
 from exhibit.evaluation.catalogue import main as settings_command
 from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets, read_history
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.interop import ragas_dataset
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options
-from exhibit.evaluation.ranking import gold_ranks
-from exhibit.evaluation.records import passages_read, read_tables, with_drm_means
-from exhibit.evaluation.registers import page_elements, write_account
+from exhibit.evaluation.ranking import find_gold_ranks
+from exhibit.evaluation.records import list_passages_read, read_tables, with_drm_means
+from exhibit.evaluation.registers import find_page_elements, write_account
 from exhibit.evaluation.registers.client import RegisterPage
-from exhibit.evaluation.scoring import Failures, Scoring, batches_of, left_to_ask, measure_rounds, text_of, to_probe
+from exhibit.evaluation.scoring import (
+    Failures,
+    Scoring,
+    batches_of,
+    list_left_to_ask,
+    measure_rounds,
+    text_of,
+    to_probe,
+)
 from exhibit.evaluation.servers.probing import Probe
 from exhibit.evaluation.servers.reading import NoAnswerError, Read
-from exhibit.evaluation.settings import Settings, parse_settings, read_config_file, same_replies
+from exhibit.evaluation.settings import Settings, compare_reply_settings, parse_settings, read_config_file
 from exhibit.evaluation.statistics import Estimate, Table
 from exhibit.evaluation.targets import TargetOptions, ask_all, count_only, is_system, open_target
 from exhibit.evidence import Span
@@ -66,15 +74,15 @@ CASES = (case(1), case(2), case(3, "s"), case(4, "s"), case(5, "t"), case(6))
 )
 def test_what_has_no_reply_is_asked_first_then_what_failed_and_conversations_whole(failed, left, tried):
     some = SimpleNamespace(cases=CASES, refused={})
-    assert [one.id for one in left_to_ask(some, failed)] == left
+    assert [one.id for one in list_left_to_ask(some, failed)] == left
     assert [one.id for one in to_probe(some, failed)] == tried
 
 
 def test_a_question_that_no_system_can_answer_is_neither_asked_nor_a_probe():
     some = SimpleNamespace(cases=CASES, refused={1: "its file is lost", 4: "its file is lost"})
-    assert [one.id for one in to_probe(some, {})] == [one.id for one in left_to_ask(some, {})] == [2, 3, 5, 6]
+    assert [one.id for one in to_probe(some, {})] == [one.id for one in list_left_to_ask(some, {})] == [2, 3, 5, 6]
     complete = dict.fromkeys([2, 3, 5, 6], False)
-    assert to_probe(some, complete) == [] and left_to_ask(some, complete) == [], "nor its conversation again"
+    assert to_probe(some, complete) == [] and list_left_to_ask(some, complete) == [], "nor its conversation again"
 
 
 def test_failures_add_up_and_the_first_is_told():
@@ -376,7 +384,7 @@ def test_a_run_that_is_told_nothing_asks_politely_and_forgives_one_failure_in_tw
     options = TargetOptions()
     assert (options.threads, options.timeout, options.retries, options.backoff) == (4, 60.0, 5, 0.5)
     assert options.answers and not options.count_pages and not options.delete_collection
-    same = Settings().target_options()
+    same = Settings().make_target_options()
     assert (same.threads, same.timeout, same.retries) == (4, 60.0, 5)
 
 
@@ -408,14 +416,14 @@ def test_settings_are_read_in_the_ways_they_are_written():
     assert parse_settings({"target": "predictions:x", "ingest": "fresh"}).selection.needs_documents
     assert not parse_settings({"target": "predictions:x", "ingest": "never"}).selection.needs_documents
     assert parse_settings({"target_url": "http://x"}).target_name == "http"
-    assert not parse_settings({"file_type": ""}).target_options().count_pages
-    assert parse_settings({"file_type": "pdf"}).target_options().count_pages
+    assert not parse_settings({"file_type": ""}).make_target_options().count_pages
+    assert parse_settings({"file_type": "pdf"}).make_target_options().count_pages
 
 
 def test_two_configs_differ_in_what_decides_the_replies():
     one = {"format": 1, "version": "1", "measured": {}, "limit": 3, "preset": "a"}
-    assert same_replies(one, {**one, "format": 2, "version": "2", "measured": {"k": 1}}) == []
-    assert same_replies(one, {**one, "limit": 4, "more": 1}) == ["limit", "more"]
+    assert compare_reply_settings(one, {**one, "format": 2, "version": "2", "measured": {"k": 1}}) == []
+    assert compare_reply_settings(one, {**one, "limit": 4, "more": 1}) == ["limit", "more"]
 
 
 def test_a_config_file_says_where_its_questions_are(tmp_path, monkeypatch):
@@ -442,7 +450,7 @@ def test_a_config_file_says_where_its_questions_are(tmp_path, monkeypatch):
 
 def test_settings_by_name_and_flags_of_earlier_versions():
     assert (
-        parse_set(["chunk_size=300", "top-k=3"] if "top_k" in catalogue() else ["chunk_size=300"])["chunk_size"]
+        parse_set(["chunk_size=300", "top-k=3"] if "top_k" in list_settings() else ["chunk_size=300"])["chunk_size"]
         == "300"
     )
     assert parse_set(["target_colour=red"]) == {"target_colour": "red"}
@@ -476,7 +484,7 @@ def test_settings_by_name_and_flags_of_earlier_versions():
     assert translate_flags(["--chunk-size"], [], said.append) == ["--set", "chunk_size="] and translate_flags(
         ["--odd"], [], said.append
     ) == ["--odd"]
-    switch = next(one.name for one in catalogue().values() if one.switch).replace("_", "-")
+    switch = next(one.name for one in list_settings().values() if one.switch).replace("_", "-")
     own = switch.replace("-", "_")
     for given, made in (([], "true"), (["x"], "true"), (["No"], "No"), (["--odd"], "true")):
         done = translate_flags([f"--{switch}", *given], [], said.append)
@@ -498,10 +506,10 @@ def test_settings_by_name_and_flags_of_earlier_versions():
     ],
 )
 def test_a_setting_is_listed_with_its_default_its_values_and_what_it_means(name, group, default, values, many, switch):
-    one = catalogue()[name]
+    one = list_settings()[name]
     assert (one.group, one.default, one.values, one.many, one.switch) == (group, default, values, many, switch)
-    assert all(other.meaning for other in catalogue().values())
-    assert not {"origins", "pipeline", "target_settings", "weights"} & set(catalogue())
+    assert all(other.meaning for other in list_settings().values())
+    assert not {"origins", "pipeline", "target_settings", "weights"} & set(list_settings())
 
 
 def test_the_settings_about_a_word_are_printed_by_group(capsys):
@@ -566,7 +574,7 @@ def test_a_folder_that_was_fetched_is_called_as_its_address_says(tmp_path):
 def test_the_passages_that_an_answer_was_made_from(texts, reply, read):
     recorded = RunReply(passages=[RunPassage(text=text) for text in texts], error="", **reply)
     row = RunQuestion(id=1, question="?", truth="", reply=recorded, verdict="answered")
-    assert [one.text for one in passages_read(row)] == read
+    assert [one.text for one in list_passages_read(row)] == read
 
 
 def test_other_means_of_mismatches_stand_beside_the_first():
@@ -647,9 +655,9 @@ def test_references_are_written_beside_the_results_and_those_not_checked_are_cou
 def test_elements_are_read_from_what_is_xml():
     text = "<?xml version='1.0'?><f xmlns='u'><!-- a --><a>1</a><b/><a>2</a></f>"
     for status, found in ((200, ["1", "2"]), (300, ["1", "2"]), (404, [])):
-        assert [one.text for one in page_elements(RegisterPage("u", status, text), "a")] == found
-    assert list(page_elements(RegisterPage("u", 200, ""), "a")) == []
-    assert list(page_elements(RegisterPage("u", 200, "no xml"), "a")) == []
+        assert [one.text for one in find_page_elements(RegisterPage("u", status, text), "a")] == found
+    assert list(find_page_elements(RegisterPage("u", 200, ""), "a")) == []
+    assert list(find_page_elements(RegisterPage("u", 200, "no xml"), "a")) == []
 
 
 # ---------------------------------------------------------------- a run that is resumed, its options and its notes
@@ -720,7 +728,7 @@ LONG = f"{GOLD} It is paid in coins, and no part of it is ever given back."
 
 def ranks(gold: str, *texts: str) -> list[int | None]:
     reply = Reply("x", tuple(Passage(text, "a") for text in texts))
-    return gold_ranks(Case(1, "?", "", gold=(GoldPassage("a", gold),), reply=reply))
+    return find_gold_ranks(Case(1, "?", "", gold=(GoldPassage("a", gold),), reply=reply))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.corpus_files import check_files, check_questions
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents, read_grades, touches
-from exhibit.evaluation.records import commit_of, kinds_of, machine
+from exhibit.evaluation.records import commit_of, describe_machine, kinds_of
 from exhibit.evaluation.servers.shapes import SHAPES
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets.predictions import Predictions, id_of, question_of, read_row, read_rows
@@ -189,10 +189,10 @@ def test_a_passage_is_placed_by_its_span_or_by_its_words(documents):
 
 def test_words_are_found_where_a_piece_of_them_stands(documents):
     cut = LEASE.strip() + " And nothing else was ever agreed between them."
-    assert {name for name, _ in documents.matches(LEASE.strip())} == {"a.txt", "b.txt"}
-    assert documents.matches(LEASE.strip(), "gone.txt") == [] and documents.matches("") == []
-    assert len(documents.matches("The rent is due.", "b.txt")) == 2
-    assert {name for name, _ in documents.matches(cut[:100])} <= {"a.txt", "b.txt"}
+    assert {name for name, _ in documents.find_matches(LEASE.strip())} == {"a.txt", "b.txt"}
+    assert documents.find_matches(LEASE.strip(), "gone.txt") == [] and documents.find_matches("") == []
+    assert len(documents.find_matches("The rent is due.", "b.txt")) == 2
+    assert {name for name, _ in documents.find_matches(cut[:100])} <= {"a.txt", "b.txt"}
 
 
 def test_spans_that_touch_share_a_character():
@@ -287,7 +287,7 @@ def test_the_commit_is_what_ci_names_or_what_is_checked_out(tmp_path):
     for name in "abc":
         (tmp_path / name).write_text("y", encoding="utf-8")
     assert commit_of(tmp_path, {}) == {"commit": head, "changed_files": 2}, "a new file is no change"
-    assert set(machine()) == {"system", "processor", "cores", "python"} and machine()["cores"] >= 1
+    assert set(describe_machine()) == {"system", "processor", "cores", "python"} and describe_machine()["cores"] >= 1
 
 
 def test_a_file_of_one_row_is_read_and_of_none_is_refused(tmp_path):

@@ -21,7 +21,7 @@ def reader(reply: dict[str, object] | None = None, stream: dict[str, object] | N
 
 def response(body: str, kind: str = "application/json") -> SimpleNamespace:
     data = body.encode()
-    return SimpleNamespace(kind=kind, read=lambda: data, lines=lambda: body.split("\n"), parts=lambda: [data])
+    return SimpleNamespace(kind=kind, read=lambda: data, lines=lambda: body.split("\n"), read_parts=lambda: [data])
 
 
 def streamed(*events: object, one: ReplyReader | None = None, **parts) -> Read:
@@ -33,20 +33,20 @@ def streamed(*events: object, one: ReplyReader | None = None, **parts) -> Read:
 
 
 def test_a_whole_reply_is_read_by_its_fields_or_as_a_file_says():
-    own = reader({"answer": "a.b", "passages": "c", "pages_from": 0}).whole({"a": {"b": "Yes."}, "c": ["p"]})
+    own = reader({"answer": "a.b", "passages": "c", "pages_from": 0}).read_whole({"a": {"b": "Yes."}, "c": ["p"]})
     assert (own.answer, own.passages, own.shape, own.pages_from, own.blank) == ("Yes.", ["p"], "", 0, True)
-    known = reader().whole({"answer": "Yes.", "passages": ["p"]})
+    known = reader().read_whole({"answer": "Yes.", "passages": ["p"]})
     assert (known.answer, known.passages, known.pages_from) == ("Yes.", ["p"], 1) and known.shape
-    half = reader({"answer": "said"}).whole({"said": "Yes.", "answer": "No.", "passages": ["p"]})
+    half = reader({"answer": "said"}).read_whole({"said": "Yes.", "answer": "No.", "passages": ["p"]})
     assert (half.answer, half.passages, half.shape) == ("Yes.", ["p"], "")
     wrapped = {"output": {"said": "Yes.", "found": ["p"]}}
-    inside = reader({"answer": "said", "passages": "found", "unwrap": True}).whole(wrapped)
+    inside = reader({"answer": "said", "passages": "found", "unwrap": True}).read_whole(wrapped)
     assert (inside.answer, inside.passages) == ("Yes.", ["p"])
     outside = reader({"answer": "said", "passages": "output.found", "unwrap": True})
-    assert outside.whole({"output": {"x": 1}, "said": "Yes."}).answer == "Yes."
+    assert outside.read_whole({"output": {"x": 1}, "said": "Yes."}).answer == "Yes."
     with pytest.raises(NoAnswerError, match="no answer at said in the reply"):
-        reader({"answer": "said", "passages": "found"}).whole(wrapped)
-    assert reader({"answer": "x", "passages": ""}).whole("Bare words.").answer == "Bare words."
+        reader({"answer": "said", "passages": "found"}).read_whole(wrapped)
+    assert reader({"answer": "x", "passages": ""}).read_whole("Bare words.").answer == "Bare words."
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_whole_reply_is_read_by_its_fields_or_as_a_file_says():
 def test_a_reply_without_an_answer_says_where_it_was_looked_for(paths, reply, words, blank):
     given = {} if paths is None else {"answer": paths}
     with pytest.raises(NoAnswerError, match=words) as caught:
-        reader(given).whole(reply)
+        reader(given).read_whole(reply)
     assert (caught.value.blank, caught.value.reply) == (blank, reply)
 
 
@@ -69,21 +69,21 @@ def test_passages_alone_are_a_reply_until_an_answer_was_seen():
     found = {"found": ["p"]}
     for paths in ("", "said"):
         one = reader({"answer": paths, "passages": "found"})
-        assert (one.whole(found).answer, one.whole(found).passages) == (None, ["p"])
+        assert (one.read_whole(found).answer, one.read_whole(found).passages) == (None, ["p"])
     one.answers = True
     with pytest.raises(NoAnswerError):
-        one.whole(found)
-    assert reader({"answer": "", "passages": "found"}).whole({"found": []}).passages == []
+        one.read_whole(found)
+    assert reader({"answer": "", "passages": "found"}).read_whole({"found": []}).passages == []
     with pytest.raises(NoAnswerError):
-        reader({"answer": "said", "passages": "found"}).whole({"found": []})
+        reader({"answer": "said", "passages": "found"}).read_whole({"found": []})
 
 
 def test_fields_of_passages_are_renamed_and_what_is_spent_is_read():
     one = reader({"answer": "a", "passages": "p", "fields": {"text": "words", "page": "at.page"}, "usage": {"x": "n"}})
-    read = one.whole({"a": "Yes.", "p": [{"words": "w", "at": {"page": 3}}, "bare", {"text": "own"}], "n": 5})
+    read = one.read_whole({"a": "Yes.", "p": [{"words": "w", "at": {"page": 3}}, "bare", {"text": "own"}], "n": 5})
     assert read.passages == [{"words": "w", "at": {"page": 3}, "text": "w", "page": 3}, "bare", {"text": "own"}]
     assert read.usage == {"x": 5.0}
-    keyed = one.whole({"a": "Yes.", "p": {"7": {"words": "w"}}, "n": 0, "usage": {"prompt_tokens": 2}})
+    keyed = one.read_whole({"a": "Yes.", "p": {"7": {"words": "w"}}, "n": 0, "usage": {"prompt_tokens": 2}})
     assert keyed.passages == {"7": {"words": "w", "text": "w"}} and keyed.usage == {"tokens_in": 2.0}
 
 
@@ -91,26 +91,26 @@ def test_an_error_that_a_reply_reports_is_raised():
     one = reader({"answer": "a", "error": "fault", "refused": "code == `7`"})
     for reply, status in (({"fault": "down", "code": 7}, 401), ({"error": {"no": 1}, "code": 8}, None)):
         with pytest.raises(HttpError, match="the server reports an error") as caught:
-            one.whole(reply)
+            one.read_whole(reply)
         assert caught.value.status == status and not caught.value.transient
     with pytest.raises(HttpError) as bare:
-        reader({"answer": "a", "error": "fault"}).whole({"fault": "down", "code": 7})
+        reader({"answer": "a", "error": "fault"}).read_whole({"fault": "down", "code": 7})
     assert bare.value.status is None
-    assert one.whole({"a": "Yes.", "error": None, "fault": ""}).answer == "Yes."
+    assert one.read_whole({"a": "Yes.", "error": None, "fault": ""}).answer == "Yes."
     with pytest.raises(HttpError, match="ERROR: full") as failed:
-        reader({"answer": "a", "failed": "ERROR"}).whole({"a": "ERROR: full"})
+        reader({"answer": "a", "failed": "ERROR"}).read_whole({"a": "ERROR: full"})
     assert failed.value.transient
 
 
 def test_an_answer_s_citations_become_ranks():
     marks = {"answer": "a", "passages": "p", "citations": ["[ID:{n}]", "(see {n})"], "selected": True}
-    by_key = reader(marks).whole({"a": "So [ID:7], (see 3), [ID:9].", "p": {"3": {"x": 1}, "7": {"x": 2}}})
+    by_key = reader(marks).read_whole({"a": "So [ID:7], (see 3), [ID:9].", "p": {"3": {"x": 1}, "7": {"x": 2}}})
     assert by_key.answer == "So [2], [1], [ID:9]." and by_key.selected == 2
-    from_nought = reader(marks).whole({"a": "So [ID:0][ID:1][ID:2].", "p": ["x", "y"]})
+    from_nought = reader(marks).read_whole({"a": "So [ID:0][ID:1][ID:2].", "p": ["x", "y"]})
     assert from_nought.answer == "So [1][2][ID:2]."
-    none = reader(marks).whole({"a": "So [ID:0].", "p": []})
+    none = reader(marks).read_whole({"a": "So [ID:0].", "p": []})
     assert none.answer == "So [ID:0]." and none.selected is None
-    assert reader({"answer": "a", "passages": "p"}).whole({"a": "Yes.", "p": ["x"]}).selected is None
+    assert reader({"answer": "a", "passages": "p"}).read_whole({"a": "Yes.", "p": ["x"]}).selected is None
 
 
 # ---------------------------------------------------------------- streams
@@ -167,7 +167,7 @@ def test_a_stream_that_stops_is_seen_where_others_had_an_end():
     assert streamed(*cut, "data: [DONE]", one=marked).answer == "Nor"
     with pytest.raises(HttpError, match="ended before its end mark"):
         streamed(*cut, one=marked)
-    assert marked.whole({"answer": "Yes.", "passages": []}).answer == "Yes.", "a whole reply has no end"
+    assert marked.read_whole({"answer": "Yes.", "passages": []}).answer == "Yes.", "a whole reply has no end"
 
 
 def test_a_stream_without_words_has_no_answer():

@@ -9,9 +9,9 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, describe_metric, references_official
-from exhibit.evaluation.registers import Client, Register, case_path, instrument_path, provision_paths
+from exhibit.evaluation.registers import Client, Register, find_case_path, instrument_path, list_provision_paths
 from exhibit.evaluation.registers.client import RegisterPage
-from exhibit.law.references import Reference, references
+from exhibit.law.references import Reference, find_references
 from exhibit.storage.cache import Cache
 from tests.evaluation import registers as loopback
 
@@ -46,7 +46,7 @@ def register(tmp_path, registers, clock=None) -> Register:
 
 
 def only(text: str) -> Reference:
-    [reference] = references(text)
+    [reference] = find_references(text)
     return reference
 
 
@@ -94,21 +94,23 @@ def test_what_becomes_of_a_reference(tmp_path, registers, text, outcome):
 
 
 def test_addresses_are_made_from_the_reference_alone():
-    assert case_path(only("[2024] EWHC 789 (Ch)")) == "ewhc/ch/2024/789"
-    assert case_path(only("[2020] EWFC 12 (B)")) == "ewfc/b/2020/12"
-    assert case_path(only("[2020] UKUT 12 (AAC)")) == "ukut/aac/2020/12"
+    assert find_case_path(only("[2024] EWHC 789 (Ch)")) == "ewhc/ch/2024/789"
+    assert find_case_path(only("[2020] EWFC 12 (B)")) == "ewfc/b/2020/12"
+    assert find_case_path(only("[2020] UKUT 12 (AAC)")) == "ukut/aac/2020/12"
     assert instrument_path("eu directive 1995/46") == "eudr/1995/46"
     assert instrument_path("nisr 2006/261") == "nisr/2006/261"
     assert instrument_path("limitation act 1980") is None
-    assert provision_paths(only("Part 1 of Schedule 2 to the Housing Act 1985")) == ["schedule/2/part/1"]
-    assert provision_paths(only("Chapter 2 of Part 1 of the Housing Act 1985")) == ["part/1/chapter/2"]
-    assert provision_paths(only("paragraph 6 of Schedule 18 to the Housing Act 1985")) == ["schedule/18/paragraph/6"]
-    assert provision_paths(only("recital 47 of Regulation (EU) 2016/679")) == []
-    assert provision_paths(only("Annex III to Directive 2014/24/EU")) == ["annex/III"]
+    assert list_provision_paths(only("Part 1 of Schedule 2 to the Housing Act 1985")) == ["schedule/2/part/1"]
+    assert list_provision_paths(only("Chapter 2 of Part 1 of the Housing Act 1985")) == ["part/1/chapter/2"]
+    assert list_provision_paths(only("paragraph 6 of Schedule 18 to the Housing Act 1985")) == [
+        "schedule/18/paragraph/6"
+    ]
+    assert list_provision_paths(only("recital 47 of Regulation (EU) 2016/679")) == []
+    assert list_provision_paths(only("Annex III to Directive 2014/24/EU")) == ["annex/III"]
 
 
 def test_nothing_is_asked_twice_not_even_by_the_next_run(tmp_path, registers):
-    found = references("section 33 and section 99 of the Limitation Act 1980, and [2021] UKSC 1; [2021] UKSC 1")
+    found = find_references("section 33 and section 99 of the Limitation Act 1980, and [2021] UKSC 1; [2021] UKSC 1")
     once = register(tmp_path, registers)
     first = {reference: once.check(reference) for reference in found}
     asked = list(registers.asked)
@@ -157,7 +159,7 @@ def test_a_busy_register_is_left_alone_for_as_long_as_it_asks(tmp_path, register
 def test_a_register_that_stays_busy_is_given_up_and_nothing_is_kept(tmp_path, registers):
     registers.busy = 99
     one = register(tmp_path, registers)
-    found = references("[2021] UKSC 1, [2024] EWCA Civ 123 and section 33 of the Limitation Act 1980")
+    found = find_references("[2021] UKSC 1, [2024] EWCA Civ 123 and section 33 of the Limitation Act 1980")
     assert {one.outcome(reference) for reference in found} == {"unreachable"}
     assert len(registers.asked) == 4, "robots.txt, then three tries of the first and none of the others"
     assert len(Cache(tmp_path / "kept" / "pages.sqlite")) == 0

@@ -10,15 +10,15 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation import targets
 from exhibit.evaluation.cases import Passage
-from exhibit.evaluation.catalogue import catalogue
+from exhibit.evaluation.catalogue import list_settings
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.servers.probing import advise
-from exhibit.evaluation.servers.server import hide, secrets_in
+from exhibit.evaluation.servers.server import find_secrets, hide
 from exhibit.evaluation.servers.shapes import describe, read_passages, read_usage, recognise
-from exhibit.evaluation.targets import TargetOptions, open_target, target_names
+from exhibit.evaluation.targets import TargetOptions, list_targets, open_target
 from exhibit.evidence import Span, read_document
-from exhibit.evidence.readers.pdf import boxes
+from exhibit.evidence.readers.pdf import find_boxes
 from exhibit.storage.http_policy import Secrets
 from tests.evaluation.rag_server import serving
 from tests.rag.bundles import write_bundle
@@ -79,7 +79,7 @@ def test_a_server_s_words_are_short_and_hold_no_secret(body, told):
 
 def test_secrets_are_known_by_where_they_stand():
     url = "https://me:pass-word@host/ask?code=q-secret&top=5000"
-    assert set(secrets_in(url, [{"api_key": "k-1", "deep": {"token": "t-1"}, "top": "3"}])) == {
+    assert set(find_secrets(url, [{"api_key": "k-1", "deep": {"token": "t-1"}, "top": "3"}])) == {
         "me", "pass-word", "q-secret", "5000", "k-1", "t-1",
     }  # fmt: skip
     told = {"api_key": "k", "url": url, "header": {"Authorization": "VARIABLE"}, "list": [{"password": "p"}], "n": 3}
@@ -127,7 +127,7 @@ def test_a_box_is_held_against_that_of_the_words(samples):
     document = read_document(path)
     start, end = document.pages[0].span
     span = Span(start + 10, min(end, start + 300))
-    lines = [box for box in boxes(document, span) if box.page == 1]
+    lines = [box for box in find_boxes(document, span) if box.page == 1]
     left, top = min(box.left for box in lines), min(box.top for box in lines)
     right, bottom = max(box.right for box in lines), max(box.bottom for box in lines)
     page = document.pages[0]
@@ -209,15 +209,15 @@ def parrot(tmp_path, monkeypatch):
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "parrot.py").write_text(PARROT, encoding="utf-8")
     monkeypatch.setattr(targets, "__path__", [*targets.__path__, str(tmp_path / "more")])
-    catalogue.cache_clear()
+    list_settings.cache_clear()
     yield
-    catalogue.cache_clear()
+    list_settings.cache_clear()
     sys.modules.pop("exhibit.evaluation.targets.parrot", None)
 
 
 def test_a_target_says_its_settings_and_the_catalogue_lists_them(parrot, tmp_path, capsys):
-    assert "parrot" in target_names()
-    assert catalogue()["target_word"].meaning == "what the parrot says"
+    assert "parrot" in list_targets()
+    assert list_settings()["target_word"].meaning == "what the parrot says"
     bundle = write_bundle(tmp_path / "leases")
     common = [
         "--dataset-paths",

@@ -10,15 +10,15 @@ import pytest
 
 from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.servers.probing import Advice, advise, sample_cases, without_words
-from exhibit.evaluation.servers.request_forms import made_request, missing_fields, served_paths
+from exhibit.evaluation.servers.request_forms import find_missing_fields, list_served_paths, make_request
 from exhibit.evaluation.servers.shapes import (
     PassagesError,
     describe,
-    first_list,
-    first_words,
-    items_at,
+    find_list,
+    find_words,
     read_confidence,
     read_count,
+    read_items,
     read_number,
     read_passages,
     read_usage,
@@ -65,13 +65,13 @@ def test_the_shape_of_a_reply_is_one_line_without_its_words():
 
 def test_what_is_at_a_path():
     assert search("a[0].b", {"a": [{"b": 1}]}) == 1 and search("length(@)", 3) is None
-    assert first_words(["a", "b", "c"], {"a": " ", "b": 3, "c": "words"}) == "words" and first_words(["a"], {}) is None
-    assert items_at("a", {"a": [1]}) == [1] and items_at("a", {"a": ""}) == items_at("b", {}) == []
+    assert find_words(["a", "b", "c"], {"a": " ", "b": 3, "c": "words"}) == "words" and find_words(["a"], {}) is None
+    assert read_items("a", {"a": [1]}) == [1] and read_items("a", {"a": ""}) == read_items("b", {}) == []
     with pytest.raises(HttpError, match="a in the reply is not a list: text"):
-        items_at("a", {"a": "words"})
-    assert first_list(["a", "b", "c"], {"a": [], "b": {"x": []}, "c": [1]}) == [1]
-    assert first_list(["a", "b"], {"a": [], "b": {"x": [0]}}) == {"x": [0]}
-    assert first_list(["a", "b"], {"a": False, "b": []}) == [] and first_list(["a"], {}) is None
+        read_items("a", {"a": "words"})
+    assert find_list(["a", "b", "c"], {"a": [], "b": {"x": []}, "c": [1]}) == [1]
+    assert find_list(["a", "b"], {"a": [], "b": {"x": [0]}}) == {"x": [0]}
+    assert find_list(["a", "b"], {"a": False, "b": []}) == [] and find_list(["a"], {}) is None
 
 
 def test_what_a_server_wraps_is_unwrapped():
@@ -247,8 +247,8 @@ def test_the_fields_that_a_server_misses_are_read_from_its_error():
         {"loc": ["body", "x"], "type": "int_parsing"},
         {"loc": ["body"], "type": "value_error.missing"},
     ]
-    assert missing_fields(error(faults)) == ["q.0"]
-    assert missing_fields(error("no")) == missing_fields(HttpError("no", body=b"no json")) == []
+    assert find_missing_fields(error(faults)) == ["q.0"]
+    assert find_missing_fields(error("no")) == find_missing_fields(HttpError("no", body=b"no json")) == []
 
 
 class Server(SimpleNamespace):
@@ -271,23 +271,23 @@ def server(told, **values):
 def test_the_paths_that_a_server_takes_requests_at():
     paths = {f"/p{n}": {"post": {}} for n in range(11)}
     told = {"http://x/openapi.json": {"paths": {"/get": {"get": {}}, "/odd": [], **paths}}}
-    assert served_paths(server(told)) == [f"/p{n}" for n in range(10)]
-    assert served_paths(server({})) == served_paths(server({"http://x/openapi.json": {"paths": []}})) == []
-    assert served_paths(server({"http://x/openapi.json": ["no"]})) == []
+    assert list_served_paths(server(told)) == [f"/p{n}" for n in range(10)]
+    assert list_served_paths(server({})) == list_served_paths(server({"http://x/openapi.json": {"paths": []}})) == []
+    assert list_served_paths(server({"http://x/openapi.json": ["no"]})) == []
 
 
 def test_a_request_is_made_as_a_description_has_it():
     schema = {"type": "object", "properties": {"question": {"type": "string"}}, "required": ["question"]}
     body = {"post": {"requestBody": {"content": {"application/json": {"schema": schema}}}}}
     one = server({"http://x/openapi.json": {"paths": {"/rag/invoke": body}}}, request=None)
-    made = made_request(one)
+    made = make_request(one)
     assert made is not None and made.where == "/openapi.json" and list(made.template) == ["question"]
     other = server({"http://x/rag/input_schema": schema}, request=None)
-    made = made_request(other)
+    made = make_request(other)
     assert made is not None and made.where == "/input_schema" and list(made.template["input"]) == ["question"]
     assert other.asked == ["http://x/openapi.json", "http://x/rag/input_schema"]
-    assert made_request(server({}, request=None)) is None
-    assert made_request(server({}, request="{}")) is made_request(server({})) is None
+    assert make_request(server({}, request=None)) is None
+    assert make_request(server({}, request="{}")) is make_request(server({})) is None
 
 
 TEXT, LIST = {"type": "string"}, {"type": "array"}
@@ -344,7 +344,7 @@ def test_a_request_has_the_question_once_and_what_must_be_there(fields, template
     more = {str(n): {"$ref": f"#/more/{n + 1}"} for n in range(7)} | {"7": TEXT}
     root = {"defs": {"words": TEXT, "round": {"$ref": "#/defs/round"}}, "chain": links, "more": more}
     told = {"properties": fields, "required": ["must"], **root}
-    made = made_request(server({"http://x/schema": told}, request=None))
+    made = make_request(server({"http://x/schema": told}, request=None))
     assert (made and made.template) == template and (made is None or made.where == "/schema")
 
 
@@ -354,7 +354,7 @@ def test_a_schema_is_that_of_the_path_that_is_asked_with_or_without_its_last_str
     def made(url: str, path: str):
         one = server({"http://x/openapi.json": {"paths": {path: body}}}, request=None)
         one.url = url
-        return made_request(one)
+        return make_request(one)
 
     assert made("http://x/ask", "/ask").template == made("http://x/ask/", "/ask").template == {"q": "{question}"}
     assert made("http://x/ask", "/other") is None
@@ -367,7 +367,7 @@ def test_a_description_that_the_system_s_own_file_names_fills_its_setting():
     def made(value: str, schema: object):
         one = server({"http://x/rag/schema": schema}, input=value)
         one.system = SimpleNamespace(ask=asked, settings=settings)
-        return made_request(one)
+        return make_request(one)
 
     assert made("x", {"properties": {"q": TEXT}}) == ({"in": {"q": "{question}"}, "k": 3, "config": {}}, "/schema")
     assert made("mine", {"properties": {"q": TEXT}}) is made("x", {"properties": {"z": TEXT}}) is None

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Case, Turn
-from exhibit.evaluation.servers.server import parse_url, secrets_in
+from exhibit.evaluation.servers.server import find_secrets, parse_url
 from exhibit.evaluation.servers.shapes import PassagesError
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.schemas.errors import ToolkitError
@@ -188,7 +188,7 @@ def test_what_a_server_needs_is_asked_for(tmp_path):
         with pytest.raises(ToolkitError, match="is not an address; an example is http://e"):
             parse_url(bad, "http://e")
     assert str(parse_url("https://x/a", "")) == "https://x/a"
-    assert secrets_in("http://x/a") == [] and secrets_in("http://u@x/?k=v", [{"token": "t"}, {"n": "m"}]) == [
+    assert find_secrets("http://x/a") == [] and find_secrets("http://u@x/?k=v", [{"token": "t"}, {"n": "m"}]) == [
         "u",
         "v",
         "t",

@@ -14,7 +14,7 @@ from exhibit.evaluation.stages import (
     InText,
     RankedStage,
     SystemLists,
-    ceiling_after,
+    compute_ceiling,
     find_in_chunks,
     find_in_text,
     follow_gold,
@@ -219,7 +219,7 @@ def test_what_is_found_later_was_not_lost_before() -> None:
 
 def test_what_a_system_does_not_tell_is_unknown() -> None:
     stages = follow_gold(gold(LIGHTS), SystemLists(LIST))
-    assert [stage for stage in GOLD_STAGES if stages.kept(stage) is not None] == ["page", "retrieved"]
+    assert [stage for stage in GOLD_STAGES if stages.is_kept(stage) is not None] == ["page", "retrieved"]
     unplaced = replace(Passage("words of nobody knows where"), unplaced=True)
     assert follow_gold(gold(LIGHTS), SystemLists([unplaced])).retrieved is None
 
@@ -231,10 +231,10 @@ def test_the_ceiling_falls_from_stage_to_stage_and_is_none_where_nothing_is_know
         follow_gold(gold(BERTH), SystemLists(LIST[1:], LIST[1:])),
         GoldStages(page=False),
     ]
-    assert ceiling_after(stages, "page") == 0.75
-    assert ceiling_after(stages, "retrieved") == pytest.approx(2 / 3)
-    assert ceiling_after(stages, "reranked") == pytest.approx(1 / 3)
-    assert ceiling_after(stages, "context") is None
+    assert compute_ceiling(stages, "page") == 0.75
+    assert compute_ceiling(stages, "retrieved") == pytest.approx(2 / 3)
+    assert compute_ceiling(stages, "reranked") == pytest.approx(1 / 3)
+    assert compute_ceiling(stages, "context") is None
 
 
 def test_a_row_has_the_stages_that_are_known() -> None:

@@ -17,9 +17,9 @@ from exhibit.evaluation.statistics import (
     Overlap,
     Table,
     compare,
-    macro,
-    mean,
-    overlap,
+    compute_macro_mean,
+    compute_mean,
+    count_overlap,
     summarise,
     summarise_by,
     summarise_run,
@@ -56,7 +56,7 @@ def test_a_summary_is_written_as_the_results_have_it():
 
 def test_nothing_to_average_is_none_and_not_zero():
     assert estimate(table([None, None], failed=[True, True])) == Estimate(None, 0, 2, None)
-    assert mean([]) is None and mean([None]) is None
+    assert compute_mean([]) is None and compute_mean([None]) is None
 
 
 def test_one_document_has_no_interval():
@@ -171,7 +171,7 @@ def test_a_table_of_cases():
 
 
 def test_macro():
-    assert macro([1.0, 0.0, None, 0.0, None], ["a", "a", "a", "b", "c"]) == 0.25
+    assert compute_macro_mean([1.0, 0.0, None, 0.0, None], ["a", "a", "a", "b", "c"]) == 0.25
 
 
 # ---------------------------------------------------------------- two runs
@@ -203,7 +203,9 @@ def test_noise_is_not_a_change():
     chance = random.Random(2)
     before, after = ([chance.random() for _ in range(60)] for _ in range(2))
     assert not difference(table(before), table(after)).beyond_chance
-    assert difference(table(before), table(before)) == Difference(mean(before), mean(before), 60, (0.0, 0.0))
+    assert difference(table(before), table(before)) == Difference(
+        compute_mean(before), compute_mean(before), 60, (0.0, 0.0)
+    )
     assert not difference(table(before), table(before)).beyond_chance
 
 
@@ -288,10 +290,10 @@ def test_an_interval_that_leaves_out_zero_is_beyond_chance():
 def test_two_runs_share_what_both_were_asked():
     before = [table([1.0, None, 0.0, 1.0], ids=[1, 2, 3, 5], failed=[0, 1, 0, 0]), table([1.0], name="only")]
     after = [table([1.0, 0.5, None, 1.0], ids=[2, 3, 4, 5])]
-    found = overlap(before, after)
+    found = count_overlap(before, after)
     assert (found.asked, found.failed_before, found.failed_after, found.answered) == (3, 1, 0, 2)
     assert (found.only_before, found.only_after) == (2, 1)
-    assert overlap(after, before).failed_after == 1 and overlap(after, before).answered == 2
+    assert count_overlap(after, before).failed_after == 1 and count_overlap(after, before).answered == 2
 
 
 def test_a_difference_needs_both_means():
@@ -329,4 +331,4 @@ def test_datasets_and_groups_count_alike_whatever_their_rows():
 
 
 def test_means_of_what_is_known():
-    assert mean([0.0, None, 1.0]) == 0.5 and macro([], []) is None
+    assert compute_mean([0.0, None, 1.0]) == 0.5 and compute_macro_mean([], []) is None

@@ -15,7 +15,7 @@ from exhibit.evaluation.cases import Turn
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.scoring import ask
-from exhibit.evaluation.servers.system import system_names
+from exhibit.evaluation.servers.system import list_systems
 from exhibit.evaluation.targets import TargetOptions, open_target, read_target_settings
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation.imitations import quotes
@@ -440,6 +440,6 @@ def test_the_example_of_the_page_does_what_the_page_says(write, dataset, monkeyp
 
 def test_the_page_names_every_system_that_is_described(dataset):
     page = (Path(__file__).parents[2] / "docs" / "targets.md").read_text(encoding="utf-8")
-    assert [name for name in system_names() if name != "http" and f"--target {name}" not in page] == []
-    for name in system_names():
+    assert [name for name in list_systems() if name != "http" and f"--target {name}" not in page] == []
+    for name in list_systems():
         read_target_settings(name, {})

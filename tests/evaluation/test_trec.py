@@ -10,14 +10,14 @@ import pytest
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.ranking import QRELS, RUN
-from exhibit.evaluation.records import row_text, write_rows
+from exhibit.evaluation.records import format_row, write_rows
 from exhibit.evaluation.scoring import table_of
-from exhibit.evaluation.statistics import mean
+from exhibit.evaluation.statistics import compute_mean
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
-    rows = [row_text([one], tag="my run") for one in cases]
+    rows = [format_row([one], tag="my run") for one in cases]
     write_rows(folder, rows, table_of(cases, {}))
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
@@ -49,7 +49,7 @@ def test_failed_and_impossible_questions_and_those_without_a_quote_are_in_neithe
 
 def test_a_question_whose_first_round_failed_is_ranked_by_the_first_reply_that_is_no_error(tmp_path):
     failed, good = (case([gold((0, 9))], [at(0, 9)], id=7, error=error) for error in ("timed out", ""))
-    write_rows(tmp_path, [row_text([failed, good], tag="t")], table_of([good], {}))
+    write_rows(tmp_path, [format_row([failed, good], tag="t")], table_of([good], {}))
     assert (tmp_path / RUN).read_text(encoding="utf-8") == "7 Q0 gold-0 1 1 t\n"
     assert (tmp_path / QRELS).read_text(encoding="utf-8") == "7 0 gold-0 1\n"
 
@@ -88,7 +88,7 @@ def test_ir_measures_and_ranx_give_our_figures(make, least, seed, tmp_path):
 
     cases = make(random.Random(seed))
     written(tmp_path, cases)
-    values = {name: mean(column) for name, column in measure(cases).items()}
+    values = {name: compute_mean(column) for name, column in measure(cases).items()}
     ours = {name: values[name] for name in ("ndcg@5", "ndcg@10", "recall@10", "mrr@10", "map")}
     files = str(tmp_path / QRELS), str(tmp_path / RUN)
     measures = {

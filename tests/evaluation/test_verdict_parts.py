@@ -13,21 +13,21 @@ from exhibit.evaluation.cases import (
     GoldPassage,
     Passage,
     Reply,
-    choices_made,
     choose,
     contradicts,
     describe_choices,
+    describe_labels,
     find_chosen_label,
-    labels_in_words,
+    list_choices,
     offers_of,
     with_choices,
     without_choices,
 )
-from exhibit.evaluation.confidence import calibration, risk_at_coverage
+from exhibit.evaluation.confidence import compute_calibration, compute_risk_at_coverage
 from exhibit.evaluation.missing import Evidence, notes_on, passage_lacks, question_lacks
 from exhibit.evaluation.regression import is_regression
 from exhibit.evaluation.statistics import Difference, Estimate
-from exhibit.evaluation.text_tables import cell
+from exhibit.evaluation.text_tables import format_cell
 from exhibit.evaluation.verdicts import examine, find_cited
 from exhibit.evidence import Span
 from exhibit.schemas import IMPOSSIBLE_ANSWER
@@ -127,7 +127,7 @@ def test_choices_are_counted_in_a_table():
         answered(None, choices=NLI, label="Entailment"),
         answered("Entailment"),
     ]
-    made = choices_made(cases)
+    made = list_choices(cases)
     assert made == [("h1", "Entailment", "Entailment"), ("h1", "Contradiction", "Entailment"), ("d", "Entailment", "")]
     told = describe_choices(made)
     assert (told["questions"], told["accuracy"], told["majority"]) == (3, pytest.approx(1 / 3), pytest.approx(2 / 3))
@@ -135,7 +135,7 @@ def test_choices_are_counted_in_a_table():
     assert told["confusion"] == {
         "h1": {"Entailment": {"Entailment": 1}, "Contradiction": {"Entailment": 1}}, "d": {"Entailment": {"none": 1}},
     }  # fmt: skip
-    assert labels_in_words("x", told) == (
+    assert describe_labels("x", told) == (
         "x: 3 labels: accuracy 0.333, macro F1 0.250; always the commonest label: accuracy 0.667"
     )
 
@@ -212,13 +212,15 @@ def test_figures_that_no_passage_has_are_named_up_to_three():
 
 
 def test_confidence_at_the_ends_of_the_scale():
-    assert [row["questions"] for row in calibration([(0.0, True), (0.1, True), (0.95, False), (1.0, True)])] == [
+    assert [
+        row["questions"] for row in compute_calibration([(0.0, True), (0.1, True), (0.95, False), (1.0, True)])
+    ] == [
         1,
         1,
         2,
     ]
     told = [(0.9, True), (0.8, False), (0.7, True)]
-    curve = risk_at_coverage(told)
+    curve = compute_risk_at_coverage(told)
     assert [row["coverage"] for row in curve] == [n / 10 for n in range(1, 11)]
     assert [round(row["risk"], 2) for row in curve] == [0, 0, 0, 0, 0.5, 0.5, 0.5, 0.5, 0.33, 0.33]
 
@@ -258,9 +260,11 @@ def test_bands_and_scales(tmp_path):
 
 def test_a_cell_has_a_mean_and_what_it_is_taken_over():
     bands = Bands(Bound(">", 0.8), Bound("<", 0.5))
-    assert cell("answer_f1", None) == "–" and cell("answer_f1", Estimate(None, 0, errors=3)) == "–, 3 failed"
+    assert (
+        format_cell("answer_f1", None) == "–" and format_cell("answer_f1", Estimate(None, 0, errors=3)) == "–, 3 failed"
+    )
     whole = Estimate(0.9, 7, errors=2, ci95=(0.8, 1.0), std=0.1)
-    assert cell("answer_f1", whole, bands) == "0.900 [0.800, 1.000] SD 0.100 (n 7, 2 failed) good"
+    assert format_cell("answer_f1", whole, bands) == "0.900 [0.800, 1.000] SD 0.100 (n 7, 2 failed) good"
 
 
 def test_worse_is_what_is_beyond_chance():

@@ -8,7 +8,7 @@ import pytest
 from openpyxl import Workbook
 from PIL import Image
 
-from bench.unseen_font import _checksum
+from bench.unseen_font import _compute_checksum
 from exhibit.evidence import Span
 from exhibit.evidence.locate import Match, join_matches
 from exhibit.evidence.readers import excel, picture
@@ -39,9 +39,9 @@ def test_a_picture_may_have_as_many_pixels_and_pages_as_are_said_and_no_more(mon
 
 
 def test_a_tables_checksum_is_the_sum_of_its_words_the_last_filled_up():
-    assert _checksum(b"\0\0\0\1\xff\xff\xff\xff\1") == 0x01000000
-    assert _checksum(b"") == 0
-    assert _checksum(b"\1\2\3\4") == 0x01020304
+    assert _compute_checksum(b"\0\0\0\1\xff\xff\xff\xff\1") == 0x01000000
+    assert _compute_checksum(b"") == 0
+    assert _compute_checksum(b"\1\2\3\4") == 0x01020304
 
 
 def test_a_hidden_sheet_is_printed_and_told(tmp_path):

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from exhibit.engine import Limits, limits_in_force, run_in_worker
-from exhibit.engine.limits import limits_now
-from exhibit.evidence.check import check_gold, main, similarity
+from exhibit.engine import Limits, apply_limits, run_in_worker
+from exhibit.engine.limits import get_limits
+from exhibit.evidence.check import check_gold, compute_similarity, main
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
 from exhibit.evidence.text import main as text
@@ -51,29 +51,29 @@ def test_the_flags_hold_for_every_document_that_a_command_reads(monkeypatch, tmp
     held: list[Limits] = []
 
     def look(*_, **__):
-        held.append(limits_now())
+        held.append(get_limits())
         return {"check_gold": (0, []), "draw_row": [], "write_texts": 0}[step]
 
     monkeypatch.setattr(f"{command.__module__}.{step}", look)
     assert command([str(tmp_path), *more, "--item-timeout", "7", "--item-memory", "64"]) == 0
-    assert held == [Limits(7, 64 << 20)] and limits_now() == Limits()
+    assert held == [Limits(7, 64 << 20)] and get_limits() == Limits()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 def test_what_holds_for_a_command_holds_for_a_single_call_of_it():
     with (
-        limits_in_force(Limits(memory=64 << 20)),
+        apply_limits(Limits(memory=64 << 20)),
         pytest.raises(LimitError, match="needs more than 64 MiB of memory"),
     ):
         run_in_worker(bytearray, 1 << 30)
 
 
 def test_similarity_takes_pieces_in_any_order():
-    assert similarity(["abc", "def"], "abcdef") == 1
-    assert similarity(["abc", "def"], "defabc") == 1
-    assert similarity(["abcdefghij"], "abcdefghix") == 0.9
-    assert similarity(["abc"], "abcabc") == 0.5
-    assert similarity(["abc"], "") == 0
+    assert compute_similarity(["abc", "def"], "abcdef") == 1
+    assert compute_similarity(["abc", "def"], "defabc") == 1
+    assert compute_similarity(["abcdefghij"], "abcdefghix") == 0.9
+    assert compute_similarity(["abc"], "abcabc") == 0.5
+    assert compute_similarity(["abc"], "") == 0
 
 
 def test_show_draws_a_rows_gold(converted, tmp_path, capsys):

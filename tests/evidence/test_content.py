@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evidence import read_document
-from exhibit.evidence.read import readable
+from exhibit.evidence.read import is_readable
 from tests.evidence import files
 
 KINDS = {
@@ -20,11 +20,11 @@ KINDS = {
 def test_a_file_without_an_ending_is_read_by_its_content(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(KINDS[name])
-    assert readable(path)
+    assert is_readable(path)
     assert ("rent is due" in (text := read_document(path).text) or "cinq ans" in text) and "<p>" not in text
 
 
 def test_what_is_no_text_and_what_has_an_ending_of_its_own_is_not_guessed_at(tmp_path):
     for name, data in (("blob", b"\0\1\2"), ("film.mp4", b"ftyp words"), ("empty", b"")):
         (tmp_path / name).write_bytes(data)
-        assert not readable(tmp_path / name)
+        assert not is_readable(tmp_path / name)

@@ -12,10 +12,10 @@ from exhibit.evidence import Document, Span, fold, read_document
 from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.numbering import W, read_numbering
 from exhibit.evidence.ocr import TextLine
-from exhibit.evidence.read import boxes_within, render_within, words_within
+from exhibit.evidence.read import read_boxes, read_words, render_within
 from exhibit.evidence.readers import export, libreoffice, opendocument
 from exhibit.evidence.readers.pdf import render
-from exhibit.evidence.scan import in_order, skew
+from exhibit.evidence.scan import measure_skew, sort_lines
 from exhibit.evidence.text import KIND
 from exhibit.schemas.errors import DocumentError
 from tests.evidence.files import pack, pdf
@@ -28,10 +28,10 @@ def test_a_page_is_drawn_within_limits_as_without(tmp_path):
 
 
 def test_a_text_without_a_file_has_no_boxes(tmp_path):
-    assert boxes_within(Document("a.txt", "rent"), [Span(0, 4), Span(1, 2)]) == [[], []]
-    assert words_within(Document("a.txt", "rent"), 1) == []
+    assert read_boxes(Document("a.txt", "rent"), [Span(0, 4), Span(1, 2)]) == [[], []]
+    assert read_words(Document("a.txt", "rent"), 1) == []
     (tmp_path / "a.pdf").write_bytes(pdf("The rent is due."))
-    assert boxes_within(read_document(tmp_path / "a.pdf"), []) == []
+    assert read_boxes(read_document(tmp_path / "a.pdf"), []) == []
 
 
 def test_an_export_that_is_nested_too_deep_is_said_to_be(tmp_path, monkeypatch):
@@ -39,7 +39,7 @@ def test_an_export_that_is_nested_too_deep_is_said_to_be(tmp_path, monkeypatch):
         raise RecursionError
 
     (tmp_path / "a.json").write_text('{"content": "rent"}', encoding="utf-8")
-    monkeypatch.setattr(export, "_texts", texts)
+    monkeypatch.setattr(export, "_find_texts", texts)
     with pytest.raises(DocumentError, match="nested too deep"):
         export.read(tmp_path / "a.json")
 
@@ -52,7 +52,7 @@ def test_two_bytes_are_too_few_to_tell_an_encoding_by():
 
 def test_lines_are_ordered_by_their_middle_whatever_their_height():
     low, high = TextLine(0, 50, 10, 90, "tall and low", 1.0), TextLine(20, 0, 30, 10, "short and high", 1.0)
-    assert in_order([low, high]) == [high, low]
+    assert sort_lines([low, high]) == [high, low]
 
 
 def ruled(angle: float) -> Image.Image:
@@ -67,11 +67,11 @@ def ruled(angle: float) -> Image.Image:
     ("angle", "turn"), [(0.7, -0.7), *(pytest.param(angle, -angle, marks=pytest.mark.slow) for angle in (5.0, -2.4))]
 )
 def test_a_page_is_turned_back_to_a_tenth_of_a_degree(angle, turn):
-    assert skew(ruled(angle)) == turn
+    assert measure_skew(ruled(angle)) == turn
 
 
 def test_no_finer_angle_is_tried():
-    assert round(10 * skew(ruled(2.37)), 6) in (-24, -23)
+    assert round(10 * measure_skew(ruled(2.37)), 6) in (-24, -23)
 
 
 def restart(inside: str) -> int | None:
@@ -141,7 +141,7 @@ def test_an_office_program_that_fails_is_told_in_its_own_words(tmp_path):
     program.chmod(0o755)
     (tmp_path / "a.doc").write_bytes(b"x" * 600)
     with pytest.raises(DocumentError, match=r"a\.doc: LibreOffice cannot convert this file \(no filter for this\)"):
-        libreoffice.converted_file(tmp_path / "a.doc", "docx", tmp_path, str(program))
+        libreoffice.convert_file(tmp_path / "a.doc", "docx", tmp_path, str(program))
 
 
 def test_the_letters_of_utf16_are_looked_for_where_the_zeros_are_not():

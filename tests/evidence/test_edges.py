@@ -10,11 +10,11 @@ import pytest
 from PIL import Image, ImageDraw
 
 from exhibit.evidence import Document, Page, Span, locate, read_document
-from exhibit.evidence.check import faults_of, similarity
+from exhibit.evidence.check import compute_similarity, faults_of
 from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.fold import Fold, align
 from exhibit.evidence.ocr import TextLine
-from exhibit.evidence.scan import Ocr, add_ocr_arguments, in_order, ocr_from, read_scan, skew
+from exhibit.evidence.scan import Ocr, add_ocr_arguments, measure_skew, read_ocr_flags, read_scan, sort_lines
 from exhibit.schemas.bundle import LooseContext, Question
 from exhibit.schemas.models import Gold
 
@@ -149,8 +149,8 @@ def test_of_four_numbers_in_a_line_one_may_go_up_with_the_page(before, running):
 
 def test_folds_there_and_back_where_marks_were_sorted():
     folded = Fold.of("xa\u0301\u0323b")
-    assert folded.folded_range(0, 1) == (0, 1) and folded.folded_range(2, 4) == (2, 4)
-    assert folded.folded_range(5, 9) == (0, 0) and folded.span(2, 4) == (2, 4)
+    assert folded.find_folded_range(0, 1) == (0, 1) and folded.find_folded_range(2, 4) == (2, 4)
+    assert folded.find_folded_range(5, 9) == (0, 0) and folded.span(2, 4) == (2, 4)
     edges = "\u0301\u0323a\u0301"
     assert Fold.of(edges).text == unicodedata.normalize("NFKD", edges) and Fold.of(edges).offsets.tolist() == [
         1,
@@ -158,7 +158,7 @@ def test_folds_there_and_back_where_marks_were_sorted():
         2,
         3,
     ]
-    assert Fold.of("a-b").less("-").text == "ab" and Fold.of("a-b").less("-").offsets.tolist() == [0, 2]
+    assert Fold.of("a-b").without("-").text == "ab" and Fold.of("a-b").without("-").offsets.tolist() == [0, 2]
 
 
 def test_of_places_as_near_the_one_as_long_as_the_pattern_is_taken():
@@ -218,16 +218,18 @@ def test_a_section_begins_with_its_heading():
 
 
 def test_how_alike_pieces_and_words_are():
-    assert similarity([], "") == 1.0 and similarity([], "ab") == 0.0
-    assert similarity(["abcd"], "abcx") == 0.75 and similarity(["ab", "cd"], "abxcd") == pytest.approx(0.8)
-    assert similarity(["abcd", ""], "abcd") == 1.0
+    assert compute_similarity([], "") == 1.0 and compute_similarity([], "ab") == 0.0
+    assert compute_similarity(["abcd"], "abcx") == 0.75 and compute_similarity(["ab", "cd"], "abxcd") == pytest.approx(
+        0.8
+    )
+    assert compute_similarity(["abcd", ""], "abcd") == 1.0
 
 
 # ---------------------------------------------------------------- scans
 
 
 def lines(*boxes: tuple[float, float, float, float, str]) -> list[str]:
-    return [line.text for line in in_order([TextLine(*box, 1.0) for box in boxes])]
+    return [line.text for line in sort_lines([TextLine(*box, 1.0) for box in boxes])]
 
 
 def test_what_stands_side_by_side_reaches_the_middle_of_the_first():
@@ -248,14 +250,14 @@ def test_the_angle_is_found_to_a_tenth():
         pen.rectangle((60, row, 840, row + 12), fill=0)
     for angle in (0.3, -0.5):
         turned = image.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
-        assert skew(turned) == pytest.approx(-angle, abs=0.051), angle
-    assert skew(image.rotate(9, fillcolor=255)) == -5.0, "no more than five degrees"
+        assert measure_skew(turned) == pytest.approx(-angle, abs=0.051), angle
+    assert measure_skew(image.rotate(9, fillcolor=255)) == -5.0, "no more than five degrees"
 
 
 def test_the_flags_of_scans(capsys):
     parser = argparse.ArgumentParser()
     add_ocr_arguments(parser)
-    assert ocr_from(parser.parse_args([])) is None
+    assert read_ocr_flags(parser.parse_args([])) is None
     assert parser.parse_args(["--ocr-language", "cs_CZ"]).ocr_language == "cs_CZ"
     assert (parser.parse_args([]).ocr_language, parser.parse_args([]).ocr_engine) == ("en", "auto")
     for wrong in ("", "c s", "../x"):

@@ -73,7 +73,7 @@ def test_a_range_there_and_back_covers_the_same_characters(text, data):
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     folded = Fold.of(text)
-    first, last = folded.folded_range(start, end)
+    first, last = folded.find_folded_range(start, end)
     if first < last and not folded.shuffled:
         back = folded.span(first, last)
         assert start <= back[0] < back[1] <= end
@@ -98,7 +98,7 @@ def test_marks_out_of_order_are_sorted_and_what_follows_stays_where_it_is():
     folded = Fold.of(text)
     assert folded.text == unicodedata.normalize("NFKD", text) == "xa\u0323\u0301b\u0301c"
     assert folded.shuffled and folded.offsets.tolist() == [0, 1, 3, 2, 4, 5, 6]
-    assert folded.span(1, 3) == (1, 4) and folded.folded_range(2, 3) == (3, 4)
+    assert folded.span(1, 3) == (1, 4) and folded.find_folded_range(2, 3) == (3, 4)
     alone = Fold.of("ﬃ")
     assert not alone.cuts(0, 3) and alone.cuts(0, 1), "the edges of a text cut nothing"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exhibit.evidence.document import furniture_lines
+from exhibit.evidence.document import find_furniture
 
 
 def found(*pages: str) -> list[str]:
@@ -12,7 +12,7 @@ def found(*pages: str) -> list[str]:
     for page in pages:
         spans.append((start, start + len(page)))
         start += len(page) + 1
-    return [text[slice(*line)].strip() for line in furniture_lines(text, spans)]
+    return [text[slice(*line)].strip() for line in find_furniture(text, spans)]
 
 
 def test_recurring_lines_at_the_edges_with_changing_numbers():

@@ -11,7 +11,7 @@ from pypdf import PdfReader, PdfWriter
 
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers import pdf
-from exhibit.evidence.readers.pdf import Rectangle, boxes, joined_lines, render, to_user_space
+from exhibit.evidence.readers.pdf import Rectangle, find_boxes, join_rectangles, render, to_user_space
 from exhibit.evidence.show import GOLD, draw_boxes
 from exhibit.schemas.errors import DocumentError
 
@@ -71,7 +71,7 @@ def test_text_and_pages(page):
 def marked(page: Path, quote: str) -> list[tuple[int, float, float, float, float]]:
     document = read_document(page)
     start = document.text.index(quote)
-    return [tuple(round(value) for value in box) for box in boxes(document, Span(start, start + len(quote)))]  # type: ignore[misc]
+    return [tuple(round(value) for value in box) for box in find_boxes(document, Span(start, start + len(quote)))]  # type: ignore[misc]
 
 
 def test_a_line_has_one_box_and_words_far_apart_have_two(page):
@@ -89,19 +89,21 @@ def test_a_line_has_one_box_and_words_far_apart_have_two(page):
 def test_white_space_at_the_end_has_no_box(page):
     assert marked(page, "here\n") == marked(page, "here")
     document = read_document(page)
-    assert boxes(document, Span(15, 16)) == [] and boxes(document, Span(3, 3)) == []
-    assert boxes(document, Span(30, 33)) == boxes(document, Span(30, 32))
+    assert find_boxes(document, Span(15, 16)) == [] and find_boxes(document, Span(3, 3)) == []
+    assert find_boxes(document, Span(30, 33)) == find_boxes(document, Span(30, 32))
 
 
 def test_no_box_without_a_file_or_past_the_text(page):
     document = read_document(page)
     longer = type(document)(document.filename, document.text + "x" * 9, document.pages, document.path)
-    assert boxes(type(document)("a.txt", "words", ()), Span(0, 3)) == []
-    assert boxes(longer, Span(33, 42)) == boxes(document, Span(33, 42))
+    assert find_boxes(type(document)("a.txt", "words", ()), Span(0, 3)) == []
+    assert find_boxes(longer, Span(33, 42)) == find_boxes(document, Span(33, 42))
     page, last = document.pages
     scanned = (page, type(last)(last.number, Span(33, 51), last.width, last.height))
     longer = type(document)(document.filename, longer.text, scanned, document.path)
-    assert boxes(longer, Span(33, 42)) and boxes(longer, Span(33, 43)) == [], "words that OCR read have no box"
+    assert find_boxes(longer, Span(33, 42)) and find_boxes(longer, Span(33, 43)) == [], (
+        "words that OCR read have no box"
+    )
 
 
 # top and bottom are in PDF's own coordinates: up is more
@@ -125,7 +127,7 @@ def test_no_box_without_a_file_or_past_the_text(page):
 )
 def test_rectangles_side_by_side_are_one_line(other, joined):
     one = Rectangle(0, 20, 10, 10)
-    found = joined_lines([one, Rectangle(*other)])
+    found = join_rectangles([one, Rectangle(*other)])
     assert (len(found) == 1) is joined
     if joined:
         assert found == [(min(0, other[0]), max(20, other[1]), max(10, other[2]), min(10, other[3]))]
@@ -133,10 +135,10 @@ def test_rectangles_side_by_side_are_one_line(other, joined):
 
 def test_a_line_is_joined_from_all_its_rectangles():
     letters = [Rectangle(at, 20, at + 9, 10) for at in (0, 10, 20)]
-    assert joined_lines([*letters, Rectangle(0, 5, 9, 0)]) == [(0, 20, 29, 10), (0, 5, 9, 0)]
+    assert join_rectangles([*letters, Rectangle(0, 5, 9, 0)]) == [(0, 20, 29, 10), (0, 5, 9, 0)]
     second = [Rectangle(at, 5, at + 9, 0) for at in (0, 10)]
-    assert joined_lines([*letters, *second]) == [(0, 20, 29, 10), (0, 5, 19, 0)]
-    assert joined_lines([]) == []
+    assert join_rectangles([*letters, *second]) == [(0, 20, 29, 10), (0, 5, 19, 0)]
+    assert join_rectangles([]) == []
 
 
 @pytest.mark.parametrize(
@@ -192,10 +194,10 @@ def test_a_mark_lies_over_its_box_a_point_around_and_nowhere_else(page):
 def test_a_character_beyond_the_first_plane_counts_twice_and_a_new_line_does_too():
     raw = "a\U0001d4b3b\r\nc\rd"
     textpage = SimpleNamespace(count_chars=lambda: len(raw), get_text_range=lambda errors: raw)
-    counted = pdf.counted_text(textpage)
+    counted = pdf.read_counted_text(textpage)
     assert counted == ("a\U0001d4b3b\nc\nd", [0, 1, 3, 4, 6, 7, 8, 9])
     nothing = SimpleNamespace(count_chars=lambda: 0)
-    assert pdf.counted_text(nothing) == ("", [0])
+    assert pdf.read_counted_text(nothing) == ("", [0])
 
 
 def test_a_page_whose_text_cannot_be_opened_has_no_boxes():
@@ -203,4 +205,4 @@ def test_a_page_whose_text_cannot_be_opened_has_no_boxes():
         raise pdf.pdfium.PdfiumError("no text")
 
     page = SimpleNamespace(get_textpage=refuse)
-    assert pdf.boxes_on_page(page, 1, [(0, 3), (4, 9)]) == [[], []]
+    assert pdf.find_boxes_on_page(page, 1, [(0, 3), (4, 9)]) == [[], []]

@@ -9,7 +9,7 @@ import pytest
 from compressed_rtf import compress
 
 from exhibit.evidence import locate, read_document
-from exhibit.evidence.read import attachments, kinds, list_folder, printable
+from exhibit.evidence.read import list_folder, list_kinds, read_attachments, read_printable
 from exhibit.schemas.errors import DocumentError
 from tests.evidence import files
 
@@ -84,9 +84,9 @@ def test_tags_in_tags_without_end_are_refused_and_never_cut_short_in_silence(wri
 
 
 def test_every_reader_says_its_kind_and_no_two_read_the_same_ending():
-    endings = [ending for suffixes in kinds().values() for ending in suffixes]
+    endings = [ending for suffixes in list_kinds().values() for ending in suffixes]
     assert len(endings) == len(set(endings))
-    assert {"Word document", "mail", "Outlook mail", "PDF", "Markdown"} <= set(kinds())
+    assert {"Word document", "mail", "Outlook mail", "PDF", "Markdown"} <= set(list_kinds())
 
 
 # ---------------------------------------------------------------- Word
@@ -233,7 +233,7 @@ def test_a_mail_has_its_head_and_its_attachments_are_files_of_their_own(tmp_path
     text = read_document(path).text
     assert "From\tInes Corvo" in text and "Notice under clause 9" in text and "Please see clause 9." in text
     assert "lease.docx" in text.split("Attachments")[1]
-    assert [name for name, _ in attachments(path)] == ["lease.docx", "notes/../x.txt"]
+    assert [name for name, _ in read_attachments(path)] == ["lease.docx", "notes/../x.txt"]
     listed = list_folder(tmp_path)
     assert [file.name for file in listed] == [
         f"notice.{ending}",
@@ -283,7 +283,7 @@ def test_nothing_in_a_foreign_page_leads_the_browser_away(write):
         "note.md",
         b"Text\n\n<meta http-equiv='refresh' content='0;url=http://x'><script>1</script><iframe src='x'></iframe>",
     )
-    page = printable(path)
+    page = read_printable(path)
     assert page is not None and "Text" in page.html
     assert not any(word in page.html for word in ("<meta", "<script", "<iframe"))
 
@@ -351,7 +351,7 @@ def test_an_attachment_that_is_a_file_and_a_mail_is_the_file(write):
     inner = {"__properties_version1.0": bytes(24), "__substg1.0_0037001F": "Inner".encode("utf-16-le")}
     both = {"__substg1.0_37010102": b"data", "__substg1.0_3701000D": inner}
     tree = {"__properties_version1.0": bytes(32), "__attach_version1.0_#00000000": both}
-    [one] = attachments(write("a.msg", files.ole(tree)))
+    [one] = read_attachments(write("a.msg", files.ole(tree)))
     assert (one.name, one.data.rstrip(b"\0")) == ("attachment 1", b"data")
 
 
@@ -363,5 +363,5 @@ def test_a_number_that_a_style_gives_is_set_once(write):
     styles = f'<w:styles {W}><w:style w:type="paragraph" w:styleId="Clause">{style}</w:style></w:styles>'
     body = paragraph("Rent.", '<w:pStyle w:val="Clause"/>')
     path = write("a.docx", docx(body, numbering=f"<w:numbering {W}>{lists}</w:numbering>", styles=styles))
-    page = printable(path)
+    page = read_printable(path)
     assert page is not None and page.html == "<p>1. Rent.</p>", "and by nobody else"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evidence import Document, Page, Span, fold, locate
-from exhibit.evidence.locate import Match, prefer_whole_words, tightest, windows
+from exhibit.evidence.locate import Match, find_tightest, find_windows, prefer_whole_words
 
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”’–—é\u0301\u0316\u200f\u200b𝒳😀ßabc. \n-"
 
@@ -222,14 +222,14 @@ def test_of_a_quote_in_very_many_pieces_only_the_first_places_are_tried(monkeypa
     def last_tried(places: int, pieces: int) -> int:
         monkeypatch.setattr(sys.modules["exhibit.evidence.locate"], "MOST_PLACES", places)
         first, *rest = ([Match((Span(at, at + 1),), "exact")] for at in range(10, 10 + pieces))
-        [chain] = tightest([[*(Match((Span(at, at + 1),), "exact") for at in range(5)), *first], *rest])
+        [chain] = find_tightest([[*(Match((Span(at, at + 1),), "exact") for at in range(5)), *first], *rest])
         return chain[0].span.start
 
     assert [last_tried(1, 16), last_tried(1, 17), last_tried(1, 50), last_tried(1, 51)] == [10, 4, 1, 0]
     assert [last_tried(2, 50), last_tried(1, 101)] == [3, 0]
     one, two, three = (Match((Span(at, at + 1),), "exact") for at in (5, 0, 9))
     rest = [[Match((Span(at, at + 1),), "exact")] for at in range(10, 110)]
-    assert tightest([[one], [two, three], *rest])[0][:2] == [one, three], "the first place is always tried"
+    assert find_tightest([[one], [two, three], *rest])[0][:2] == [one, three], "the first place is always tried"
 
 
 @pytest.mark.parametrize(("letters", "places"), [(18, 1), (17, 0)])
@@ -243,9 +243,9 @@ def test_a_quote_that_ends_in_half_a_ligature_is_found_when_it_is_95_of_100(lett
 def test_no_more_windows_are_kept_than_places(monkeypatch):
     needle = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
     text = (needle + "-" * 90) * 3
-    assert len(windows(needle, text, 2)) == 3
+    assert len(find_windows(needle, text, 2)) == 3
     monkeypatch.setattr(sys.modules["exhibit.evidence.locate"], "MOST_PLACES", 2)
-    assert len(windows(needle, text, 2)) == 2
+    assert len(find_windows(needle, text, 2)) == 2
 
 
 def test_windows_that_begin_close_together_are_one():
@@ -253,7 +253,7 @@ def test_windows_that_begin_close_together_are_one():
 
     def kept(gap: int) -> list[tuple[int, int, int]]:
         text = needle[:13] + "-" * 87 + needle[:13] + "-" * gap + needle[13:26] + "-" * 40
-        return [tuple(window) for window in windows(needle, text, 2)]
+        return [tuple(window) for window in find_windows(needle, text, 2)]
 
     assert kept(4) == [(98, 146, 2), (0, 42, 1)], "twice as far apart as there may be errors"
     assert kept(5) == [(0, 42, 1), (98, 142, 1), (103, 147, 1)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.evidence.markup import pieces, unescape
+from exhibit.evidence.markup import split_markup, unescape
 
 
 def cut(markup: str) -> str:
     """Return the pieces in short: `<p>`, `</p>`, and texts as they are."""
     marks = {"start": "<{}>", "end": "</{}>", "text": "{}"}
-    return "|".join(marks[piece.kind].format(piece.value) for piece in pieces(markup))
+    return "|".join(marks[piece.kind].format(piece.value) for piece in split_markup(markup))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from exhibit.evidence.numbering import W, numeral, read_numbering
+from exhibit.evidence.numbering import W, format_numeral, read_numbering
 
 NAMESPACE = W.strip("{}")
 
@@ -36,7 +36,7 @@ NAMESPACE = W.strip("{}")
     ],
 )
 def test_numbers_in_every_form(form, numbers):
-    assert {number: numeral(number, form) for number in numbers} == numbers
+    assert {number: format_numeral(number, form) for number in numbers} == numbers
 
 
 def level(depth: int, text: str, form: str = "decimal", more: str = "") -> str:

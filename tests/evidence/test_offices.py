@@ -17,11 +17,11 @@ from PIL import Image
 
 from exhibit.evidence import files as shared
 from exhibit.evidence import read as folder
-from exhibit.evidence.markup import fragment, grid, paragraph, section
+from exhibit.evidence.markup import cut_fragment, format_grid, format_paragraph, format_section
 from exhibit.evidence.ocr import TextLine, tesseract
 from exhibit.evidence.read import list_folder, read_document
 from exhibit.evidence.readers import eml, excel, msg, opendocument
-from exhibit.evidence.readers.html import html_text
+from exhibit.evidence.readers.html import extract_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from tests.evidence import files
 
@@ -187,7 +187,7 @@ def test_whatever_a_parser_raises_is_a_clear_error(error, message):
     ],
 )  # fmt: skip
 def test_cells_as_a_sheet_shows_them(value, shown):
-    assert excel.cell_text(value) == shown
+    assert excel.format_cell(value) == shown
 
 
 def test_a_sheet_of_too_many_cells_is_refused(tmp_path, monkeypatch):
@@ -201,15 +201,19 @@ def test_a_sheet_of_too_many_cells_is_refused(tmp_path, monkeypatch):
 
 
 def test_pieces_of_a_page():
-    assert paragraph("a<b\nc") == "<p>a&lt;b<br>c</p>" and paragraph('"x"', "td") == '<td>"x"</td>'
-    assert grid([["a", ""], [" ", ""]]) == "<table><tr><td>a</td><td></td></tr></table>" and grid([]) == ""
-    assert section("T", ["a", " "]) == "<section><h2>T</h2><p>a</p></section>" and section("T", [" "]) == ""
+    assert format_paragraph("a<b\nc") == "<p>a&lt;b<br>c</p>" and format_paragraph('"x"', "td") == '<td>"x"</td>'
+    assert (
+        format_grid([["a", ""], [" ", ""]]) == "<table><tr><td>a</td><td></td></tr></table>" and format_grid([]) == ""
+    )
+    assert (
+        format_section("T", ["a", " "]) == "<section><h2>T</h2><p>a</p></section>" and format_section("T", [" "]) == ""
+    )
 
 
 def test_a_foreign_page_is_set_into_another():
-    assert fragment(" \n") == "" and fragment("a & b") == "a &amp; b"
-    assert fragment("\ufeff<?xml version='1.0' encoding='x'?><p>a</p>") == "<p>a</p>"
-    assert fragment("<body>a<script>x</script>b<!-- c --><p>d</p></body>") == "ab<p>d</p>"
+    assert cut_fragment(" \n") == "" and cut_fragment("a & b") == "a &amp; b"
+    assert cut_fragment("\ufeff<?xml version='1.0' encoding='x'?><p>a</p>") == "<p>a</p>"
+    assert cut_fragment("<body>a<script>x</script>b<!-- c --><p>d</p></body>") == "ab<p>d</p>"
 
 
 @pytest.mark.parametrize(
@@ -231,7 +235,7 @@ def test_a_foreign_page_is_set_into_another():
     ],
 )
 def test_html_as_a_browser_breaks_it(html, text):
-    assert html_text(html) == text
+    assert extract_text(html) == text
 
 
 # ---------------------------------------------------------------- mails
@@ -316,7 +320,7 @@ def test_a_mail_as_a_file(tmp_path):
     ],
 )  # fmt: skip
 def test_the_name_of_an_attachment_fits_any_file_system(name, plain):
-    assert folder.safe_name(name) == plain
+    assert folder.make_safe_name(name) == plain
 
 
 def nested(depth: int) -> bytes:
@@ -438,10 +442,10 @@ def program(monkeypatch):
 
     monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(tesseract, "run_program", run)
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
     tesseract.open.cache_clear()
     yield asked, answer
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
     tesseract.open.cache_clear()
 
 

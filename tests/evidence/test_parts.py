@@ -11,12 +11,12 @@ from PIL import Image
 
 from exhibit.evidence import Box, Document, Page, Span, check, files, locate, read, show
 from exhibit.evidence.files import convert_parser_errors, open_archive, read_part
-from exhibit.evidence.markup import Piece, pieces, unescape
+from exhibit.evidence.markup import Piece, split_markup, unescape
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import NamedFile, list_folder, with_attachments
 from exhibit.evidence.readers import powerpoint
-from exhibit.evidence.scan import Ocr, in_order, read_scan
-from exhibit.evidence.show import in_few_bytes
+from exhibit.evidence.scan import Ocr, read_scan, sort_lines
+from exhibit.evidence.show import compress_image
 from exhibit.schemas.errors import BundleError, DocumentError, ToolkitError
 
 # ---------------------------------------------------------------- archives
@@ -133,7 +133,7 @@ def test_attachments_follow_their_mail_with_names_that_differ(tmp_path, monkeypa
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.eml").touch()
     inside = {"a.eml": [("x.txt", b"1"), ("x.txt", b"2"), ("c/d.eml", b"3")], "a.eml - c_d.eml": [("y.txt", b"4")]}
-    monkeypatch.setattr(read, "attachments", lambda path: inside.get(path.name, []))
+    monkeypatch.setattr(read, "read_attachments", lambda path: inside.get(path.name, []))
     listed = list_folder(tmp_path)
     assert [(one.name, one.aliases) for one in listed] == [
         ("b.txt", ()),
@@ -150,16 +150,16 @@ def test_attachments_follow_their_mail_with_names_that_differ(tmp_path, monkeypa
 def test_mails_in_mails_are_opened_to_a_depth_and_a_thousand_attachments(tmp_path, monkeypatch, in_place):
     mail = tmp_path / "m.eml"
     mail.touch()
-    monkeypatch.setattr(read, "attachments", lambda path: [("m.eml", b"x")])
+    monkeypatch.setattr(read, "read_attachments", lambda path: [("m.eml", b"x")])
     assert len(list(with_attachments([NamedFile(mail, "m.eml")]))) == 1 + 5 + 1  # the last is named, and not read
-    monkeypatch.setattr(read, "attachments", lambda path: [("a", b"x")] * 1001 if path == mail else [])
+    monkeypatch.setattr(read, "read_attachments", lambda path: [("a", b"x")] * 1001 if path == mail else [])
     monkeypatch.setattr(read.Path, "write_bytes", lambda path, data: None)  # a thousand files take a while
     assert len(list(with_attachments([NamedFile(mail, "m.eml")]))) == 1 + 1001  # the last is named, and not read
 
     def broken(path):
         raise DocumentError("broken")
 
-    monkeypatch.setattr(read, "attachments", broken)
+    monkeypatch.setattr(read, "read_attachments", broken)
     assert [one.name for one in with_attachments([NamedFile(mail, "m.eml"), NamedFile(mail, "n.eml")])] == [
         "m.eml",
         "n.eml",
@@ -172,7 +172,7 @@ def test_mails_in_mails_are_opened_to_a_depth_and_a_thousand_attachments(tmp_pat
 def told(markup: str) -> str:
     """Each piece in short: `+p`, `-p`, or the text in brackets."""
     signs = {"start": "+", "end": "-"}
-    return " ".join(f"[{value}]" if kind == "text" else f"{signs[kind]}{value}" for kind, value in pieces(markup))
+    return " ".join(f"[{value}]" if kind == "text" else f"{signs[kind]}{value}" for kind, value in split_markup(markup))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_markup_piece_by_piece(markup, parts):
 
 
 def test_a_piece_is_named_in_lower_case_and_a_text_is_read():
-    assert list(pieces("<TABLE>")) == [Piece("start", "table")]
+    assert list(split_markup("<TABLE>")) == [Piece("start", "table")]
     assert unescape("a&nbsp;b") == "a\xa0b" and unescape("plain") == "plain"
 
 
@@ -220,18 +220,18 @@ def picture(*colours: tuple[int, int, int], size: tuple[int, int] = (96, 128)) -
 def test_one_pixel_in_five_hundred_makes_a_picture_coloured():
     red = (255, 0, 0)  # 96 * 128 / 500 is 24.6
     for colour, pixels, kind in ((red, 24, "png"), (red, 25, "webp")):
-        assert in_few_bytes(picture(*[colour] * pixels))[1] == kind
+        assert compress_image(picture(*[colour] * pixels))[1] == kind
     for colour, kind in (((255, 215, 215), "png"), ((255, 213, 213), "webp")):
-        assert in_few_bytes(picture(*[colour] * 99))[1] == kind
+        assert compress_image(picture(*[colour] * 99))[1] == kind
 
 
 def test_greys_are_eight_evenly_spaced_and_colours_are_kept():
     greys = [(value, value, value) for value in (0, 18, 19, 128, 250, 255)]
-    data, kind = in_few_bytes(picture(*greys))
+    data, kind = compress_image(picture(*greys))
     assert kind == "png" and data[24] == 4, "four bits a pixel"
     back = Image.open(io.BytesIO(data)).convert("L")
     assert [back.getpixel((at, 0)) for at in range(6)] == [0, 0, 36, 146, 255, 255]
-    data, kind = in_few_bytes(Image.new("RGB", (96, 128), (200, 30, 30)))
+    data, kind = compress_image(Image.new("RGB", (96, 128), (200, 30, 30)))
     assert kind == "webp" and data[8:12] == b"WEBP"
 
 
@@ -257,7 +257,7 @@ def test_spans_are_drawn_on_the_pages_that_they_touch(monkeypatch):
     with pytest.raises(ToolkitError, match="has no pages to draw on"):
         show.draw_spans(paged, [Span(0, 4)])
     boxes = [[Box(3, 0, 0, 1, 1)], [Box(1, 0, 0, 1, 1), Box(3, 0, 0, 1, 1)]]
-    monkeypatch.setattr(show, "boxes_within", lambda document, spans: boxes)
+    monkeypatch.setattr(show, "read_boxes", lambda document, spans: boxes)
     monkeypatch.setattr(show, "draw_boxes", lambda path, page, marked, scale: (path, page, len(list(marked)), scale))
     placed = Document("a.pdf", "rent", (Page(1, Span(0, 4), 9, 9),), "a.pdf")  # type: ignore[arg-type]
     assert show.draw_spans(placed, [Span(0, 4)]) == {1: ("a.pdf", 1, 3, 1.5), 3: ("a.pdf", 3, 3, 1.5)}
@@ -280,12 +280,12 @@ def test_a_row_that_cannot_be_shown_says_why(monkeypatch):
     bundle = SimpleNamespace(gold=[gold(1), gold(2, spans=[]), gold(1, spans=[])], files={"a.txt": "there"})
     monkeypatch.setattr(show, "open_bundle", lambda root: bundle)
     monkeypatch.setattr(show, "mirror_bundle", lambda root: root)
-    lines, files = show.gold_of_row("b", 1)  # type: ignore[arg-type]
+    lines, files = show.read_gold_of_row("b", 1)  # type: ignore[arg-type]
     assert lines == bundle.gold[:1] and files == bundle.files
     with pytest.raises(BundleError, match=r"b: no row with id 3 in gold\.jsonl"):
-        show.gold_of_row("b", 3)  # type: ignore[arg-type]
+        show.read_gold_of_row("b", 3)  # type: ignore[arg-type]
     with pytest.raises(BundleError, match="row 2 has no located gold"):
-        show.gold_of_row("b", 2)  # type: ignore[arg-type]
+        show.read_gold_of_row("b", 2)  # type: ignore[arg-type]
 
 
 def test_gold_is_checked_file_by_file(monkeypatch, capsys, tmp_path):
@@ -305,7 +305,7 @@ def test_gold_is_checked_file_by_file(monkeypatch, capsys, tmp_path):
     assert check.check_gold(tmp_path) == (
         4, ["gold.jsonl: row 9 is not in train.json", "z.txt: not in corpus/", "b.txt: damaged"],
     )  # fmt: skip
-    monkeypatch.setattr("exhibit.storage.validate.folders_among", lambda roots: (roots, ["one was passed over"]))
+    monkeypatch.setattr("exhibit.storage.validate.choose_folders", lambda roots: (roots, ["one was passed over"]))
     assert check.main([str(tmp_path)]) == 1
     told = capsys.readouterr()
     assert told.out.splitlines()[-1] == f"{tmp_path}: 4 located passages, 3 wrong locations"
@@ -349,7 +349,7 @@ def test_groups_in_groups_are_opened_to_a_depth(tmp_path):
 
 def test_lines_side_by_side_are_read_from_the_left():
     lines = [TextLine(20, 0, 30, 10, "b", 1.0), TextLine(0, 0, 10, 10, "a", 1.0), TextLine(0, 11, 10, 20, "c", 1.0)]
-    assert [line.text for line in in_order(lines)] == ["a", "b", "c"]
+    assert [line.text for line in sort_lines(lines)] == ["a", "b", "c"]
 
 
 def test_only_a_pdf_of_this_machine_is_a_scan(tmp_path):

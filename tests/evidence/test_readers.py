@@ -10,8 +10,8 @@ from PIL import Image
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import NameObject
 
-from exhibit.evidence import Span, fold, locate, read_document, readable
-from exhibit.evidence.readers.pdf import boxes, outline, title
+from exhibit.evidence import Span, fold, is_readable, locate, read_document
+from exhibit.evidence.readers.pdf import find_boxes, read_outline, read_title
 from exhibit.evidence.show import draw_spans
 from exhibit.schemas.errors import DocumentError
 
@@ -48,9 +48,9 @@ def bookmarked(tmp_path):
 
 
 def test_a_pdf_says_its_title_and_its_bookmarks_in_order(bookmarked, contract):
-    assert title(bookmarked) == "Guide to the Höfe"
-    assert outline(bookmarked) == [("1. Introduction", 0), ("1.1 Purpose – 目的", 1), ("2. Fees", 0)]
-    assert outline(contract) == []
+    assert read_title(bookmarked) == "Guide to the Höfe"
+    assert read_outline(bookmarked) == [("1. Introduction", 0), ("1.1 Purpose – 目的", 1), ("2. Fees", 0)]
+    assert read_outline(contract) == []
 
 
 def test_bookmarks_that_lead_in_a_circle_are_told_once(bookmarked):
@@ -61,7 +61,7 @@ def test_bookmarks_that_lead_in_a_circle_are_told_once(bookmarked):
     last[NameObject("/Next")] = last[NameObject("/First")] = first.indirect_reference
     writer.write(bookmarked)
     assert bookmarked.read_bytes() != data
-    assert [words for words, _ in outline(bookmarked)] == ["1. Introduction", "1.1 Purpose – 目的", "2. Fees"]
+    assert [words for words, _ in read_outline(bookmarked)] == ["1. Introduction", "1.1 Purpose – 目的", "2. Fees"]
 
 
 def test_pages_of_a_span(contract):
@@ -75,7 +75,7 @@ def test_pages_of_a_span(contract):
 def test_boxes_cover_the_words_and_nothing_else(contract):
     document = read_document(contract)
     [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
-    [box, *_] = boxes(document, match.span)
+    [box, *_] = find_boxes(document, match.span)
     assert box.page == 1 and 0 < box.left < box.right < 620 and 0 < box.top < box.bottom < 400
     # read back what stands under the box: the same words, by PDFium's own geometry
     page = document.pages[0]
@@ -92,14 +92,14 @@ def test_boxes_cover_the_words_and_nothing_else(contract):
 def test_boxes_of_a_passage_over_two_pages(contract):
     document = read_document(contract)
     end = document.pages[0].span.end
-    assert {box.page for box in boxes(document, Span(end - 60, end + 60))} == {1, 2}
+    assert {box.page for box in find_boxes(document, Span(end - 60, end + 60))} == {1, 2}
 
 
 def test_drawing_marks_the_words_in_colour(contract):
     document = read_document(contract)
     [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
     picture = draw_spans(document, [match.span], scale=1.0)[1]
-    [box, *_] = boxes(document, match.span)
+    [box, *_] = find_boxes(document, match.span)
     marked = picture.crop((int(box.left), int(box.top), int(box.right), int(box.bottom)))
     yellow = [red > blue + 40 for red, _, blue in marked.get_flattened_data()]
     assert sum(yellow) > len(yellow) / 2
@@ -113,7 +113,7 @@ def test_boxes_follow_a_rotated_page(contract, tmp_path):
     document = read_document(tmp_path / "turned.pdf")
     assert document.pages[0].width > document.pages[0].height
     [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
-    [box, *_] = boxes(document, match.span)
+    [box, *_] = find_boxes(document, match.span)
     # turned clockwise, the title's line runs downward near the right edge
     assert box.bottom - box.top > box.right - box.left and box.left > document.pages[0].width / 2
 
@@ -214,7 +214,7 @@ def test_thousands_of_pages(write, count):
     assert len(document.pages) == count
     [match] = locate(f"Clause {count - 13} binds the parties.", document)
     assert document.pages_of(match.span) == [count - 13]
-    assert boxes(document, match.span)[0].page == count - 13
+    assert find_boxes(document, match.span)[0].page == count - 13
 
 
 def test_text_is_kept_character_for_character(write):
@@ -249,4 +249,4 @@ def test_a_json_export_that_was_cut_up_gives_all_its_pieces(write):
 
 def test_a_pdf_without_the_ending_is_still_one(contract, write):
     assert read_document(write("Practice_Direction_No. 4", contract.read_bytes())).pages
-    assert readable(contract) and not readable(contract.with_suffix(".mp4"))
+    assert is_readable(contract) and not is_readable(contract.with_suffix(".mp4"))

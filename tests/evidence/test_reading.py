@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from exhibit.evidence import Document, Span, locate
-from exhibit.evidence.check import similarity
+from exhibit.evidence.check import compute_similarity
 from exhibit.evidence.document import Page
 from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.fold import Fold, align, edit_distance
 from exhibit.evidence.locate import prefer_whole_words
-from exhibit.evidence.markup import pieces
-from exhibit.evidence.read import attachments, printable
-from exhibit.evidence.readers.html import html_text
+from exhibit.evidence.markup import split_markup
+from exhibit.evidence.read import read_attachments, read_printable
+from exhibit.evidence.readers.html import extract_text
 from tests.evidence.files import docx, eml, epub, msg, odt, paragraph, xlsx
 
 TEXTS = Path(__file__).parent.parent / "law" / "texts"
@@ -103,12 +103,12 @@ def test_letters_are_folded_as_ever(golden):
         for loose in (False, True):
             folded = Fold.of(text, loose=loose)
             spans = [tuple(folded.span(start, start + 1)) for start in range(len(folded.text))]
-            told.append(f"{loose} {folded.text!r} {spans} {folded.folded_range(1, len(text) - 1)}")
+            told.append(f"{loose} {folded.text!r} {spans} {folded.find_folded_range(1, len(text) - 1)}")
     words = ["", "rent", "the rent", "rents are due", "tenr", "he rent i", "xx rent yy"]
     told += [
         f"{one!r} {other!r} {edit_distance(one, other)} {align(one, other, most=3)}" for one in words for other in words
     ]
-    told += [f"{one!r} {other!r} {similarity([one], other):.4f}" for one in words for other in words]
+    told += [f"{one!r} {other!r} {compute_similarity([one], other):.4f}" for one in words for other in words]
     golden("evidence/letters.txt", "\n".join(told) + "\n")
 
 
@@ -193,12 +193,12 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_is_read_as_ever(name, tmp_path, golden):
     (tmp_path / name).write_bytes(FILES[name])
-    page = printable(tmp_path / name)
+    page = read_printable(tmp_path / name)
     assert page is not None
     told = [f"{field}: {value!r}" for field, value in page._asdict().items()]
-    told += [f"attached {one.name} {len(one.data)} {one.data[:20]!r}" for one in attachments(tmp_path / name)]
+    told += [f"attached {one.name} {len(one.data)} {one.data[:20]!r}" for one in read_attachments(tmp_path / name)]
     golden(f"evidence/{name}.txt", "\n".join(told).replace(str(tmp_path), "") + "\n")
 
 
 def test_markup_is_taken_apart_as_ever(golden):
-    golden("evidence/markup.txt", "\n".join([*map(str, pieces(HTML)), html_text(HTML)]) + "\n")
+    golden("evidence/markup.txt", "\n".join([*map(str, split_markup(HTML)), extract_text(HTML)]) + "\n")

@@ -15,8 +15,8 @@ from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 from exhibit.evidence import locate, read_document
 from exhibit.evidence.ocr import TextLine, rapidocr, tesseract
-from exhibit.evidence.readers.pdf import boxes, render
-from exhibit.evidence.scan import Ocr, choose_ocr, in_order, read_scan, skew
+from exhibit.evidence.readers.pdf import find_boxes, render
+from exhibit.evidence.scan import Ocr, choose_ocr, measure_skew, read_scan, sort_lines
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from tests.evidence import files
 from tests.hostile.files import pdf
@@ -50,10 +50,10 @@ def angles_once() -> Iterator[None]:
 
     def remembered(picture: Image.Image) -> float:
         key = f"{picture.size} {hashlib.sha256(picture.tobytes()).hexdigest()}"
-        return known[key] if key in known else known.setdefault(key, skew(picture))
+        return known[key] if key in known else known.setdefault(key, measure_skew(picture))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("exhibit.evidence.scan.skew", remembered)
+        patch.setattr("exhibit.evidence.scan.measure_skew", remembered)
         yield
 
 
@@ -95,7 +95,7 @@ def test_the_words_are_in_the_pdf_for_every_reader_and_not_on_the_page(scan, tmp
         assert pdf.pages[1].extract_text().split() == " ".join(LINES).split()
     # the page of text is as it was; the picture has been turned straight, and no letter of the layer is seen
     assert ImageChops.difference(render(scan, 1), render(tmp_path / "read.pdf", 1)).getbbox() is None
-    assert skew(render(tmp_path / "read.pdf", 2).convert("L")) == 0.0
+    assert measure_skew(render(tmp_path / "read.pdf", 2).convert("L")) == 0.0
 
 
 @pytest.mark.parametrize("turned", [90, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (0, 180, 270))])
@@ -107,7 +107,7 @@ def test_boxes_stand_where_the_engine_saw_the_words(scan, tmp_path, engine, turn
     found = read_scan(read_document(scan), tmp_path / "read.pdf", engine)
     assert found is not None
     [match, *_] = locate("keep the premises in repair", found.document)
-    marked = boxes(found.document, match.span)
+    marked = find_boxes(found.document, match.span)
     points = 72 / 200  # the engine is given 200 pixels to an inch
     assert {box.page for box in marked} == {2}
     assert min(box.top for box in marked) == pytest.approx(300 * points, abs=2)
@@ -135,16 +135,16 @@ def test_pages_with_text_are_left_alone_and_blank_pages_are_no_scan(tmp_path, en
     "angle", [pytest.param(-3.0, marks=pytest.mark.slow), 0.0]
 )  # tests of the details have the others
 def test_the_angle_of_a_page_is_found(angle):
-    assert skew(picture(angle=angle)) == pytest.approx(-angle, abs=0.15)
+    assert measure_skew(picture(angle=angle)) == pytest.approx(-angle, abs=0.15)
 
 
 def test_a_blank_page_is_not_turned():
-    assert skew(Image.new("L", (800, 1000), 255)) == 0.0
+    assert measure_skew(Image.new("L", (800, 1000), 255)) == 0.0
 
 
 def test_lines_are_read_from_top_to_bottom_and_left_to_right():
     boxes = [(300, 10, 400, 30, "right"), (10, 12, 90, 32, "left"), (10, 50, 90, 70, "below")]
-    assert [line.text for line in in_order([TextLine(*box, 1.0) for box in boxes])] == ["left", "right", "below"]
+    assert [line.text for line in sort_lines([TextLine(*box, 1.0) for box in boxes])] == ["left", "right", "below"]
 
 
 # ---------------------------------------------------------------- engines
@@ -179,10 +179,10 @@ def test_tesseract_s_table_becomes_lines():
 
 
 def test_without_tesseract_the_package_is_named(monkeypatch):
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
     monkeypatch.setattr("shutil.which", lambda name: None)
     assert tesseract.missing("cs") == "Tesseract is not installed: apt-get install tesseract-ocr tesseract-ocr-ces"
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
 
 
 def test_a_tesseract_that_cannot_list_its_languages_has_none(tmp_path, monkeypatch):
@@ -190,9 +190,9 @@ def test_a_tesseract_that_cannot_list_its_languages_has_none(tmp_path, monkeypat
     command.write_text("#!/bin/sh\necho 'no data folder' >&2\nexit 1\n", encoding="utf-8")
     command.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(command))
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
     assert tesseract.missing("en").endswith("tesseract-ocr-eng")
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
 
 
 def test_tesseract_is_given_several_languages_at_once(tmp_path, monkeypatch):
@@ -201,11 +201,11 @@ def test_tesseract_is_given_several_languages_at_once(tmp_path, monkeypatch):
     command.write_text(f'#!/bin/sh\n{listed}echo "$*" > "$0.given"\necho level\n', encoding="utf-8")
     command.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(command))
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
     assert tesseract.missing("cs+de+ru").endswith("tesseract-ocr tesseract-ocr-deu tesseract-ocr-rus")
     assert tesseract.open("cs+en")(Image.new("L", (8, 8))) == []
     assert "-l ces+eng " in (tmp_path / "tesseract.given").read_text(encoding="utf-8")
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
     tesseract.open.cache_clear()
 
 
@@ -215,13 +215,13 @@ def test_tesseract_is_given_the_picture_and_its_failure_is_told_in_its_own_words
     command.write_text(f'#!/bin/sh\n{listed}cat > "$0.png"\necho "no such layout" >&2\nexit 1\n', encoding="utf-8")
     command.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(command))
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
     tesseract.open.cache_clear()
     with pytest.raises(ToolkitError, match="^Tesseract failed: no such layout$"):
         tesseract.open("en")(Image.new("RGB", (7, 9), "white"))
     with Image.open(tmp_path / "tesseract.png") as seen:
         assert (seen.format, seen.mode, seen.size) == ("PNG", "L", (7, 9))
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
     tesseract.open.cache_clear()
 
 
@@ -232,8 +232,8 @@ def test_the_angle_is_looked_for_in_whole_degrees_then_fifths_then_tenths(monkey
         asked.append(round(angle, 6))
         return -abs(angle - 2.31)
 
-    monkeypatch.setattr("exhibit.evidence.scan._sharpness", sharpness)
-    assert skew(Image.new("L", (9, 9), 255)) == 2.3
+    monkeypatch.setattr("exhibit.evidence.scan._measure_sharpness", sharpness)
+    assert measure_skew(Image.new("L", (9, 9), 255)) == 2.3
     coarse = [float(degree) for degree in range(-5, 6)]
     fifths = [round(1 + 0.2 * step, 6) for step in range(11)]
     assert asked == [*coarse, *fifths, 2.2, 2.3, 2.4, 2.5, 2.6] and max(fifths) == 3.0

@@ -13,7 +13,7 @@ from PIL import Image
 from exhibit.evidence import Document, Page, Span, read_document
 from exhibit.evidence.markup import Attachment
 from exhibit.evidence.ocr import TextLine, rapidocr
-from exhibit.evidence.read import has_page, printable, readable, suffix_of
+from exhibit.evidence.read import has_page, is_readable, read_printable, suffix_of
 from exhibit.evidence.readers import epub, export, libreoffice, msg, opendocument, pdf, picture, powerpoint, word
 from exhibit.evidence.text import main as write_texts
 from exhibit.schemas.errors import DocumentError, ToolkitError
@@ -33,7 +33,7 @@ def test_a_picture_has_a_page_for_each_frame_and_no_words(tmp_path):
     document = read_document(tmp_path / "a.tiff")
     assert document.text == "\n\n" and not document.has_text
     assert document.pages == tuple(Page(n + 1, Span(n, n), 595, 842) for n in range(3))
-    page = printable(tmp_path / "a.tiff")
+    page = read_printable(tmp_path / "a.tiff")
     assert page is not None and page.html.count('<img class="scan" src="data:image/png;base64,') == 3
 
 
@@ -207,7 +207,7 @@ def test_the_pages_that_a_span_touches():
 
 
 def test_what_can_be_read_is_known_by_its_ending(tmp_path):
-    assert readable(parse_location("a.PDF")) and not readable(parse_location("a.mp4"))
+    assert is_readable(parse_location("a.PDF")) and not is_readable(parse_location("a.mp4"))
     assert (
         has_page(parse_location("a.docx"))
         and not has_page(parse_location("a.pdf"))

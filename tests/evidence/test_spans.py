@@ -10,9 +10,9 @@ import pytest
 from lxml import etree
 
 from exhibit.evidence import Document, Page, Span, locate
-from exhibit.evidence.document import furniture_lines
+from exhibit.evidence.document import find_furniture
 from exhibit.evidence.numbering import ListLevel, Numbering, W, read_numbering
-from exhibit.evidence.read import boxes_within, words_within
+from exhibit.evidence.read import read_boxes, read_words
 from exhibit.evidence.readers import opendocument, pdf, word
 from tests.evidence import files
 
@@ -68,7 +68,7 @@ def test_what_a_running_line_has_in_common_with_others():
         lines = ["a".join(map(str, [*some[:before], page])) for page, some in enumerate(lists, 1)]
         assert furniture(*(f"{line}\n{word}" for line, word in zip(lines, "abc", strict=True))) == lines * running
     assert furniture(" \nOak\nb one\nc", " \nOak\nd two\ne") == ["Oak", "Oak"], "a blank line is none"
-    assert furniture_lines("a", [Span(0, 1)]) == []
+    assert find_furniture("a", [Span(0, 1)]) == []
 
 
 def test_furniture_is_cut_out_of_a_span_and_the_rest_is_trimmed():
@@ -102,21 +102,21 @@ def test_spans_are_counted_from_the_beginning_of_their_page(monkeypatch, tmp_pat
         return [[f"box {part}"] for part in parts]
 
     monkeypatch.setattr(pdf, "open_pdf", opened)
-    monkeypatch.setattr(pdf, "_page", lambda pdf, path, number: f"page {number}")
-    monkeypatch.setattr(pdf, "boxes_on_page", found)
+    monkeypatch.setattr(pdf, "_open_page", lambda pdf, path, number: f"page {number}")
+    monkeypatch.setattr(pdf, "find_boxes_on_page", found)
     made = Document("a.pdf", "x" * 31, tuple(Page(n, Span(11 * n - 11, 11 * n - 1), 9, 9) for n in (1, 2, 3)), tmp_path)
-    assert pdf.page_boxes(made, 2, [Span(12, 15), Span(0, 31)]) == [["box (1, 4)"], ["box (0, 10)"]]
+    assert pdf.find_page_boxes(made, 2, [Span(12, 15), Span(0, 31)]) == [["box (1, 4)"], ["box (0, 10)"]]
     assert asked.pop() == ("page 2", 2, [(1, 4), (0, 10)])
-    assert pdf.boxes(made, Span(5, 13)) == ["box (5, 10)", "box (0, 2)"]
+    assert pdf.find_boxes(made, Span(5, 13)) == ["box (5, 10)", "box (0, 2)"]
     assert [(page, number) for page, number, _ in asked] == [("page 1", 1), ("page 2", 2)]
-    assert pdf.page_boxes(made, 2, []) == []
+    assert pdf.find_page_boxes(made, 2, []) == []
 
 
 def test_nothing_is_opened_where_there_is_nothing_to_find(tmp_path):
     page = (Page(1, Span(0, 4), 9, 9),)
-    assert boxes_within(Document("a.pdf", "rent", page), [Span(0, 4)]) == [[]]
-    assert boxes_within(Document("a.pdf", "rent", page, tmp_path / "none.pdf"), []) == []
-    assert words_within(Document("a.pdf", "rent", page), 1) == []
+    assert read_boxes(Document("a.pdf", "rent", page), [Span(0, 4)]) == [[]]
+    assert read_boxes(Document("a.pdf", "rent", page, tmp_path / "none.pdf"), []) == []
+    assert read_words(Document("a.pdf", "rent", page), 1) == []
 
 
 def test_a_paragraph_that_says_its_level_alone_is_of_its_styles_list():
@@ -159,7 +159,7 @@ def test_headings_have_ten_levels_and_html_six(tmp_path):
     ("value", "whole"), [(None, 7), ("", 7), ("x", 7), ("-1", 7), ("3", 3), ("1000000", 10**6), ("1000001", 10**6)]
 )
 def test_whole_numbers_of_a_file(value, whole):
-    assert opendocument.whole_number(value, 7) == whole
+    assert opendocument.parse_whole_number(value, 7) == whole
 
 
 def test_levels_of_a_list_as_the_file_describes_them(tmp_path):

@@ -15,7 +15,7 @@ import pytest
 import exhibit
 from exhibit import conversion, prepare, reference
 from exhibit.__main__ import main
-from exhibit.commands import EXIT_CODES, VERBS, kept_help, spellings
+from exhibit.commands import EXIT_CODES, VERBS, list_spellings, read_stored_help
 from exhibit.runtime.command import Invocation, print_note, rename_commands, set_invocation
 from tests.rag.bundles import write_bundle
 
@@ -52,10 +52,10 @@ def test_help_and_flags_are_known_wherever_they_stand(monkeypatch, capsys):
 
 
 def test_help_names_what_other_distributions_bring(monkeypatch, capsys):
-    monkeypatch.setattr("exhibit.commands.brought_names", lambda: {"metrics": ["theirs", "too"]})
+    monkeypatch.setattr("exhibit.commands.list_brought_plugins", lambda: {"metrics": ["theirs", "too"]})
     assert main(["evaluate", "--help"]) == 0
     assert capsys.readouterr().out.endswith("\nfrom other distributions:\n  metrics: theirs, too\n")
-    assert kept_help(["nothing"]) == ""
+    assert read_stored_help(["nothing"]) == ""
 
 
 def test_the_version(capsys):
@@ -119,7 +119,7 @@ def test_outside_the_one_command_names_stay_as_they_are():
     with set_invocation(Invocation({"exhibit": "exhibit", "exhibit ask": "exhibit ask"})):
         assert rename_commands("exhibit ask; exhibit index") == "exhibit ask; exhibit index"
         assert rename_commands("exhibit inspect index") == "exhibit inspect index"  # which is no verb
-    with set_invocation(Invocation(spellings())):
+    with set_invocation(Invocation(list_spellings())):
         assert rename_commands("run python -m converters.cuad --out x") == "run exhibit convert cuad --out x"
         assert rename_commands("run 'exhibit prepare browser'") == "run 'exhibit prepare browser'"
         assert rename_commands("exhibit prepare model (90 MB)") == "exhibit prepare model (90 MB)"

@@ -11,11 +11,11 @@ from exhibit import demo
 
 def test_without_a_browser_one_sample_is_left_out_and_named(monkeypatch, capsys):
     monkeypatch.setattr(demo, "find_browser", lambda: None)
-    assert demo.chosen_samples(None) == [name for name in demo.SAMPLES if name != "contractnli"]
+    assert demo.choose_samples(None) == [name for name in demo.SAMPLES if name != "contractnli"]
     assert "the sample of contractnli is left out" in capsys.readouterr().err
-    assert demo.chosen_samples("contractnli") == ["contractnli"]
+    assert demo.choose_samples("contractnli") == ["contractnli"]
     monkeypatch.setattr(demo, "find_browser", lambda: "chromium")
-    assert demo.chosen_samples(None) == list(demo.SAMPLES)
+    assert demo.choose_samples(None) == list(demo.SAMPLES)
 
 
 @pytest.mark.parametrize(

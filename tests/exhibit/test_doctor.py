@@ -40,7 +40,7 @@ def test_every_extra_is_explained():
 
 def test_extras_of_a_checkout_are_not_offered_to_who_installed_the_wheel(capsys, monkeypatch, tmp_path):
     wanted = {name: [doctor.Requirement("no-such-package")] for name in ("dev", "ocr", "train")}
-    monkeypatch.setattr(doctor, "requirements", lambda: {"": [], **wanted})
+    monkeypatch.setattr(doctor, "read_requirements", lambda: {"": [], **wanted})
     assert wanted.keys() <= found(capsys)[1].keys()
     monkeypatch.setattr(doctor, "_CHECKOUT", tmp_path / "pyproject.toml")
     assert found(capsys)[1].keys() & wanted.keys() == {"ocr"}
@@ -48,10 +48,12 @@ def test_extras_of_a_checkout_are_not_offered_to_who_installed_the_wheel(capsys,
 
 def test_every_package_of_the_base_install_has_its_reason():
     told = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
-    names = [requirement.name for requirement in doctor.requirements()[""]]
+    names = [requirement.name for requirement in doctor.read_requirements()[""]]
     assert len(names) > 20 and [name for name in names if name not in told] == []
     assert all(
-        requirement.name in told for requirement in doctor.requirements()["print"] if "noto" not in requirement.name
+        requirement.name in told
+        for requirement in doctor.read_requirements()["print"]
+        if "noto" not in requirement.name
     )
 
 
@@ -89,7 +91,7 @@ def test_a_cache_that_cannot_be_written_is_missing(browser, capsys, monkeypatch,
 def test_a_package_that_is_missing_or_old_is_named(capsys, monkeypatch):
     wanted = {"": [doctor.Requirement("no-such-package>=1"), doctor.Requirement("pydantic>=999")]}
     extras = {"ocr": [doctor.Requirement("no-such-ocr")]}
-    monkeypatch.setattr(doctor, "requirements", lambda: wanted | extras)
+    monkeypatch.setattr(doctor, "read_requirements", lambda: wanted | extras)
     code, findings = found(capsys)
     assert code == 1 and findings["no-such-package"].state == "missing"
     assert ">=999 is required" in findings["pydantic"].told
@@ -151,13 +153,13 @@ def test_what_an_installed_wheel_asks_for_is_sorted_by_extra(monkeypatch, tmp_pa
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: lines)
     told = SimpleNamespace(get_all=lambda name: ["notebook", "st"])
     monkeypatch.setattr(doctor.metadata, "metadata", lambda name: told)
-    asked = {extra: [one.name for one in wanted] for extra, wanted in doctor.requirements().items()}
+    asked = {extra: [one.name for one in wanted] for extra, wanted in doctor.read_requirements().items()}
     assert asked == {"": ["numpy"], "st": ["torch"], "notebook": ["pandas", "datasets"]}
 
 
 def test_a_package_of_another_system_is_not_missed(browser, capsys, monkeypatch):
     elsewhere = doctor.Requirement("no-such-package; sys_platform == 'amiga'")
-    monkeypatch.setattr(doctor, "requirements", lambda: {"": [elsewhere], "ocr": [elsewhere]})
+    monkeypatch.setattr(doctor, "read_requirements", lambda: {"": [elsewhere], "ocr": [elsewhere]})
     _, findings = found(capsys)
     assert findings["base"].told == "all 1 are installed" and findings["ocr"].state == "ok"
     assert findings["ocr"].told == doctor.GIVES["ocr"]
@@ -165,7 +167,7 @@ def test_a_package_of_another_system_is_not_missed(browser, capsys, monkeypatch)
 
 def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
     monkeypatch.setattr("exhibit.converters.printing.browser.find_browser", lambda: None)
-    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: None)
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.find_command", lambda: None)
     engines = SimpleNamespace(missing=lambda language: f"no program for {language}")
     monkeypatch.setattr(doctor, "load_plugin", lambda package, name: (engines, None))
     monkeypatch.setattr("exhibit.models.network.find_here", lambda file: None)
@@ -175,9 +177,9 @@ def test_programs_that_are_not_here_say_what_gives_them(capsys, monkeypatch):
     assert findings["OCR"].state == "absent" and findings["OCR"].told.startswith("no program for en")
     assert findings["all-MiniLM-L6-v2"].state == "missing" and "downloads 86 MB" in findings["all-MiniLM-L6-v2"].told
     monkeypatch.setattr("exhibit.converters.printing.browser.HERE", False)
-    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.command", lambda: "/opt/soffice")
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.find_command", lambda: "/opt/soffice")
     monkeypatch.setattr("exhibit.models.network.find_here", lambda file: Path("here"))
-    monkeypatch.setattr("exhibit.models.embedders.minilm.graph_path", lambda variant: Path("/nowhere"))
+    monkeypatch.setattr("exhibit.models.embedders.minilm.find_graph_path", lambda variant: Path("/nowhere"))
     engines.missing = lambda language: ""
     _, findings = found(capsys)
     assert findings["browser"].state == findings["fonts"].state == "absent"

@@ -83,9 +83,9 @@ def test_what_it_shows_is_saved_in_it():
 @pytest.mark.slow
 @pytest.mark.extra
 def test_jupyter_runs_it_from_top_to_bottom(folder):
-    from docs.notebook import executed  # needs the extras notebook and test
+    from docs.notebook import execute  # needs the extras notebook and test
 
-    book = executed(NOTEBOOK, folder)
+    book = execute(NOTEBOOK, folder)
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
     kinds = [sorted(set(data) - {"text/plain"}) for data in outputs(cells)]
     assert kinds == [sorted(set(data) - {"text/plain"}) for data in outputs(code_cells())]

@@ -29,10 +29,10 @@ from exhibit.hub.export import main as export_main
 from exhibit.models.llms.openai import text_of
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.runtime.command import guarded
-from exhibit.schemas.errors import SourceError, ToolkitError, disk_trouble
+from exhibit.schemas.errors import SourceError, ToolkitError, describe_disk_error
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage import atomic
-from exhibit.storage.atomic import LINK, files_below, list_left_out, lock_folder, scratch_folder
+from exhibit.storage.atomic import LINK, list_files, list_left_out, lock_folder, make_scratch_folder
 from exhibit.storage.http_policy import Body, BodyError
 from tests.rag.bundles import row, rows_of, write_bundle
 
@@ -143,8 +143,8 @@ def test_a_full_disk_while_unpacking_is_one_error(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal
-from exhibit.storage.atomic import scratch_folder
-with scratch_folder() as folder:
+from exhibit.storage.atomic import make_scratch_folder
+with make_scratch_folder() as folder:
     (folder / "half").write_text("x")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -155,7 +155,7 @@ def test_what_a_kill_left_among_temporary_files_is_removed_by_the_next_run(tmp_p
     subprocess.run([sys.executable, "-c", KILLED], env=environment, cwd=Path(__file__).parents[2])
     assert len(list(tmp_path.glob("exhibit-*"))) == 1
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with scratch_folder() as mine, scratch_folder() as other:
+    with make_scratch_folder() as mine, make_scratch_folder() as other:
         assert sorted(tmp_path.glob("exhibit-*")) == sorted([mine, other]), "one that is in use stays"
     assert list(tmp_path.iterdir()) == []
 
@@ -166,7 +166,7 @@ def test_a_folder_for_a_while_is_held_before_another_process_can_see_it(tmp_path
     monkeypatch.setattr(
         atomic, "lock_folder", lambda folder, **told: (seen.append(folder.exists()), locked(folder, **told))[1]
     )
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         assert seen == [False] and folder.is_dir()
 
 
@@ -201,17 +201,19 @@ def test_no_place_for_temporary_files_is_one_error(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with (
         pytest.raises(ToolkitError, match="cannot be written: No such file or directory; set TMPDIR"),
-        scratch_folder(),
+        make_scratch_folder(),
     ):
         pass
 
 
 def test_errors_of_a_disk_are_told_and_others_raised():
-    assert disk_trouble(OSError(errno.ENOSPC, "No space left on device", "a/b")).startswith("a/b: No space left")
-    assert "removed while the command ran" in disk_trouble(FileNotFoundError(errno.ENOENT, "No such file", "a/b"))
-    assert "ulimit -n" in disk_trouble(OSError(errno.EMFILE, "Too many open files"))
+    assert describe_disk_error(OSError(errno.ENOSPC, "No space left on device", "a/b")).startswith("a/b: No space left")
+    assert "removed while the command ran" in describe_disk_error(
+        FileNotFoundError(errno.ENOENT, "No such file", "a/b")
+    )
+    assert "ulimit -n" in describe_disk_error(OSError(errno.EMFILE, "Too many open files"))
     with pytest.raises(OSError, match="odd"):
-        disk_trouble(OSError(errno.EINVAL, "odd"))
+        describe_disk_error(OSError(errno.EINVAL, "odd"))
 
 
 # ---------------------------------------------------------------- links and turns
@@ -234,14 +236,14 @@ def test_a_link_out_of_a_folder_is_not_followed_but_those_of_the_hubs_cache_are(
     (corpus / "a.txt").write_text("a")
     (corpus / "inside.txt").symlink_to("a.txt")
     (corpus / "out.txt").symlink_to("../secret.txt")
-    assert [path.name for path in files_below(corpus)] == ["a.txt", "inside.txt"]
+    assert [path.name for path in list_files(corpus)] == ["a.txt", "inside.txt"]
     assert [(path.name, why) for path, why in list_left_out(corpus)] == [("out.txt", LINK)]
     snapshot = tmp_path / "datasets--x" / "snapshots" / "abc"
     (tmp_path / "datasets--x" / "blobs").mkdir(parents=True)
     snapshot.mkdir(parents=True)
     (tmp_path / "datasets--x" / "blobs" / "1").write_text("a")
     (snapshot / "a.txt").symlink_to("../../blobs/1")
-    assert [path.name for path in files_below(snapshot)] == ["a.txt"]
+    assert [path.name for path in list_files(snapshot)] == ["a.txt"]
 
 
 def test_the_second_of_two_runs_waits_for_the_first(tmp_path):

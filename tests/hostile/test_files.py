@@ -10,7 +10,7 @@ import pytest
 
 from exhibit.engine import Limits, open_engine, run_in_worker
 from exhibit.evidence.read import render_within
-from exhibit.evidence.readers.html import html_text
+from exhibit.evidence.readers.html import extract_text
 from exhibit.rag.__main__ import main as rag_main
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
@@ -94,7 +94,7 @@ def test_a_page_as_large_as_a_town_is_not_drawn(tmp_path):
     ],
 )
 def test_html_is_cut_as_a_browser_cuts_it(markup, text):
-    assert html_text(markup) == text
+    assert extract_text(markup) == text
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def steps(markup: str) -> int:
 
     sys.setprofile(tally)
     try:
-        html_text(markup)
+        extract_text(markup)
     finally:
         sys.setprofile(None)
     return count

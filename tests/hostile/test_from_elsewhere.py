@@ -11,7 +11,7 @@ from evaluate_rag import main as evaluate
 from exhibit.rag.config import Config
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.viewer.page_output import dataset_roots
+from exhibit.viewer.page_output import find_dataset_roots
 from tests.rag.bundles import write_bundle
 
 SECRET = "the private key of this machine"
@@ -47,7 +47,7 @@ def test_a_run_names_no_server_to_ask(finished, monkeypatch, address):
     monkeypatch.setattr("socket.socket.connect", ask)
     monkeypatch.setattr("socket.getaddrinfo", ask)
     said: list[str] = []
-    assert dataset_roots([RunFolder(moved(finished, address))], say=said.append) == {}
+    assert find_dataset_roots([RunFolder(moved(finished, address))], say=said.append) == {}
     assert f"{address}: not on this machine; name its folder with --dataset-paths" in said[0]
 
 
@@ -55,7 +55,7 @@ def test_a_run_names_no_folder_that_is_not_a_bundle(finished, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "id_rsa.txt").write_text(SECRET, encoding="utf-8")
     said: list[str] = []
-    assert dataset_roots([RunFolder(moved(finished, str(tmp_path)))], say=said.append) == {}
+    assert find_dataset_roots([RunFolder(moved(finished, str(tmp_path)))], say=said.append) == {}
     assert "not there" in said[0]
 
 

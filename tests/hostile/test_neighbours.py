@@ -20,7 +20,7 @@ from exhibit.evidence.read import list_folder
 from exhibit.rag.config import Config
 from exhibit.schemas.bundle import read_gold
 from exhibit.schemas.errors import LimitError, SourceError, ToolkitError
-from exhibit.storage.atomic import files_below, list_left_out
+from exhibit.storage.atomic import list_files, list_left_out
 from tests.hostile.work import take_all
 
 GOOD = json.dumps({"question": "When is the rent due?", "document": "a.txt"})
@@ -69,7 +69,7 @@ def test_folders_that_lead_into_themselves_are_walked_once(tmp_path):
     (folder / "deeper" / "again").symlink_to("..", target_is_directory=True)
     (folder / "one").symlink_to("other")
     (folder / "other").symlink_to("one")
-    assert [path.name for path in files_below(folder)] == ["lease.txt"]
+    assert [path.name for path in list_files(folder)] == ["lease.txt"]
     assert [listed.name for listed in list_folder(folder)] == ["lease.txt"]
     assert {path.name for path, _ in list_left_out(folder)} >= {"one", "other"}
 

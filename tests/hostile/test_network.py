@@ -158,7 +158,7 @@ def test_a_page_is_tried_once_more_in_a_browser_of_its_own(monkeypatch, times):
                 raise GoneError
             return b"%PDF", url, ""
 
-    monkeypatch.setattr("exhibit.converters.fetching.page.running_browser", running)
+    monkeypatch.setattr("exhibit.converters.fetching.page.run_browser", running)
 
     async def print_one() -> object:
         printer = Gone(Downloader(Policy()), timeout=60, pages=1)

@@ -43,10 +43,10 @@ def stand_in(tmp_path, monkeypatch):
         monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
     shutdown_idle()  # workers remember where a program was
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
     tesseract.open.cache_clear()
     yield write
-    tesseract._installed.cache_clear()
+    tesseract._list_installed.cache_clear()
     tesseract.open.cache_clear()
 
 

@@ -17,10 +17,10 @@ from pyarrow import parquet
 
 from exhibit.converters import Tally, cpr, table
 from exhibit.converters.civil_procedure.layout import lines_of
-from exhibit.converters.civil_procedure.names import citations
-from exhibit.converters.civil_procedure.sources import candidates
+from exhibit.converters.civil_procedure.names import find_citations
+from exhibit.converters.civil_procedure.sources import make_candidates
 from exhibit.converters.raw.records import read_records
-from exhibit.engine import Limits, limits_in_force, run_in_worker
+from exhibit.engine import Limits, apply_limits, run_in_worker
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
 from exhibit.evidence.read import list_folder, read_document
@@ -68,20 +68,20 @@ def test_exports_that_cannot_be_read_are_named_and_odd_ones_are_read(tmp_path):
 def test_an_export_that_takes_too_much_is_left_out_and_the_others_are_read(tmp_path):
     heavy = '{"id": "x", "content": "y", "junk": [' + "{}," * 1_500_000 + "1]}"
     page = "<title>Part 8</title>" + "<p>8.1 The claim.</p>" * 10
-    with limits_in_force(Limits(memory=64 << 20)):
+    with apply_limits(Limits(memory=64 << 20)):
         documents, tally = read_cpr(tmp_path, {"heavy.json": heavy, "page.html": page})
         assert documents == ["Part 7.pdf", "page.pdf"]
         limit = "document passes a limit of time, memory or nesting"
         assert list(tally.left_out) == [limit] and "heavy.json" in tally.left_out[limit][0]
         with pytest.raises(SourceError, match=r"heavy.json: .*expected an export of search results"):
-            list(candidates([tmp_path / "heavy.json"]))
+            list(make_candidates([tmp_path / "heavy.json"]))
 
 
 def test_page_numbers_that_are_none_and_citations_without_end_are_passed_over():
     text = "²\nThe rent is due.\n" + "9" * 5000
     lines, _, printed, _ = lines_of(Document("a.pdf", text, (Page(1, Span(0, len(text)), 100.0, 100.0),)))
     assert printed == {} and [line.text for line in lines if line.text.startswith("The")] == ["The rent is due."]
-    (only,) = citations(f"So it is. [Part 7#page={'9' * 400}] And that. [{'Part 1, ' * 5000}]")
+    (only,) = find_citations(f"So it is. [Part 7#page={'9' * 400}] And that. [{'Part 1, ' * 5000}]")
     assert only.document == "Part 7" and only.pages is None
 
 
@@ -118,7 +118,7 @@ def test_a_parquet_file_is_refused_before_memory_ends_within_arrow(tmp_path, col
     parquet.write_table(pyarrow.table({"question": column()}), path, compression="zstd")
     assert path.stat().st_size < 300_000
     with (
-        limits_in_force(SMALL),
+        apply_limits(SMALL),
         pytest.raises(SourceError, match="16 MiB of memory to be read, too much for a file of"),
     ):
         read_records(path, path.read_bytes(), Tally())
@@ -138,7 +138,7 @@ def test_a_parquet_file_that_just_fits_is_read_in_parts_in_order(tmp_path):
         "text": pyarrow.repeat(TEXT[:10_000], 1500),
     }
     parquet.write_table(pyarrow.table(columns), path, compression="zstd", row_group_size=1100)
-    with limits_in_force(Limits(memory=576 << 20)):
+    with apply_limits(Limits(memory=576 << 20)):
         found = read_records(path, path.read_bytes(), Tally())
     assert [record.cells for record in found] == pyarrow.table(columns).to_pylist()
 
@@ -168,7 +168,7 @@ def test_a_table_that_unpacks_to_too_much_is_one_error(tmp_path, name, write, wh
     path = tmp_path / name
     write(path)
     assert path.stat().st_size < 300_000
-    with limits_in_force(SMALL), pytest.raises(SourceError, match=f"{name}: .*{why}"):
+    with apply_limits(SMALL), pytest.raises(SourceError, match=f"{name}: .*{why}"):
         read_records(path, path.read_bytes(), Tally())
 
 

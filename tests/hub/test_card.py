@@ -22,9 +22,9 @@ from exhibit.engine import open_engine
 from exhibit.evidence import Span, fold, read_document
 from exhibit.hub import card as cards
 from exhibit.hub import tables
-from exhibit.hub.card import CardText, code, fence, holds_documents, link, plain, render_card
+from exhibit.hub.card import CardText, escape_cell, format_code, format_fence, holds_documents, link, render_card
 from exhibit.hub.commit import without_documents
-from exhibit.hub.tables import LICENCES, dump, size_category
+from exhibit.hub.tables import LICENCES, dump, find_size_category
 from exhibit.schemas.bundle import read_info
 from exhibit.schemas.models import Gold, Licence, Row
 from exhibit.storage.bundle import open_bundle
@@ -117,7 +117,7 @@ def test_a_licence_that_the_hub_does_not_know_is_other(bundle, licence, expected
 
 
 def test_sizes():
-    assert [size_category(n) for n in (0, 999, 1000, 20_910, 5_000_000, 50_000_000, 10**9)] == [
+    assert [find_size_category(n) for n in (0, 999, 1000, 20_910, 5_000_000, 50_000_000, 10**9)] == [
         "n<1K",
         "n<1K",
         "1K<n<10K",
@@ -200,27 +200,31 @@ def test_words_from_a_source_are_words(bundle):
     shown = re.sub(r"^(`{3,})\w*\n.*?^\1$", "", body, flags=re.DOTALL | re.MULTILINE)  # what is no block of code
     assert "<script" not in shown and "\n# n" not in shown
     assert re.findall(r"(?<!\\)\]\(<?([a-z]+):", shown) == ["https", "https"]  # the source and its licence
-    assert [line for line in shown.splitlines() if line.startswith("| A")] == [f"| {plain(HOSTILE)} | 1 |"] * 2
+    assert [line for line in shown.splitlines() if line.startswith("| A")] == [f"| {escape_cell(HOSTILE)} | 1 |"] * 2
     assert shown.count("```") == 0
 
 
 @given(st.text())
 def test_markup_is_shown_not_obeyed(words):
-    shown = plain(words)
+    shown = escape_cell(words)
     assert "\n" not in shown and "<" not in shown and not re.search(r"(?<!\\)(?:\\\\)*[`*_\[\]|]", shown)
-    ticks = re.match("`+", code(words))[0]
-    assert ticks not in code(words)[len(ticks) : -len(ticks)]
-    block = fence(words, "json")
+    ticks = re.match("`+", format_code(words))[0]
+    assert ticks not in format_code(words)[len(ticks) : -len(ticks)]
+    block = format_fence(words, "json")
     ticks = re.match("`+", block)[0]
     assert block.count(ticks) == 2
 
 
 def test_code_is_marked_with_as_many_ticks_as_it_needs():
-    assert code("x") == "`x`" and code("a`b") == "``a`b``" and code("a\n|b") == "`a ¦b`"
-    assert code("`a") == "`` `a ``" and code("a``") == "``` a`` ```" and code("") == "``"
-    assert fence("x", "json") == "```json\nx\n```" and fence("``", "").startswith("```\n")
-    assert fence("```", "").startswith("````\n")
-    assert plain("1) a") == "\\1) a" and plain("- a & b") == "\\- a &amp; b" and plain("a - 1) b") == "a - 1) b"
+    assert format_code("x") == "`x`" and format_code("a`b") == "``a`b``" and format_code("a\n|b") == "`a ¦b`"
+    assert format_code("`a") == "`` `a ``" and format_code("a``") == "``` a`` ```" and format_code("") == "``"
+    assert format_fence("x", "json") == "```json\nx\n```" and format_fence("``", "").startswith("```\n")
+    assert format_fence("```", "").startswith("````\n")
+    assert (
+        escape_cell("1) a") == "\\1) a"
+        and escape_cell("- a & b") == "\\- a &amp; b"
+        and escape_cell("a - 1) b") == "a - 1) b"
+    )
 
 
 def test_the_command_and_the_citation_are_those_of_the_bundle(bundle):
@@ -347,7 +351,7 @@ def test_labels_of_every_kind_share_a_table(tmp_path):
         gold_of(n, pages=[1], labels={**one, **two}) for n, (one, two) in enumerate(zip(labels, mixed, strict=True))
     ]
     (tmp_path / "parquet").mkdir()
-    tables.write_parquet(tmp_path, "gold", tables.gold_schema(gold), list(tables.gold_records(gold)))
+    tables.write_parquet(tmp_path, "gold", tables.make_gold_schema(gold), list(tables.make_gold_records(gold)))
     stored = [row["labels"] for row in pq.read_table(tmp_path / "parquet" / "gold.parquet").to_pylist()]
     assert stored == [
         {"a": 1, "b": True, "c": "x", "d": 1.0, "e": None, "g": "1", "f": None},
@@ -366,11 +370,11 @@ def test_features_are_declared_as_datasets_itself_declares_them(bundle):
         theirs = Features.from_arrow_schema(schema)
         if "pdf" in theirs:
             theirs["pdf"] = Pdf()  # the type is the reader's to say: Arrow knows bytes and a path
-        assert tables.features(schema) == theirs._to_yaml_list()
+        assert tables.describe_features(schema) == theirs._to_yaml_list()
 
 
 def test_gold_without_labels_has_no_such_column():
-    assert "labels" not in tables.gold_schema([gold_of(0, pages=[1])]).names
+    assert "labels" not in tables.make_gold_schema([gold_of(0, pages=[1])]).names
 
 
 def test_a_large_corpus_is_cut_into_groups_and_files(bundle, tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ from exhibit.conversion import main as convert_main
 from exhibit.evidence.text import main as text_main
 from exhibit.hub.export import format_names, main
 from exhibit.hub.exports import Cut
-from exhibit.hub.exports.beir_passages import relevant_pieces, tile
+from exhibit.hub.exports.beir_passages import score_pieces, tile
 from exhibit.hub.exports.legalbenchrag import merge_cuts
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
@@ -316,14 +316,14 @@ def test_a_passage_with_little_of_the_gold_counts_less(tmp_path):
             id=0, context=0, filename="a", spans=[(5, 12)], how="exact", score=1.0, labels={}, pages=[], alternatives=[]
         )
     ]
-    assert relevant_pieces(lines, {"a": [(0, 6), (6, 20), (20, 30)]}) == {"a#0-6": 1, "a#6-20": 2}
+    assert score_pieces(lines, {"a": [(0, 6), (6, 20), (20, 30)]}) == {"a#0-6": 1, "a#6-20": 2}
     half = lines[0].model_copy(update={"spans": [(0, 4), (10, 14)]})
-    assert relevant_pieces([half, *lines], {"a": [(0, 8), (8, 12), (12, 20)]}) == {
+    assert score_pieces([half, *lines], {"a": [(0, 8), (8, 12), (12, 20)]}) == {
         "a#0-8": 2,
         "a#8-12": 2,
         "a#12-20": 1,
     }
-    assert relevant_pieces([*lines, half], {"b": [(0, 8)]}) == {}
+    assert score_pieces([*lines, half], {"b": [(0, 8)]}) == {}
 
 
 @pytest.mark.interop

@@ -12,8 +12,8 @@ import pytest
 
 from exhibit.converters import acord, contractnli, cpr, cuad, maud, privacyqa
 from exhibit.hub import publish
-from exhibit.hub.commit import Content, amount, compare, insert_address, load_lines, remove_address
-from exhibit.hub.publish import refused_by_clients, warnings_for
+from exhibit.hub.commit import Content, compare, format_size, insert_address, load_lines, remove_address
+from exhibit.hub.publish import find_refused_paths, list_warnings
 from exhibit.hub.remote import TRANSPORT, Hub, HubError, RemoteFile, wait_for
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas.models import Licence
@@ -112,7 +112,7 @@ def test_twelve_files_of_a_kind_are_listed_and_the_others_counted(hub, waits, tm
     [(999, "999 bytes"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (1_000_000, "1.0 MB"), (25e8, "2.5 GB")],
 )
 def test_amounts_are_for_reading(size, words):
-    assert amount(size) == words
+    assert format_size(size) == words
 
 
 def test_a_content_is_known_by_its_checksum_or_by_gits_name_for_it():
@@ -424,10 +424,10 @@ def test_a_repository_that_may_not_be_seen_is_none(hub, tmp_path, monkeypatch, s
 
     monkeypatch.setattr(remote, "commit_of", refuse)
     if seen:
-        assert remote.state("main") is None
+        assert remote.read_state("main") is None
     else:
         with pytest.raises(HubError):
-            remote.state("main")
+            remote.read_state("main")
 
 
 def test_a_token_that_cannot_be_asked_about_is_left_to_the_hub(hub, waits):
@@ -584,12 +584,12 @@ WINDOWS = {
 
 @pytest.mark.parametrize(("name", "words"), WINDOWS.items())
 def test_names_that_windows_cannot_hold_are_told(name, words):
-    found = warnings_for([f"corpus/{name}"])
+    found = list_warnings([f"corpus/{name}"])
     assert (len(found) == 1 and words in found[0]) if words else found == []
 
 
 def test_a_path_has_two_hundred_characters_on_windows():
-    assert warnings_for(["n" * 200]) == [] and len(warnings_for(["n" * 201])) == 1
+    assert list_warnings(["n" * 200]) == [] and len(list_warnings(["n" * 201])) == 1
 
 
 def test_ten_odd_names_are_listed_and_the_others_counted(hub, waits, tmp_path, capsys):
@@ -606,7 +606,7 @@ def test_ten_odd_names_are_listed_and_the_others_counted(hub, waits, tmp_path, c
 
 def test_names_that_lead_out_of_a_folder_are_refused_and_counted(hub, waits, tmp_path, capsys):
     ways = ["a/../b", "C:x", "\\b", "a\\..\\b"]
-    assert refused_by_clients(["a/b", "a..b", "..a", *ways]) == sorted(ways)
+    assert find_refused_paths(["a/b", "a..b", "..a", *ways]) == sorted(ways)
     folder = write(tmp_path / "odd", names=("C:x", "C:y", "z.txt"))
     assert run(folder, "--dry-run") == 1
     assert "corpus/C:x and 1 more: the path may lead out" in capsys.readouterr().err
@@ -615,7 +615,7 @@ def test_names_that_lead_out_of_a_folder_are_refused_and_counted(hub, waits, tmp
 
 
 def test_names_that_differ_in_case_alone_are_told(hub, waits, tmp_path, capsys):
-    assert warnings_for(["corpus/a.pdf", "corpus/b.pdf"]) == []
+    assert list_warnings(["corpus/a.pdf", "corpus/b.pdf"]) == []
     folder = write(tmp_path / "b", names=("Aurora.txt", "aurora.txt", "a|b.txt"))
     assert run(folder, "--dry-run") == 0
     err = capsys.readouterr().err

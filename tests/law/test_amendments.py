@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from exhibit.evidence import Span
-from exhibit.law.amendments import ContractName, amended_contract, find_changes, is_amendment, read_amendment
+from exhibit.law.amendments import ContractName, find_amended_contract, find_changes, is_amendment, read_amendment
 from exhibit.law.families import Family, FamilyMember, link_families
 from tests.law.contracts import CONTRACT, FIRST, SECOND
 
@@ -82,12 +82,12 @@ def test_the_sentences_of_several_drafters_are_read(sentence, expected):
 
 def test_an_amendment_belongs_to_the_contract_of_its_title_parties_and_date():
     amendment = read_amendment(FIRST)
-    assert amended_contract(amendment, "amendment.pdf", NAMES) == "ours"
-    assert amended_contract(amendment, "amendment.pdf", NAMES[1:]) is None
+    assert find_amended_contract(amendment, "amendment.pdf", NAMES) == "ours"
+    assert find_amended_contract(amendment, "amendment.pdf", NAMES[1:]) is None
     later = [ContractName("late", "hosting.pdf", "Hosting Agreement", PARTIES, "June 9, 2022")]
-    assert amended_contract(amendment, "amendment.pdf", later) is None
+    assert find_amended_contract(amendment, "amendment.pdf", later) is None
     twins = [NAMES[0], replace(NAMES[0], key="twin")]
-    assert amended_contract(amendment, "amendment.pdf", twins) is None
+    assert find_amended_contract(amendment, "amendment.pdf", twins) is None
 
 
 def test_amendments_of_an_absent_contract_are_one_family():
@@ -111,25 +111,25 @@ def test_amendments_of_an_absent_contract_are_one_family():
     ],
 )
 def test_a_section_reads_as_the_newest_amendment_in_force_has_it(section, day, source, words):
-    version = FAMILY.version(section, day)
+    version = FAMILY.find_version(section, day)
     assert version is not None
     assert (version.source.key, words in version.text) == (source, True)
     assert bool(version.note) == (source != "contract")
 
 
 def test_a_deleted_section_is_deleted_from_its_day_on():
-    before, after = (FAMILY.version("2.2", day) for day in (date(2020, 1, 1), date(2022, 1, 1)))
+    before, after = (FAMILY.find_version("2.2", day) for day in (date(2020, 1, 1), date(2022, 1, 1)))
     assert before and not before.is_deleted and "five percent" in before.text
     assert after and after.is_deleted
     assert after.note == "Section 2.2 was deleted by second.pdf, in force from 15 January 2021"
 
 
 def test_a_change_of_a_part_leaves_the_section():
-    version = FAMILY.version("3.1", date(2022, 1, 1))
+    version = FAMILY.find_version("3.1", date(2022, 1, 1))
     assert version and version.source.key == "contract"
-    [part] = FAMILY.parts_changed("3.1", date(2022, 1, 1))
+    [part] = FAMILY.find_changed_parts("3.1", date(2022, 1, 1))
     assert "by courier" in part.text
-    assert FAMILY.parts_changed("3.1", date(2020, 1, 1)) == []
+    assert FAMILY.find_changed_parts("3.1", date(2020, 1, 1)) == []
 
 
 def test_a_restated_contract_supersedes_what_came_before():
@@ -193,6 +193,9 @@ def test_a_section_of_an_exhibit_is_no_section_of_the_contract_with_the_same_num
     family = Family(member("contract", contract), [member("listed", LISTED)])
     day = date(2019, 1, 1)
     cooks = contract.index("The Caterer shall employ")
-    assert family.changed_places("contract", Span(cooks, cooks + 10)) == [] and family.version("2.4", day) is None
-    assert family.version("4.2", day).source.key == "listed" and "9.40" in family.version("4.2", day).text
-    assert "7.00" in family.version("4.2", date(2017, 1, 1)).text
+    assert (
+        family.find_changed_places("contract", Span(cooks, cooks + 10)) == []
+        and family.find_version("2.4", day) is None
+    )
+    assert family.find_version("4.2", day).source.key == "listed" and "9.40" in family.find_version("4.2", day).text
+    assert "7.00" in family.find_version("4.2", date(2017, 1, 1)).text

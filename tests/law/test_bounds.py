@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.evaluation.registers import page_elements
+from exhibit.evaluation.registers import find_page_elements
 from exhibit.evaluation.registers.client import RegisterPage
 from exhibit.evidence import Span
 from exhibit.law import profile
 from exhibit.law.citations import claims_of
-from exhibit.law.profile import file_title, own_date, paragraphs, title_of
-from exhibit.law.references import references
+from exhibit.law.profile import find_file_title, find_own_date, join_paragraphs, title_of
+from exhibit.law.references import find_references
 from exhibit.law.references.reference import read_numbers
 from exhibit.law.refusals import is_refusal
-from exhibit.law.structure import cut, section_path
+from exhibit.law.structure import cut, format_section_path
 from exhibit.law.structure.headings import Heading
 from exhibit.law.structure.labels import is_prose, run_in
-from exhibit.law.structure.lines import Line, find_contents, full_width, is_entry
+from exhibit.law.structure.lines import Line, find_contents, find_full_width, is_entry
 from exhibit.law.structure.tree import BARE, COUNTED, Node, Section, place
 
 
@@ -30,14 +30,14 @@ def tree(*headings: str) -> Section:
 
 def test_a_path_of_headings_has_two_hundred_characters_and_each_of_them_sixty():
     whole = ["a" * 60, "b" * 60, "c" * 60, "d" * 11]
-    assert len(section_path(tree(*whole), Span(0, 10))) == 60 * 3 + 11 + 3 * 3 == 200
-    longer = section_path(tree(*whole[:3], "d" * 12), Span(0, 10))
+    assert len(format_section_path(tree(*whole), Span(0, 10))) == 60 * 3 + 11 + 3 * 3 == 200
+    longer = format_section_path(tree(*whole[:3], "d" * 12), Span(0, 10))
     assert longer == f"{'a' * 60} > … > {'d' * 12}", "the first and the last are kept"
-    assert section_path(tree("a" * 61), Span(0, 10)) == "a" * 59 + "…"
-    assert section_path(tree("Oak", "", "Elm"), Span(0, 10)) == "Oak > Elm"
-    assert section_path(tree("Oak", "Elm"), Span(0, 10), limit=8) == "Oak…"
-    assert section_path(tree("Oak", "Elm"), Span(0, 10), limit=9) == "Oak > Elm"
-    assert section_path(Section(Span(0, 9)), Span(0, 4)) == ""
+    assert format_section_path(tree("a" * 61), Span(0, 10)) == "a" * 59 + "…"
+    assert format_section_path(tree("Oak", "", "Elm"), Span(0, 10)) == "Oak > Elm"
+    assert format_section_path(tree("Oak", "Elm"), Span(0, 10), limit=8) == "Oak…"
+    assert format_section_path(tree("Oak", "Elm"), Span(0, 10), limit=9) == "Oak > Elm"
+    assert format_section_path(Section(Span(0, 9)), Span(0, 4)) == ""
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_section_holds_a_span_by_more_than_half():
     root = Section(Span(0, 30), children=(Section(Span(10, 20), "a"), Section(Span(20, 30), "b")))
 
     def held(start: int, end: int) -> str:
-        return section_path(root, Span(start, end))
+        return format_section_path(root, Span(start, end))
 
     assert held(10, 20) == "a" and held(20, 21) == "b" and held(15, 15) == "a" and held(5, 9) == ""
     assert held(5, 5) == "", "before the first there is nothing"
@@ -70,9 +70,9 @@ def test_a_section_holds_a_span_by_more_than_half():
 
 
 def test_a_full_line_is_as_long_as_nine_of_ten():
-    assert full_width(iter([])) == 0 == full_width(iter([0, 0]))
-    assert full_width(iter(range(1, 11))) == 10 and full_width(iter([*range(1, 20), 159])) == 19
-    assert full_width(iter([160])) == 160 and full_width(iter([161])) == 0
+    assert find_full_width(iter([])) == 0 == find_full_width(iter([0, 0]))
+    assert find_full_width(iter(range(1, 11))) == 10 and find_full_width(iter([*range(1, 20), 159])) == 19
+    assert find_full_width(iter([160])) == 160 and find_full_width(iter([161])) == 0
 
 
 def contents(*pages: int, gap: str = " ") -> str:
@@ -106,9 +106,9 @@ def line(text: str, before: str = "", *, fresh: bool = False) -> Line:
 
 def test_lines_of_sixty_characters_run_on():
     for length, mark in ((59, "\n"), (60, " ")):
-        assert paragraphs([line("a", fresh=True), line("b", "x" * length)]) == f"a{mark}b"
-    assert paragraphs([line("a", fresh=True), line("b", "x" * 99, fresh=True)]) == "a\nb"
-    assert paragraphs([line("\ufeffa\u200b ")]) == "a"
+        assert join_paragraphs([line("a", fresh=True), line("b", "x" * length)]) == f"a{mark}b"
+    assert join_paragraphs([line("a", fresh=True), line("b", "x" * 99, fresh=True)]) == "a\nb"
+    assert join_paragraphs([line("\ufeffa\u200b ")]) == "a"
 
 
 # ---------------------------------------------------------------- titles and dates
@@ -124,7 +124,7 @@ def test_lines_of_sixty_characters_run_on():
     ],
 )
 def test_what_the_name_of_a_file_says(filename, name):
-    assert file_title(filename) == name
+    assert find_file_title(filename) == name
 
 
 def test_titles_of_each_kind_of_document():
@@ -166,11 +166,11 @@ def test_a_heading_is_written_calmly_and_cut_at_a_word(line, short):
 
 
 def test_the_date_of_a_document_is_where_its_kind_has_it():
-    assert own_date("dated 3 May 2021", "rules") == "" == own_date("dated 3 May 2021", "practice direction")
-    assert own_date("Updated October 2023", "court guide") == "October 2023"
-    assert own_date("x" * 800 + " October 2023", "court guide") == ""
-    assert own_date("this 3rd day of may, 2021", "contract") == "3 May 2021"
-    assert own_date("x" * 3000 + " 3rd day of May, 2021", "contract") == ""
+    assert find_own_date("dated 3 May 2021", "rules") == "" == find_own_date("dated 3 May 2021", "practice direction")
+    assert find_own_date("Updated October 2023", "court guide") == "October 2023"
+    assert find_own_date("x" * 800 + " October 2023", "court guide") == ""
+    assert find_own_date("this 3rd day of may, 2021", "contract") == "3 May 2021"
+    assert find_own_date("x" * 3000 + " 3rd day of May, 2021", "contract") == ""
 
 
 def test_a_title_runs_into_its_paragraph():
@@ -203,7 +203,7 @@ def test_a_paragraph_takes_the_place_of_the_last_of_its_kind():
     ],
 )
 def test_a_provision_is_of_the_act_beside_it(text, found):
-    assert any(found in str(reference).lower() and "5" in str(reference) for reference in references(text))
+    assert any(found in str(reference).lower() and "5" in str(reference) for reference in find_references(text))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_provision_is_of_the_act_beside_it(text, found):
     ],
 )
 def test_small_words_before_a_name_are_no_part_of_it(text, found):
-    assert [str(reference) for reference in references(text)] == found
+    assert [str(reference) for reference in find_references(text)] == found
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_small_words_before_a_name_are_no_part_of_it(text, found):
 )
 def test_an_act_of_the_union_is_written_year_first(sort, first, second, no, told, source):
     text = f"{sort.title()} {'(EU) ' * told}{'No ' * no}{first}/{second}"
-    assert [reference.source for reference in references(text)] == ([source] if source else [])
+    assert [reference.source for reference in find_references(text)] == ([source] if source else [])
 
 
 @pytest.mark.parametrize(
@@ -304,11 +304,11 @@ def test_a_page_of_a_register_is_read_without_its_entities():
     page = RegisterPage(
         "u", 200, '<!DOCTYPE a [<!ENTITY x "boom">]><feed><entry><title>Rent &x;</title></entry><a>1</a></feed>'
     )
-    [entry] = page_elements(page, "entry")
-    assert "boom" not in "".join(entry.itertext()) and [one.text for one in page_elements(page, "a")] == ["1"]
+    [entry] = find_page_elements(page, "entry")
+    assert "boom" not in "".join(entry.itertext()) and [one.text for one in find_page_elements(page, "a")] == ["1"]
     assert (
-        list(page_elements(RegisterPage("u", 404, "<a/>"), "a"))
-        == list(page_elements(RegisterPage("u", 200), "a"))
+        list(find_page_elements(RegisterPage("u", 404, "<a/>"), "a"))
+        == list(find_page_elements(RegisterPage("u", 200), "a"))
         == []
     )
-    assert len(list(page_elements(RegisterPage("u", 300, "<a/>"), "a"))) == 1
+    assert len(list(find_page_elements(RegisterPage("u", 300, "<a/>"), "a"))) == 1

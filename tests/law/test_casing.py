@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.profile import tidy, title_case
+from exhibit.law.profile import tidy, to_title_case
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from exhibit.law.profile import tidy, title_case
     ],
 )
 def test_words_get_a_capital_and_initials_keep_theirs(shouted, name):
-    assert title_case(shouted) == name == tidy(shouted)
+    assert to_title_case(shouted) == name == tidy(shouted)
 
 
 def test_a_name_is_tidied_and_mixed_case_is_left_alone():
     assert tidy("  Alder\n Holding AG, T") == "Alder Holding AG"
     assert tidy("eBay Inc. (") == "eBay Inc."
-    assert title_case("X") == "X" and title_case("Q4") == "Q4"
+    assert to_title_case("X") == "X" and to_title_case("Q4") == "Q4"

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from exhibit.evidence import Span
 from exhibit.law.citations import Claim, claims_of, find_citations, normalise, verify
-from exhibit.law.figures import figures, missing_figures
-from exhibit.law.language import content_words, stem
+from exhibit.law.figures import find_figures, has_missing_figures
+from exhibit.law.language import list_content_words, stem
 from exhibit.law.refusals import is_refusal
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.rag.protocols import Chunk, Hit, Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
@@ -86,13 +86,13 @@ def test_putting_right_is_done_once(text):
     ],
 )
 def test_sentences_end_where_a_reader_ends_them(text, expected):
-    assert [text[span.start : span.end] for span in sentences(text)] == expected
+    assert [text[span.start : span.end] for span in split_sentences(text)] == expected
 
 
 @given(st.text(alphabet="aA .!?\n[1]()-’No,;", max_size=80))
 def test_sentences_cover_all_but_white_space_in_order(text):
     end = 0
-    for span in sentences(text):
+    for span in split_sentences(text):
         assert span.start >= end and not text[end : span.start].strip()
         assert text[span.start : span.end] == text[span.start : span.end].strip() != ""
         end = span.end
@@ -225,12 +225,12 @@ def test_what_the_question_says_is_neither_for_nor_against_a_claim():
     ],
 )
 def test_figures_agree_however_they_are_written(claim, evidence, agrees):
-    assert missing_figures(figures(claim), figures(evidence)) is not agrees
+    assert has_missing_figures(find_figures(claim), find_figures(evidence)) is not agrees
 
 
 @given(st.text(alphabet="0123456789 ,./-amyn", max_size=40))
 def test_a_text_agrees_with_itself(text):
-    assert not missing_figures(figures(text), figures(text))
+    assert not has_missing_figures(find_figures(text), find_figures(text))
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_words_of_one_family_have_one_stem(family):
 
 
 def test_small_words_and_numbers_carry_no_content():
-    assert list(content_words("Shall the Parties, pursuant to 5.2 hereof, pay the Company’s fee?")) == [
+    assert list(list_content_words("Shall the Parties, pursuant to 5.2 hereof, pay the Company’s fee?")) == [
         "part",
         "pay",
         "compan",
@@ -338,8 +338,11 @@ def test_a_stem_keeps_three_letters_or_four(word, root):
 
 
 def test_single_letters_and_apostrophes():
-    assert not content_words("a B x y") and list(content_words("Alder’s o'clock")) == [stem("alder's"), stem("o'clock")]
-    assert list(content_words("ﬁle")) == [stem("file")], "a ligature is its letters"
+    assert not list_content_words("a B x y") and list(list_content_words("Alder’s o'clock")) == [
+        stem("alder's"),
+        stem("o'clock"),
+    ]
+    assert list(list_content_words("ﬁle")) == [stem("file")], "a ligature is its letters"
 
 
 def test_a_sentence_glued_to_the_citation_before_it_is_a_claim_of_its_own():

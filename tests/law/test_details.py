@@ -9,8 +9,8 @@ import pytest
 from exhibit.evidence import Document
 from exhibit.law.citations import find_citations
 from exhibit.law.profile import parties_of, title_of
-from exhibit.law.references import credit, references
-from exhibit.law.sentences import sentences
+from exhibit.law.references import credit, find_references
+from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.headings import Heading, find_headings
 from exhibit.law.structure.labels import run_in
 from exhibit.law.structure.lines import read_lines
@@ -18,11 +18,11 @@ from exhibit.law.structure.tree import as_roman
 
 
 def told(text: str) -> list[str]:
-    return [str(reference) for reference in references(text)]
+    return [str(reference) for reference in find_references(text)]
 
 
 def cut(text: str) -> list[str]:
-    return [text[span.start : span.end] for span in sentences(text)]
+    return [text[span.start : span.end] for span in split_sentences(text)]
 
 
 def headings(text: str) -> list[str]:
@@ -48,7 +48,7 @@ def test_a_number_after_a_guide_that_counts_something_is_no_place():
 
 def test_a_reference_ends_where_the_code_s_name_does():
     text = "rule 3.3 of the CrimPR applies"
-    [reference] = references(text)
+    [reference] = find_references(text)
     assert text[slice(*reference.span)] == "rule 3.3 of the CrimPR"
 
 
@@ -69,7 +69,7 @@ def test_a_range_of_sections_has_those_between():
 
 
 def test_another_case_of_the_same_court_earns_nothing():
-    one, other, again = references("[2020] UKSC 38, [2020] UKSC 39 and [2020] UKSC 38")
+    one, other, again = find_references("[2020] UKSC 38, [2020] UKSC 39 and [2020] UKSC 38")
     assert (credit(one, again), credit(one, other)) == (1.0, 0.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.figures import Day, figures
+from exhibit.law.figures import Day, find_figures
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ from exhibit.law.figures import Day, figures
     ],
 )
 def test_a_number_is_the_same_however_it_is_written(text, number):
-    assert figures(f"a sum of {text} euros").loose == {number}
+    assert find_figures(f"a sum of {text} euros").loose == {number}
 
 
 def test_one_is_a_number_that_no_claim_is_held_to():
-    found = figures("one of the parties")
+    found = find_figures("one of the parties")
     assert found.loose == frozenset() and found.numbers == {"1"}
 
 
@@ -63,7 +63,7 @@ def test_one_is_a_number_that_no_claim_is_held_to():
     ],
 )
 def test_a_date_has_its_readings(text, readings):
-    found = figures(f"made on {text} in Oslo")
+    found = find_figures(f"made on {text} in Oslo")
     assert found.dates == (frozenset(readings),) and found.loose == frozenset()
 
 
@@ -81,10 +81,10 @@ def test_a_date_has_its_readings(text, readings):
     ],
 )
 def test_what_is_no_date_is_numbers(text):
-    found = figures(text)
+    found = find_figures(text)
     assert found.dates == () and found.loose
 
 
 def test_a_date_that_says_less_is_within_one_that_says_more():
-    assert Day(2020, 2, None).within(Day(2020, 2, 1)) and not Day(2020, 2, 1).within(Day(2020, 2, None))
-    assert not Day(2020, 3, None).within(Day(2020, 2, 1))
+    assert Day(2020, 2, None).is_within(Day(2020, 2, 1)) and not Day(2020, 2, 1).is_within(Day(2020, 2, None))
+    assert not Day(2020, 3, None).is_within(Day(2020, 2, 1))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.references import credit, references
+from exhibit.law.references import credit, find_references
 
 
 def found(text: str, *, context: str = "") -> list[str]:
     """The references of a text in one form each."""
-    return [str(reference) for reference in references(text, context=context)]
+    return [str(reference) for reference in find_references(text, context=context)]
 
 
 @pytest.mark.parametrize(
@@ -214,21 +214,21 @@ def test_a_letter_of_a_list_is_no_division() -> None:
 
 
 def test_one_act_in_many_forms_is_one_reference() -> None:
-    [expected] = references("Article 6(1) of Regulation (EU) 2016/679")
+    [expected] = find_references("Article 6(1) of Regulation (EU) 2016/679")
     for form in ("Art. 6(1) GDPR", "Article 6(1) of the General Data Protection Regulation", "Art 6(1) of 32016R0679"):
-        [given] = references(form)
+        [given] = find_references(form)
         assert credit(expected, given) == 1.0, form
-    assert credit(expected, references("Article 6 GDPR")[0]) == 0.5
-    assert credit(expected, references("Article 6(1) of the UK GDPR")[0]) == 0.0
+    assert credit(expected, find_references("Article 6 GDPR")[0]) == 0.5
+    assert credit(expected, find_references("Article 6(1) of the UK GDPR")[0]) == 0.0
 
 
 def test_the_judge_who_heard_an_appeal_is_no_part_of_its_number() -> None:
-    assert references("UKEAT/0123/20/LA") == references("UKEAT/0123/20/AT")
+    assert find_references("UKEAT/0123/20/LA") == find_references("UKEAT/0123/20/AT")
 
 
 def test_spans_of_european_references_are_places_in_the_text() -> None:
     text = "See Article 6(1)(f) of Regulation (EU) 2016/679 and UKEAT/0123/20/LA."
-    assert [text[r.span.start : r.span.end] for r in references(text)] == [
+    assert [text[r.span.start : r.span.end] for r in find_references(text)] == [
         "Article 6(1)(f) of Regulation (EU) 2016/679",
         "UKEAT/0123/20/LA",
     ]

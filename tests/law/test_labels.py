@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.structure.labels import Label, drop_stray, read_label, roman
+from exhibit.law.structure.labels import Label, drop_stray, parse_roman, read_label
 from exhibit.law.structure.lines import Line
 
 
@@ -160,7 +160,7 @@ def test_the_title_after_a_number_makes_it_sure_up_to_sixty_characters():
     ],
 )  # fmt: skip
 def test_roman_numbers(text, value):
-    assert roman(text) == value
+    assert parse_roman(text) == value
 
 
 def test_three_labels_with_nothing_beside_them_are_a_margin_and_two_are_not():

@@ -6,11 +6,11 @@ from datetime import date
 
 import pytest
 
-from exhibit.law.editions import Edition, LawName, label_key, provisions, read_edition, units
-from exhibit.law.figures import figures, find_days, write_day
-from exhibit.law.language import language_of, system_for
+from exhibit.law.editions import Edition, LawName, find_provisions, find_units, label_key, read_edition
+from exhibit.law.figures import find_days, find_figures, write_day
+from exhibit.law.language import choose_system, language_of
 from exhibit.law.names import ends_in_form
-from exhibit.law.references import ReferenceCorpus, credit, references
+from exhibit.law.references import ReferenceCorpus, credit, find_references
 from exhibit.law.refusals import is_refusal
 
 
@@ -59,7 +59,7 @@ LAWS = [
     ],
 )
 def test_references_are_read_with_their_law(language, text, expected):
-    [found] = provisions(text, system_for(language), LAWS)
+    [found] = find_provisions(text, choose_system(language), LAWS)
     assert (found.label, found.below, found.law) == expected
 
 
@@ -74,7 +74,7 @@ def test_days_are_read_in_every_language_and_written_in_one():
     )
     assert find_days(text) == [date(2018, 7, 1)] * 7
     assert find_days("31. 2. 2018") == []
-    written = [write_day(date(2018, 7, 1), system_for(language)) for language in ("cs", "de", "en")]
+    written = [write_day(date(2018, 7, 1), choose_system(language)) for language in ("cs", "de", "en")]
     assert written == ["1. 7. 2018", "1.7.2018", "1 July 2018"]
 
 
@@ -82,7 +82,7 @@ def test_a_judgment_that_cites_paragraphs_is_no_law():
     judgment = "Tenor\nDie Klage wird abgewiesen, die Kosten trägt er nach\n§ 91 ZPO\nGründe\n§ 5 Satz 1 gilt.\n"
     judgment += "§ 812 BGB\nDer Anspruch ist in der Sache nicht begründet und wird von dem Senat nicht zuerkannt.\n"
     assert read_edition(judgment) is None
-    assert units("", system_for("de")) == []
+    assert find_units("", choose_system("de")) == []
     law = "Hafengesetz (HafG)\n§ 1 Begriff\nDer Hafen ist ein Ort an der See.\n"
     law += "§ 2 Gebühr\nDie Gebühr ist an die Gemeinde zu zahlen.\n"
     assert read_edition(law) == Edition("Hafengesetz (HafG)")
@@ -120,7 +120,7 @@ def test_the_language_of_a_question_is_known_in_every_system(question, language)
     ],
 )
 def test_dates_in_words_are_dates_in_every_language(text, day):
-    said = figures(text)
+    said = find_figures(text)
     assert [tuple(one) for readings in said.dates for one in readings] == [day] and not said.loose
 
 
@@ -129,8 +129,8 @@ def test_dates_in_words_are_dates_in_every_language(text, day):
     [("1.500,50 EUR", "1500.50"), ("1 500,50 Kč", "1500.50"), ("2.500.000 Kč", "2500000"), ("1,500.50", "1500.50")],
 )
 def test_numbers_are_one_number_however_thousands_are_parted(text, number):
-    assert figures(text).numbers == {number}
-    assert figures("section 5.10 of 2020").numbers == {"5.10", "2020"}, "a section is no number with a comma"
+    assert find_figures(text).numbers == {number}
+    assert find_figures("section 5.10 of 2020").numbers == {"5.10", "2020"}, "a section is no number with a comma"
 
 
 @pytest.mark.parametrize(
@@ -151,26 +151,28 @@ def test_a_refusal_is_known_in_every_language(reply):
 
 
 def test_references_of_every_system_are_references():
-    (first, second) = references("Kupující má práva podle § 2079 odst. 1 zákona č. 89/2012 Sb. a podle § 2080 téhož.")
+    (first, second) = find_references(
+        "Kupující má práva podle § 2079 odst. 1 zákona č. 89/2012 Sb. a podle § 2080 téhož."
+    )
     assert (first.source, first.path) == ("89/2012 Sb.", ("2079", "1"))
     assert (second.source, second.path) == ("89/2012 Sb.", ("2080",)), "of the law that was named last"
-    german = references("Nach § 433 Abs. 1 BGB ist der Verkäufer verpflichtet; siehe auch Art. 5 GG.")
+    german = find_references("Nach § 433 Abs. 1 BGB ist der Verkäufer verpflichtet; siehe auch Art. 5 GG.")
     assert [str(one) for one in german] == ["BGB 433.1", "GG 5"]
-    assert credit(references("Das steht in § 433 BGB und nirgends sonst.")[0], german[0]) == 1.0
-    assert [str(one) for one in references("See Art. 17 GDPR.")] == ["eu regulation 2016/679 17"]
+    assert credit(find_references("Das steht in § 433 BGB und nirgends sonst.")[0], german[0]) == 1.0
+    assert [str(one) for one in find_references("See Art. 17 GDPR.")] == ["eu regulation 2016/679 17"]
 
 
 def test_a_law_of_any_system_has_the_places_it_is_made_of():
     law = "Hafengesetz (HafG)\n§ 1 Begriff\n(1) Der Hafen ist ein Ort an der See.\n(2) Er hat\na) ein Becken und\n"
     law += "b) einen Kai.\n§ 2 Gebühr\nDie Gebühr ist an die Gemeinde zu zahlen.\n"
     corpus = ReferenceCorpus.of([law])
-    asked = references("Nach § 1 Abs. 2 Buchst. b HafG und § 2 HafG, nicht nach § 7 HafG oder § 1 Abs. 3 HafG.")
+    asked = find_references("Nach § 1 Abs. 2 Buchst. b HafG und § 2 HafG, nicht nach § 7 HafG oder § 1 Abs. 3 HafG.")
     assert [corpus.contains(one) for one in asked] == [True, True, False, False]
 
 
 def test_a_system_whose_parts_are_not_cited_has_no_units():
     text = "NON-DISCLOSURE ACT 2020\n\nSection 1. Secrets\n\nNobody tells.\n\nPart 2\n\nSection 2. Ends\n"
-    assert units(text, system_for("en")) == []
+    assert find_units(text, choose_system("en")) == []
 
 
 def test_a_code_is_found_behind_a_longer_word_that_begins_with_it():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.evaluation.registers import case_path, instrument_path, is_covered, provision_paths
+from exhibit.evaluation.registers import find_case_path, instrument_path, is_covered, list_provision_paths
 from exhibit.evidence import Document, Span
 from exhibit.law.profile import parties_of, title_of
 from exhibit.law.references import Reference
@@ -38,7 +38,7 @@ from exhibit.law.structure.tree import Section
     ],
 )
 def test_a_provision_has_an_address_in_its_instrument(source, path, addresses):
-    assert provision_paths(Reference("statute", source, path)) == addresses
+    assert list_provision_paths(Reference("statute", source, path)) == addresses
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_an_instrument_is_in_the_register_or_not(source, covered, path):
     [("UKSC", "uksc/2020/5"), ("EWHC (Ch)", "ewhc/ch/2020/5"), ("UKUT (TCC)", "ukut/tcc/2020/5"), ("EWHC", None)],
 )
 def test_a_judgment_has_the_address_of_its_court(court, path):
-    assert case_path(Reference("case", court, ("2020", "5"))) == path
+    assert find_case_path(Reference("case", court, ("2020", "5"))) == path
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ import pytest
 
 from exhibit.evidence import Document, Span
 from exhibit.law.citations import claims_of, find_citations, normalise
-from exhibit.law.figures import figures
-from exhibit.law.language import content_words, search_terms
-from exhibit.law.profile import date_of, kind_of, parties_of, read_profile, tidy, title_case
-from exhibit.law.references import references
-from exhibit.law.references.corpus import own_places
-from exhibit.law.sentences import sentences, tile_clauses
-from exhibit.law.structure import read_structure, section_path
+from exhibit.law.figures import find_figures
+from exhibit.law.language import list_content_words, search_terms
+from exhibit.law.profile import date_of, kind_of, parties_of, read_profile, tidy, to_title_case
+from exhibit.law.references import find_references
+from exhibit.law.references.corpus import list_own_places
+from exhibit.law.sentences import split_sentences, tile_clauses
+from exhibit.law.structure import format_section_path, read_structure
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.labels import is_prose, is_shout, is_title, is_title_case
 from exhibit.law.structure.lines import find_contents, is_entry, read_lines
@@ -53,7 +53,7 @@ def outline(document: Document) -> Iterator[str]:
     for section in root.walk():
         yield f"{'  ' * section.level}{section.kind} {section.heading!r} {section.span.start}-{section.span.end}"
     for start in range(0, len(document.text), 700):
-        yield f"above {start}: {section_path(root, Span(start, min(start + 90, len(document.text))), limit=70)}"
+        yield f"above {start}: {format_section_path(root, Span(start, min(start + 90, len(document.text))), limit=70)}"
 
 
 def structure(document: Document) -> Iterator[str]:
@@ -63,7 +63,7 @@ def structure(document: Document) -> Iterator[str]:
     yield "# headings"
     for heading in find_headings(document):
         told = (heading.label, heading.title, heading.style, heading.value, heading.rank, heading.kind, heading.sure)
-        yield f"{heading.start}-{heading.end} {told} {title_case(heading.title)!r} {tidy(heading.title)!r}"
+        yield f"{heading.start}-{heading.end} {told} {to_title_case(heading.title)!r} {tidy(heading.title)!r}"
 
 
 def lines_of(document: Document) -> Iterator[str]:
@@ -88,12 +88,12 @@ def read(name: str) -> Iterator[str]:
     yield "# lines"
     yield from lines_of(document)
     yield "# references"
-    for reference in references(text):
+    for reference in find_references(text):
         yield f"{reference.kind} {reference} {reference.path} {place(*reference.span, text)}"
     yield "# own places"
-    yield from (f"{reference.kind} {reference}" for reference in own_places(text))
+    yield from (f"{reference.kind} {reference}" for reference in list_own_places(text))
     yield "# sentences"
-    yield from (place(*span, text) for span in sentences(text))
+    yield from (place(*span, text) for span in split_sentences(text))
     yield "# clauses"
     yield from (place(*span, text) for span in tile_clauses(text, 0, len(text), least=40, limit=240))
 
@@ -133,7 +133,7 @@ def test_an_answer_is_taken_apart_as_ever(golden):
     ]
     told += [f"{claim.text!r} {claim.citations} {claim.malformed}" for claim in claims_of(text)]
     for line in text.splitlines():
-        said = figures(line)
+        said = find_figures(line)
         told.append(f"{sorted(said.numbers)} {sorted(said.loose)} {[sorted(map(str, days)) for days in said.dates]}")
-        told.append(f"{list(content_words(line))} {search_terms(line)}")
+        told.append(f"{list(list_content_words(line))} {search_terms(line)}")
     golden("law/answer-parts.txt", "\n".join([*told, normalise(text)]) + "\n")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evidence import Span
-from exhibit.law.references import Reference, ReferenceCorpus, references
-from exhibit.law.references.corpus import own_places
+from exhibit.law.references import Reference, ReferenceCorpus, find_references
+from exhibit.law.references.corpus import list_own_places
 from exhibit.law.references.courts import guide_name
-from exhibit.law.references.reference import blank
+from exhibit.law.references.reference import blank_spans
 from exhibit.law.references.statutes import Instruments
 
 
@@ -289,11 +289,11 @@ from exhibit.law.references.statutes import Instruments
     ],
 )
 def test_each_reference_with_its_words(text: str, expected: list[str]) -> None:
-    assert [f"{text[r.span.start : r.span.end]} = {r}" for r in references(text)] == expected
+    assert [f"{text[r.span.start : r.span.end]} = {r}" for r in find_references(text)] == expected
 
 
 def told(text: str) -> list[str]:
-    return list(map(str, references(text)))
+    return list(map(str, find_references(text)))
 
 
 @pytest.mark.parametrize("text", ["Chapter Xyz of it", "Section A party may", "Annex XYZ", "para B-side"])
@@ -329,9 +329,9 @@ def test_names_of_instruments_are_read_back_and_definitions_looked_for_at_a_dist
 
 
 def test_what_is_read_is_blanked_and_overlaps_count_once() -> None:
-    assert blank("abcdefgh", []) == "abcdefgh"
-    assert blank("abcdefgh", [Span(4, 6), Span(1, 3)]) == "a\0\0d\0\0gh"
-    assert blank("abcdefgh", [Span(1, 4), Span(2, 4), Span(3, 5)]) == "a\0\0\0\0fgh"
+    assert blank_spans("abcdefgh", []) == "abcdefgh"
+    assert blank_spans("abcdefgh", [Span(4, 6), Span(1, 3)]) == "a\0\0d\0\0gh"
+    assert blank_spans("abcdefgh", [Span(1, 4), Span(2, 4), Span(3, 5)]) == "a\0\0\0\0fgh"
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_a_guide_has_one_name(text: str, name: str) -> None:
 
 
 def places(text: str) -> list[str]:
-    return list(map(str, own_places(text)))
+    return list(map(str, list_own_places(text)))
 
 
 def test_the_rules_of_a_part() -> None:
@@ -413,7 +413,7 @@ def test_a_guide_says_so_in_its_first_fifteen_hundred_characters_and_before_any_
 
 
 def test_a_corpus_counts_its_places_and_knows_no_half_of_a_case() -> None:
-    corpus = ReferenceCorpus(references("rule 3.4(2) and [2019] UKSC 5"))
+    corpus = ReferenceCorpus(find_references("rule 3.4(2) and [2019] UKSC 5"))
     assert len(corpus) == 5, "the rules, Part 3, rule 3.4, its paragraph, and the case"
     assert corpus.contains(Reference("rule", "CPR", ("3",))) and corpus.contains(Reference("rule", "CPR", ()))
     assert not corpus.contains(Reference("case", "UKSC", ("2019",)))

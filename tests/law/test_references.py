@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.law.references import Kind, Reference, ReferenceCorpus, credit, references
+from exhibit.law.references import Kind, Reference, ReferenceCorpus, credit, find_references
 
 
 def found(text: str, *, context: str = "") -> list[str]:
     """The references of a text in one form each."""
-    return [str(reference) for reference in references(text, context=context)]
+    return [str(reference) for reference in find_references(text, context=context)]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_reply_may_mean_what_the_question_names_but_does_not_give_it() -> None
 
 def test_spans_are_places_in_the_text() -> None:
     text = "See rule 3.4 and [2019] UKSC 5."
-    spans = [reference.span for reference in references(text, context="CPR 1.1?")]
+    spans = [reference.span for reference in find_references(text, context="CPR 1.1?")]
     assert [text[span.start : span.end] for span in spans] == ["rule 3.4", "[2019] UKSC 5"]
 
 
@@ -227,7 +227,7 @@ def test_spans_are_places_in_the_text() -> None:
     ],
 )
 def test_credit(expected: str, given: str, worth: float) -> None:
-    assert credit(references(expected)[0], references(given)[0]) == worth
+    assert credit(find_references(expected)[0], find_references(given)[0]) == worth
 
 
 _PATHS = st.lists(st.integers(1, 40).map(str), min_size=1, max_size=4).map(tuple)
@@ -246,12 +246,12 @@ def test_credit_is_full_only_one_way_unless_equal(kind: Kind, one: tuple[str, ..
 @given(st.integers(1, 89), st.integers(1, 60), st.lists(st.sampled_from(["1", "2", "a", "b", "ii"]), max_size=3))
 def test_a_rule_reads_back_as_it_is_written(part: int, rule: int, inside: list[str]) -> None:
     reference = Reference("rule", "CPR", (str(part), str(rule), *inside))
-    assert references(f"The court may act under {reference}, for 28 days.") == [reference]
+    assert find_references(f"The court may act under {reference}, for 28 days.") == [reference]
 
 
 @given(st.text(alphabet=st.sampled_from(list("Part rulePD 0123456789.,()[]-abcCPRsActof§\n")), max_size=80))
 def test_any_text_can_be_read(text: str) -> None:
-    for reference in references(text):
+    for reference in find_references(text):
         assert 0 <= reference.span.start < reference.span.end <= len(text)
 
 
@@ -302,29 +302,29 @@ GUIDE = "The Harbour Court Guide\nApril 2031\n\nC. Listing\nC.2 Estimates\nC.2.1
 )
 def test_a_corpus_has_what_it_is_and_what_it_refers_to(reference: str, there: bool) -> None:
     corpus = ReferenceCorpus.of([PART, DIRECTION, GUIDE])
-    assert corpus.contains(references(reference)[0]) is there
+    assert corpus.contains(find_references(reference)[0]) is there
 
 
 def test_a_corpus_knows_acts_by_their_short_names() -> None:
     corpus = ReferenceCorpus.of(["An appeal under section 69 of the Arbitration Act 1996, see [2019] UKSC 5."])
-    assert corpus.contains(references("section 69 of the 1996 Act")[0])
-    assert corpus.contains(references("the Arbitration Act 1996")[0])
-    assert not corpus.contains(references("section 70 of the Arbitration Act 1996")[0])
-    assert corpus.contains(references("[2019] UKSC 5")[0])
-    assert not corpus.contains(references("[2019] UKSC 6")[0])
+    assert corpus.contains(find_references("section 69 of the 1996 Act")[0])
+    assert corpus.contains(find_references("the Arbitration Act 1996")[0])
+    assert not corpus.contains(find_references("section 70 of the Arbitration Act 1996")[0])
+    assert corpus.contains(find_references("[2019] UKSC 5")[0])
+    assert not corpus.contains(find_references("[2019] UKSC 6")[0])
 
 
 def test_several_documents_in_one_text_are_told_apart() -> None:
     corpus = ReferenceCorpus.of([f"{PART}\n\n{DIRECTION}"])
-    assert corpus.contains(references("PD 4A para 1.1")[0])
-    assert not corpus.contains(references("rule 1.1")[0])
+    assert corpus.contains(find_references("PD 4A para 1.1")[0])
+    assert not corpus.contains(find_references("rule 1.1")[0])
 
 
 @pytest.mark.data
 @pytest.mark.slow
 def test_most_real_truths_refer_to_something(data: Path) -> None:
     rows = [json.loads(line) for line in (data / "cpr" / "ground_truth_cpr.jsonl").open(encoding="utf-8")]
-    counts = [len(set(references(row["truth"].partition("[")[0], context=row["question"]))) for row in rows]
+    counts = [len(set(find_references(row["truth"].partition("[")[0], context=row["question"]))) for row in rows]
     assert len(counts) == 62
     assert counts.count(0) == 9
     assert sum(counts) == 94

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from exhibit.law.figures import SHORT_MONTHS
-from exhibit.law.sentences import sentences, tile_clauses
+from exhibit.law.sentences import split_sentences, tile_clauses
 
 
 def parts(text: str) -> list[str]:
-    return [text[span.start : span.end] for span in sentences(text)]
+    return [text[span.start : span.end] for span in split_sentences(text)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exhibit.evidence import Document, Page, Span, read_document
-from exhibit.law.structure import cut, read_structure, section_path
+from exhibit.law.structure import cut, format_section_path, read_structure
 from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.lines import find_contents
 from exhibit.law.structure.tree import Section
@@ -348,7 +348,7 @@ def test_leaves_tile_any_legal_text_with_pages(pieces, at):
     assert_tiles(text, root)
     assert max(part.level for part in root.walk()) <= 10
     for leaf in leaves(root):
-        assert len(section_path(root, leaf.span)) <= 200
+        assert len(format_section_path(root, leaf.span)) <= 200
 
 
 def test_the_heading_stands_where_its_section_starts():
@@ -365,15 +365,17 @@ def test_the_heading_stands_where_its_section_starts():
 def test_a_path_names_the_headings_above_a_span():
     root = tree(CONTRACT)
     at = CONTRACT.index("the quantity")
-    assert section_path(root, Span(at, at + 12)) == "ARTICLE II SUPPLY AND PRICE > Section 2.01 Orders > (b) > (i)"
-    assert section_path(root, Span(at, at)).endswith("(i)")
+    assert (
+        format_section_path(root, Span(at, at + 12)) == "ARTICLE II SUPPLY AND PRICE > Section 2.01 Orders > (b) > (i)"
+    )
+    assert format_section_path(root, Span(at, at)).endswith("(i)")
 
 
 def test_a_path_of_a_span_over_several_sections_is_that_of_most_of_it():
     root = tree(CONTRACT)
     start, end = CONTRACT.index("(a) each"), CONTRACT.index("Section 2.02")
-    assert section_path(root, Span(start, end)) == "ARTICLE II SUPPLY AND PRICE > Section 2.01 Orders"
-    assert section_path(root, Span(0, len(CONTRACT))) == ""
+    assert format_section_path(root, Span(start, end)) == "ARTICLE II SUPPLY AND PRICE > Section 2.01 Orders"
+    assert format_section_path(root, Span(0, len(CONTRACT))) == ""
 
 
 def test_long_paths_are_shortened_to_their_ends():
@@ -381,7 +383,7 @@ def test_long_paths_are_shortened_to_their_ends():
     section = Section(Span(0, 9), names[5], level=6)
     for level in range(5, -1, -1):
         section = Section(Span(0, 9), names[level - 1] if level else "", level=level, children=(section,))
-    path = section_path(section, Span(0, 9))
+    path = format_section_path(section, Span(0, 9))
     assert path.startswith("A word") and " > … > " in path and "F word" in path and len(path) <= 200
 
 

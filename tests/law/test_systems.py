@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evidence import Document
-from exhibit.law.language import read_system, system_for, system_of, systems
+from exhibit.law.language import choose_system, load_systems, read_system, system_of
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.tree import Section
 from exhibit.schemas.errors import ToolkitError
@@ -160,7 +160,7 @@ OTHERS = {
 def test_laws_of_the_other_languages(language):
     text, expected = OTHERS[language]
     assert system_of(text).language == language
-    heads = tuple(word for level in system_for(language).levels if level.rank <= 6 for word in level.words)
+    heads = tuple(word for level in choose_system(language).levels if level.rank <= 6 for word in level.words)
     large = [
         path
         for path in paths(text)
@@ -204,7 +204,7 @@ def test_a_user_adds_a_system_by_a_file_in_a_folder(tmp_path, monkeypatch):
         encoding="utf-8",
     )
     monkeypatch.setenv("EXHIBIT_SYSTEMS", str(tmp_path))
-    systems.cache_clear()
+    load_systems.cache_clear()
     try:
         text = (
             "LIBER PRIMUS\nDe portubus et navibus\nLex 1\n"
@@ -212,7 +212,7 @@ def test_a_user_adds_a_system_by_a_file_in_a_folder(tmp_path, monkeypatch):
         )
         assert paths(text) == ["LIBER PRIMUS", "LIBER PRIMUS > Lex 1", "LIBER PRIMUS > Lex 2"]
     finally:
-        systems.cache_clear()
+        load_systems.cache_clear()
 
 
 def test_a_file_that_is_no_system_says_what_to_look_at(tmp_path):
@@ -222,5 +222,10 @@ def test_a_file_that_is_no_system_says_what_to_look_at(tmp_path):
 
 
 def test_an_ordinal_in_words_counts():
-    czech = system_for("cs")
-    assert [czech.ordinal(words) for words in ("první", "DVACÁTÁ PRVNÍ", "šestnáctá", "moře")] == [1, 21, 16, None]
+    czech = choose_system("cs")
+    assert [czech.parse_ordinal(words) for words in ("první", "DVACÁTÁ PRVNÍ", "šestnáctá", "moře")] == [
+        1,
+        21,
+        16,
+        None,
+    ]

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from exhibit.evidence import Document, Span
-from exhibit.law.structure import cut, read_structure, section_path
+from exhibit.law.structure import cut, format_section_path, read_structure
 from exhibit.law.structure.tree import Section
 
 
@@ -125,11 +125,11 @@ def halves(*bounds: int) -> Section:
     ],
 )  # fmt: skip
 def test_a_span_is_in_the_section_that_holds_more_than_half_of_it(span, path):
-    assert section_path(halves(0, 10, 20, 30), Span(*span)) == path
+    assert format_section_path(halves(0, 10, 20, 30), Span(*span)) == path
 
 
 def test_a_span_before_the_first_section_is_in_none():
-    assert section_path(halves(10, 20), Span(0, 5)) == ""
+    assert format_section_path(halves(10, 20), Span(0, 5)) == ""
 
 
 def test_a_path_gives_up_its_middle_before_it_is_cut():
@@ -138,12 +138,12 @@ def test_a_path_gives_up_its_middle_before_it_is_cut():
     for name in (names[1], names[0], ""):
         section = Section(Span(0, 9), name, children=(section,))
     whole = " > ".join(names)
-    assert section_path(section, Span(0, 9), limit=len(whole)) == whole
-    assert section_path(section, Span(0, 9), limit=len(whole) - 1) == f"{names[0]} > … > {names[2]}"
+    assert format_section_path(section, Span(0, 9), limit=len(whole)) == whole
+    assert format_section_path(section, Span(0, 9), limit=len(whole) - 1) == f"{names[0]} > … > {names[2]}"
     two = Section(Span(0, 9), children=(Section(Span(0, 9), names[0], children=(Section(Span(0, 9), names[1]),)),))
-    assert section_path(two, Span(0, 9), limit=100) == f"{names[0]}…"
+    assert format_section_path(two, Span(0, 9), limit=100) == f"{names[0]}…"
     longest = Section(Span(0, 9), children=(Section(Span(0, 9), "a" * 61),))
-    assert section_path(longest, Span(0, 9)) == "a" * 59 + "…", "sixty characters of each heading"
+    assert format_section_path(longest, Span(0, 9)) == "a" * 59 + "…", "sixty characters of each heading"
 
 
 def test_a_heading_alone_is_no_leaf_and_words_before_the_first_heading_are_one():

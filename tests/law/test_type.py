@@ -9,10 +9,10 @@ from reportlab.pdfgen.canvas import Canvas
 
 from exhibit.evidence import Document
 from exhibit.evidence.read import read_document
-from exhibit.evidence.readers.pdf import line_types
+from exhibit.evidence.readers.pdf import find_line_types
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import find_headings
-from exhibit.law.structure.lines import NO_OUTLINE, typed_outline
+from exhibit.law.structure.lines import NO_OUTLINE, make_typed_outline
 
 TEXT = "the harbour master may give a berth to any vessel that asks for one in good time and pays"
 BODY, LARGE, BOLD = ("Helvetica", 10), ("Helvetica", 16), ("Helvetica-Bold", 10)
@@ -52,7 +52,7 @@ def test_the_type_of_a_line_is_that_of_its_last_letter(tmp_path):
     canvas.setFont("Helvetica-Bold", 20)
     canvas.drawString(72, 650, "Rent 7")
     canvas.save()
-    paragraph, title = line_types(read_document(tmp_path / "a.pdf")).values()
+    paragraph, title = find_line_types(read_document(tmp_path / "a.pdf")).values()
     assert (paragraph.bold, title.bold) == (False, True) and title.height == pytest.approx(
         2 * paragraph.height, rel=0.1
     )
@@ -62,13 +62,13 @@ def test_a_numbered_sentence_in_the_texts_type_has_no_title(tmp_path):
     lines = [("1. Moorings", LARGE), ("1.1 A Master of the Harbour", BODY), (TEXT, BODY)]
     more = [("2. Dues", LARGE), ("2.1 Dues are paid", BODY), (TEXT, BODY), ("3. Signals", LARGE), (TEXT, BODY)]
     document = write(tmp_path / "a.pdf", lines + more)
-    titles = {one.label: one.title for one in find_headings(document, typed_outline(document))}
+    titles = {one.label: one.title for one in find_headings(document, make_typed_outline(document))}
     assert titles == {"1.": "Moorings", "1.1": "", "2.": "Dues", "2.1": "", "3.": "Signals"}
 
 
 def test_where_all_is_set_alike_type_tells_nothing(tmp_path):
     document = write(tmp_path / "a.pdf", [(TEXT, BODY)] * 9)
-    assert typed_outline(document) == NO_OUTLINE == typed_outline(Document("a.txt", TEXT))
+    assert make_typed_outline(document) == NO_OUTLINE == make_typed_outline(Document("a.txt", TEXT))
 
 
 def test_books_titles_parts_chapters_and_sections_stand_in_their_order():

@@ -105,12 +105,12 @@ def test_a_graph_that_was_cut_or_has_lost_its_seal_is_made_again(tmp_path, monke
     model, good, built = network.Network("made-up", "made-up-", dict), b"a graph", []
     graph = SimpleNamespace(SerializeToString=lambda: good)
     monkeypatch.setattr(minilm, "build_graph", lambda *given, **options: built.append(given) or graph)
-    path = minilm.graph_path("int8", model)
-    assert minilm.ready_graph("int8", model) == good == path.read_bytes() and len(built) == 1
+    path = minilm.find_graph_path("int8", model)
+    assert minilm.load_graph("int8", model) == good == path.read_bytes() and len(built) == 1
     path.write_bytes(good[:3])
-    assert minilm.ready_graph("int8", model) == good == path.read_bytes() and len(built) == 2
+    assert minilm.load_graph("int8", model) == good == path.read_bytes() and len(built) == 2
     path.with_suffix(".sha256").unlink()
-    assert minilm.ready_graph("int8", model) == minilm.ready_graph("int8", model) == good and len(built) == 3
+    assert minilm.load_graph("int8", model) == minilm.load_graph("int8", model) == good and len(built) == 3
 
 
 @pytest.mark.slow
@@ -128,8 +128,8 @@ def test_a_damaged_graph_is_built_again(tmp_path, monkeypatch, model):
     assert np.array_equal(MiniLM().embed([CLAUSE], role="passage"), model.embed([CLAUSE], role="passage"))
     assert path.read_bytes() == good and len(built) == 1
     path.with_suffix(".sha256").unlink()
-    assert minilm.ready_graph("int8") == good and len(built) == 2
-    assert minilm.ready_graph("int8") == good and len(built) == 2
+    assert minilm.load_graph("int8") == good and len(built) == 2
+    assert minilm.load_graph("int8") == good and len(built) == 2
     assert not list(tmp_path.rglob("*.partial"))
 
 
@@ -158,9 +158,11 @@ def test_the_prepare_command_says_what_is_wrong(tmp_path, monkeypatch, capsys):
 
 def test_the_accelerator_is_used_where_there_is_one():
     processor, cuda = "CPUExecutionProvider", "CUDAExecutionProvider"
-    assert minilm.usual_variant([processor]) == "int8" and minilm.usual_variant([cuda, processor]) == "fp16"
-    assert minilm.accelerator(["TensorrtExecutionProvider", cuda, processor]) == cuda
-    assert minilm.accelerator(["AzureExecutionProvider", processor]) is None
+    assert (
+        minilm.choose_usual_variant([processor]) == "int8" and minilm.choose_usual_variant([cuda, processor]) == "fp16"
+    )
+    assert minilm.find_accelerator(["TensorrtExecutionProvider", cuda, processor]) == cuda
+    assert minilm.find_accelerator(["AzureExecutionProvider", processor]) is None
 
 
 @pytest.mark.slow
@@ -172,9 +174,9 @@ def test_vectors_do_not_change_where_texts_of_one_length_run_together():
 
 def test_texts_of_one_length_run_together():
     ids = [np.zeros((1, length), np.int64) for length in (3, 5, 3, 3, 5, 3)]
-    assert minilm.same_lengths(ids, 3) == [[1, 4], [0, 2, 3], [5]]
-    assert minilm.same_lengths(ids, 1, tokens=9) == [[1], [4], [0, 2, 3], [5]]
-    assert minilm.same_lengths(ids, 1, tokens=2) == minilm.same_lengths(ids, 1) == [[1], [4], [0], [2], [3], [5]]
+    assert minilm.group_by_length(ids, 3) == [[1, 4], [0, 2, 3], [5]]
+    assert minilm.group_by_length(ids, 1, tokens=9) == [[1], [4], [0, 2, 3], [5]]
+    assert minilm.group_by_length(ids, 1, tokens=2) == minilm.group_by_length(ids, 1) == [[1], [4], [0], [2], [3], [5]]
 
 
 def test_a_processor_runs_short_texts_of_one_length_together_and_their_vectors_stay(model, monkeypatch):

@@ -10,9 +10,9 @@ import pytest
 from exhibit.models import network, rerankers
 from exhibit.models.embedders import CachedEmbedder, VectorCache, hashing, to_unit
 from exhibit.models.embedders import openai as openai_embedder
-from exhibit.models.embedders.minilm import same_lengths
-from exhibit.models.endpoint import Budget, CapError, Prices, refused_parameter
-from exhibit.models.llms import Completion, Prompt, counter_for, estimate
+from exhibit.models.embedders.minilm import group_by_length
+from exhibit.models.endpoint import Budget, CapError, Prices, find_refused_parameter
+from exhibit.models.llms import Completion, Prompt, choose_counter, estimate
 from exhibit.models.llms import openai as openai_llm
 from exhibit.models.network import Feed, Tokens
 from exhibit.models.rerankers.legal import LegalReranker
@@ -85,7 +85,7 @@ def test_texts_of_one_length_run_together_as_many_as_there_is_room_for():
     ]  # fmt: skip
     assert Tokens(np.zeros(0, np.uint16), np.zeros(0, np.int64)).batches(4) == []
     ids = [np.zeros((1, length), np.int64) for length in (2, 5, 2, 2, 5)]
-    assert same_lengths(ids, 2) == [[1, 4], [0, 2], [3]] and same_lengths([], 2) == []
+    assert group_by_length(ids, 2) == [[1, 4], [0, 2], [3]] and group_by_length([], 2) == []
 
 
 def test_hashing_has_as_many_dimensions_as_asked_for():
@@ -129,7 +129,7 @@ def test_a_model_must_be_named_and_its_options_known(monkeypatch):
 
 def test_a_budget_counts_requests_and_money():
     budget = Budget(max_requests=2, max_cost=3.0, prices=Prices(1_000_000.0, 2_000_000.0))
-    with budget.request(tokens_in=1, tokens_out=1) as receipt:
+    with budget.reserve_request(tokens_in=1, tokens_out=1) as receipt:
         assert receipt.cost == 3.0
         receipt.cost = 0.5
     assert (budget.requests, budget.spent) == (1, 0.5)
@@ -137,25 +137,28 @@ def test_a_budget_counts_requests_and_money():
         pytest.raises(
             CapError, match=r"the cap on cost of 3 is reached: 0\.500000 spent, and one more request may cost 3\.0"
         ),
-        budget.request(tokens_in=1, tokens_out=1),
+        budget.reserve_request(tokens_in=1, tokens_out=1),
     ):
         pass
-    with budget.request(tokens_in=0, tokens_out=1):
+    with budget.reserve_request(tokens_in=0, tokens_out=1):
         pass
-    with pytest.raises(CapError, match="the cap of 2 requests is reached"), budget.request(tokens_in=0, tokens_out=0):
+    with (
+        pytest.raises(CapError, match="the cap of 2 requests is reached"),
+        budget.reserve_request(tokens_in=0, tokens_out=0),
+    ):
         pass
     assert (budget.requests, budget.spent) == (2, 2.5)
 
 
 def test_a_parameter_is_refused_by_a_400_that_names_it():
     body = b'{"error": {"param": "max_tokens"}}'
-    assert refused_parameter(HttpError("no", status=400, body=body)) == "max_tokens"
+    assert find_refused_parameter(HttpError("no", status=400, body=body)) == "max_tokens"
     for error in (HttpError("no", status=422, body=body), HttpError("no", status=400, body=b'{"error": "x"}')):
-        assert refused_parameter(error) == ""
+        assert find_refused_parameter(error) == ""
 
 
 def test_tokens_are_estimated_where_no_vocabulary_is_here():
-    assert counter_for(None) is estimate and counter_for("no such model") is estimate
+    assert choose_counter(None) is estimate and choose_counter("no such model") is estimate
     assert estimate("") == 0 and estimate("abc") == 1 and estimate("1234") == 2 and estimate("_" * 16) == 2
     assert estimate("CAPITALS") == round(8 / 3.5) and estimate("abcdefghijklmn") == 2
 
@@ -173,9 +176,9 @@ def test_a_reranker_says_whether_it_is_joined_and_how_sure_it_is():
         def confidence(self, scores):
             return max(scores)
 
-    assert rerankers.retrieval_weight(Plain()) is None and rerankers.retrieval_weight(Sure()) == 0.0
-    assert rerankers.confidence(Plain(), [1.0]) is None and rerankers.confidence(Sure(), []) is None
-    assert rerankers.confidence(Sure(), [0.25, 0.5]) == 0.5
+    assert rerankers.find_retrieval_weight(Plain()) is None and rerankers.find_retrieval_weight(Sure()) == 0.0
+    assert rerankers.estimate_confidence(Plain(), [1.0]) is None and rerankers.estimate_confidence(Sure(), []) is None
+    assert rerankers.estimate_confidence(Sure(), [0.25, 0.5]) == 0.5
 
 
 def test_confidence_is_logistic_in_the_best_score():

@@ -451,18 +451,18 @@ def test_the_budget_waits_for_what_is_in_flight():
     admitted = threading.Event()
 
     def second() -> None:
-        with budget.request(tokens_in=0, tokens_out=1) as receipt:
+        with budget.reserve_request(tokens_in=0, tokens_out=1) as receipt:
             admitted.set()
             receipt.cost = 0.5
 
-    with budget.request(tokens_in=0, tokens_out=1) as receipt:
+    with budget.reserve_request(tokens_in=0, tokens_out=1) as receipt:
         thread = threading.Thread(target=second)
         thread.start()
         assert not admitted.wait(0.05)
         receipt.cost = 0.0
     thread.join(120)
     assert admitted.is_set() and budget.spent == 0.5
-    with pytest.raises(CapError, match="0.500000 spent"), budget.request(tokens_in=0, tokens_out=1):
+    with pytest.raises(CapError, match="0.500000 spent"), budget.reserve_request(tokens_in=0, tokens_out=1):
         pass
 
 

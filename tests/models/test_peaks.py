@@ -12,7 +12,7 @@ from onnxruntime import InferenceSession
 from exhibit.models import minilm_graph
 from exhibit.models.embedders import minilm
 from exhibit.models.minilm_graph import TEXTS, balance, build_graph, has_exact_signed_products, read_peaks
-from exhibit.models.network import OFFICIAL, VERSION, Network, ready_tokenizer
+from exhibit.models.network import OFFICIAL, VERSION, Network, load_tokenizer
 from tests.rag.models import opened
 
 CLAUSES = [
@@ -30,7 +30,7 @@ def weights():
 
 @pytest.fixture(scope="module")
 def samples():
-    return [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
+    return [encoding.ids for encoding in load_tokenizer().encode_batch_fast(list(TEXTS))]
 
 
 @pytest.fixture(scope="module")
@@ -128,14 +128,14 @@ def test_where_signed_products_overflow_the_weights_are_unsigned_and_the_graph_i
     monkeypatch.setattr(minilm, "build_graph", lambda *given, **options: asked.append(options["signed"]) or made)
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
     network = Network("made-up", "made-up-", dict)
-    assert minilm.ready_graph("int8", network) == b"a graph" and asked == [False]
-    assert minilm.graph_path("int8", network).name == f"made-up-int8-unsigned-{VERSION}.onnx"
+    assert minilm.load_graph("int8", network) == b"a graph" and asked == [False]
+    assert minilm.find_graph_path("int8", network).name == f"made-up-int8-unsigned-{VERSION}.onnx"
     minilm.takes_signed.cache_clear()
     monkeypatch.setattr(minilm, "has_exact_signed_products", lambda: True)
-    assert minilm.graph_path("int8", network).name == f"made-up-int8-signed-{VERSION}.onnx"
-    assert minilm.ready_graph("int8", network) == b"a graph" and asked == [False, True]
-    assert minilm.graph_path("fp32", network).name == f"made-up-fp32-{VERSION}.onnx"
-    minilm.ready_graph("fp32", network)
+    assert minilm.find_graph_path("int8", network).name == f"made-up-int8-signed-{VERSION}.onnx"
+    assert minilm.load_graph("int8", network) == b"a graph" and asked == [False, True]
+    assert minilm.find_graph_path("fp32", network).name == f"made-up-fp32-{VERSION}.onnx"
+    minilm.load_graph("fp32", network)
     assert asked == [False, True, False]
 
 

@@ -184,7 +184,7 @@ def test_its_weights_are_small_and_those_of_their_record() -> None:
 
 
 def test_the_file_of_the_network_is_not_kept_in_memory() -> None:
-    session = minilm.open_session(minilm.ready_graph("int8", reader.network()), None)
+    session = minilm.open_session(minilm.load_graph("int8", reader.network()), None)
     kept = [name for name, value in vars(session).items() if isinstance(value, bytes) and len(value) > 1_000_000]
     assert not kept and session.get_outputs()
 

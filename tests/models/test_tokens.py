@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exhibit.models import network
-from exhibit.models.network import Tokens, WordTokenizer, ready_tokenizer
+from exhibit.models.network import Tokens, WordTokenizer, load_tokenizer
 
 ODD = [
     "",
@@ -27,12 +27,12 @@ ODD = [
 
 @pytest.fixture(scope="module")
 def own() -> WordTokenizer:
-    return WordTokenizer(ready_tokenizer(), longest=256)
+    return WordTokenizer(load_tokenizer(), longest=256)
 
 
 @pytest.fixture(scope="module")
 def official():
-    tokenizer = ready_tokenizer()
+    tokenizer = load_tokenizer()
     tokenizer.enable_truncation(256)
     return lambda texts: [tokenizer.encode(text.encode("utf-8", "replace").decode()).ids for text in texts]
 
@@ -50,14 +50,14 @@ def test_any_text_has_the_ids_of_the_official_tokenizer(own, official, text):
 
 def test_what_is_remembered_stays_small_and_changes_nothing(official, monkeypatch):
     monkeypatch.setattr(network, "_REMEMBERED", 20)
-    small = WordTokenizer(ready_tokenizer(), longest=256)
+    small = WordTokenizer(load_tokenizer(), longest=256)
     texts = [f"clause number {number} of lease {number * 7}" for number in range(12)]
     assert [small([text])[0] for text in texts] == official(texts)
     assert len(small._known) <= 20
 
 
 def test_batches_hold_every_text_once_with_others_of_its_length(own):
-    tokens = own.flat([*ODD, *ODD, "Notices.", "Term."])
+    tokens = own.flatten([*ODD, *ODD, "Notices.", "Term."])
     batches = tokens.batches(600)
     rows = np.concatenate([rows for rows, _ in batches])
     assert sorted(rows) == list(range(len(tokens.lengths)))

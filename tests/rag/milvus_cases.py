@@ -59,10 +59,10 @@ def pipeline(tmp_path: Path, store: str, **settings) -> Pipeline:
 WRITER = """
 import sys
 from pathlib import Path
-from bench.stores import mixture
+from bench.stores import make_mixture
 from exhibit.rag.stores.milvus import open
 store = open(Path(sys.argv[1]), sys.argv[2], name="chunk", dimensions=32)
-vectors = mixture(6000, 32, 1)
+vectors = make_mixture(6000, 32, 1)
 for at in range(0, 6000, 250):
     store.add(range(at, at + 250), vectors[at:at + 250])
     print(at, flush=True)

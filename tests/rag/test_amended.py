@@ -9,7 +9,7 @@ import pytest
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.retrieval.amendments import asked_day, question_to_answer
+from exhibit.rag.retrieval.amendments import find_asked_day, strip_asked_day
 from exhibit.rag.retrieval.stages import Retrieved
 from tests.law.contracts import CONTRACT, FIRST, OTHER, SECOND
 
@@ -70,9 +70,9 @@ def test_words_that_an_amendment_replaces_are_read_in_the_clause(ask, day, state
 
 def test_the_answerer_is_asked_without_the_day_that_chose_the_passages(ask):
     question = f"As of July 4, 2020: {LAW}"
-    assert question_to_answer(ask(question, FAMILY).retrieved) == LAW
-    assert question_to_answer(Retrieved(question, (), ())) == question
-    assert question_to_answer(Retrieved(LAW, (), (), {"amendments": {}})) == LAW
+    assert strip_asked_day(ask(question, FAMILY).retrieved) == LAW
+    assert strip_asked_day(Retrieved(question, (), ())) == question
+    assert strip_asked_day(Retrieved(LAW, (), (), {"amendments": {}})) == LAW
 
 
 def test_a_contract_without_amendments_is_left_as_it_is(ask):
@@ -92,7 +92,7 @@ def test_a_contract_without_amendments_is_left_as_it_is(ask):
     ],
 )
 def test_the_day_that_a_question_asks_for(question, day):
-    assert asked_day(question) == day
+    assert find_asked_day(question) == day
 
 
 # ---------------------------------------------------------------- values that disagree

@@ -22,7 +22,7 @@ from exhibit.rag.answerers.llm import LLMAnswerer
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import AnswerContext, Chunk, Hit
 from exhibit.rag.retrieval.stages import assemble
-from exhibit.runtime.plugins import plugin_names
+from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 from tests.models.openai_server import KEY, serve_openai
@@ -299,7 +299,7 @@ def test_every_extractive_answer_stands_up_to_the_check(texts, question):
 
 
 def test_answerers_are_found_by_the_names_of_their_files():
-    assert plugin_names("exhibit.rag.answerers") == ["extractive", "llm", "reader"]
+    assert list_plugins("exhibit.rag.answerers") == ["extractive", "llm", "reader"]
     assert open_answerer(Config(answerer="extractive")).name == "extractive"
     llm: LLM = Script()
     assert open_answerer(Config(answerer="llm"), llm=llm).name == "llm:script"

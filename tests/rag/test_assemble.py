@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exhibit.evidence import Span
 from exhibit.models import llms as tokens_module
-from exhibit.models.llms import counter_for, estimate
+from exhibit.models.llms import choose_counter, estimate
 from exhibit.rag.protocols import Chunk, Hit
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.schemas.errors import ToolkitError
@@ -257,19 +257,19 @@ def plant(cache, monkeypatch, data: bytes) -> None:
 def test_a_model_s_own_tokenizer_counts_when_its_vocabulary_is_here(fake_tiktoken, monkeypatch):
     monkeypatch.setitem(tokens_module._VOCABULARIES, "o200k_base", hashlib.sha256(b"vocabulary").hexdigest())
     plant(fake_tiktoken.cache, monkeypatch, b"vocabulary")
-    assert counter_for("gpt-4o-mini")("a <|endoftext|>") == 15
+    assert choose_counter("gpt-4o-mini")("a <|endoftext|>") == 15
     assert fake_tiktoken.loaded == ["o200k_base"]
 
 
 def test_nothing_is_ever_downloaded(fake_tiktoken, monkeypatch):
-    assert counter_for("gpt-4o-mini") is estimate  # no file
+    assert choose_counter("gpt-4o-mini") is estimate  # no file
     plant(fake_tiktoken.cache, monkeypatch, b"half a vocabu")
-    assert counter_for("gpt-4o-mini") is estimate  # tiktoken would fetch a damaged file anew
+    assert choose_counter("gpt-4o-mini") is estimate  # tiktoken would fetch a damaged file anew
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
-    assert [counter_for(model) for model in ("gpt-4o-mini", "davinci", "mistral", None)] == [estimate] * 4
+    assert [choose_counter(model) for model in ("gpt-4o-mini", "davinci", "mistral", None)] == [estimate] * 4
     assert fake_tiktoken.loaded == []
 
 
 def test_without_tiktoken_there_is_the_estimate(monkeypatch):
     monkeypatch.setattr(tokens_module, "find_spec", lambda name: None)
-    assert counter_for("gpt-4o-mini") is estimate
+    assert choose_counter("gpt-4o-mini") is estimate

@@ -15,7 +15,7 @@ from exhibit.law.profile import Profile
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import Entry, Index, open_index
-from exhibit.rag.protocols import Answer, AnswerContext, QueryVector, section_key
+from exhibit.rag.protocols import Answer, AnswerContext, QueryVector, make_section_key
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.atomic import lock_folder
@@ -60,13 +60,13 @@ def bare(tmp_path) -> Index:
 def test_what_is_changed_in_a_block_that_fails_is_as_it_was(folder):
     index = open_index(folder)
     before, rows = counts(index), len(index)
-    with pytest.raises(RuntimeError, match="stop"), index.changing():
+    with pytest.raises(RuntimeError, match="stop"), index.change():
         index.remove("birch.txt")
         assert "birch.txt" not in index and len(index) < rows
         raise RuntimeError("stop")
     assert "birch.txt" in index and len(index) == rows and counts(index) == before
-    assert index.document_text("birch.txt").startswith("LEASE") and not list(folder.glob(".*partial"))
-    with index.changing():  # and it can be changed again
+    assert index.read_document_text("birch.txt").startswith("LEASE") and not list(folder.glob(".*partial"))
+    with index.change():  # and it can be changed again
         index.remove("birch.txt")
     assert [entry.filename for entry in open_index(folder).documents] == ["alder.txt"]
 
@@ -77,7 +77,7 @@ def test_rows_go_with_their_document_at_once(folder):
     gone = (1, len(document.sections), len(index.chunk_keys([document.number])))
     before = counts(index)
     assert all(gone)
-    with index.changing():
+    with index.change():
         index.remove("birch.txt")
         assert counts(index) == [have - less for have, less in zip(before, gone, strict=True)]
     assert open_index(folder).of_kind(document.profile.kind) == [open_index(folder).document(0)]
@@ -86,20 +86,20 @@ def test_rows_go_with_their_document_at_once(folder):
 def test_rows_that_no_document_has_are_removed_while_the_index_is_held(folder):
     index = open_index(folder)
     before = counts(index)
-    with index.changing():
+    with index.change():
         index.store("chunk").add([999], np.ones((1, 16), np.float32))
-        index.store("section").add([section_key(7, 0)], np.ones((1, 16), np.float32))
+        index.store("section").add([make_section_key(7, 0)], np.ones((1, 16), np.float32))
     assert counts(index) == before == counts(open_index(folder))
 
 
 def test_an_index_is_opened_while_another_process_holds_it_and_changed_by_one_alone(folder):
     with lock_folder(folder, busy="busy"):
         index = open_index(folder)
-        with pytest.raises(BundleError, match="another process is changing it now"), index.changing():
+        with pytest.raises(BundleError, match="another process is changing it now"), index.change():
             pass
-    with index.changing(), pytest.raises(BundleError, match="busy"), lock_folder(folder, busy="busy"):
+    with index.change(), pytest.raises(BundleError, match="busy"), lock_folder(folder, busy="busy"):
         pass
-    with lock_folder(folder, busy="busy"), pytest.raises(BundleError, match="another process"), index.changing():
+    with lock_folder(folder, busy="busy"), pytest.raises(BundleError, match="another process"), index.change():
         pass
 
 
@@ -110,7 +110,7 @@ def test_an_index_that_could_not_be_saved_is_none(folder, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(FaissStore, "save", full)
-    with pytest.raises(OSError, match="no space"), index.changing():
+    with pytest.raises(OSError, match="no space"), index.change():
         index.remove("birch.txt")
     with pytest.raises(BundleError, match="no index here"):
         open_index(folder)
@@ -129,20 +129,20 @@ class Fenced(FaissStore):
 
 
 def test_keys_go_on_where_they_end_and_stores_are_told_the_greatest(bare, tmp_path):
-    assert len(bare) == 0 and bare.next_number() == 0 and bare.keys("section").tolist() == []
+    assert len(bare) == 0 and bare.find_next_number() == 0 and bare.keys("section").tolist() == []
     stores = {layer: Fenced(tmp_path / "bare" / f"{layer}.faiss", 4) for layer in bare.layers}
     bare.use(dict(stores))
     bare.save()
     assert [store.last for store in stores.values()] == [-1, -1, -1]
     assert bare.add(entry(0, "a.txt", 2), "w" * 40, chunks((0, 10, 1, 0), (10, 40, 2, 1))).tolist() == [0, 1]
-    assert bare.next_number() == 1
+    assert bare.find_next_number() == 1
     assert bare.add(entry(1, "b.txt"), "v" * 40, chunks((0, 40, 0, -1))).tolist() == [2]
-    assert bare.add(entry(4, "c.txt", 1), "u" * 40, chunks()).tolist() == [] and bare.next_number() == 5
+    assert bare.add(entry(4, "c.txt", 1), "u" * 40, chunks()).tolist() == [] and bare.find_next_number() == 5
     assert len(bare) == len(bare.table) == len(bare) == 3
     assert bare.keys("document").tolist() == [0, 1, 4] and bare.keys("chunk").tolist() == [0, 1, 2]
-    assert bare.keys("section").tolist() == [0, 1, section_key(4, 0)]
+    assert bare.keys("section").tolist() == [0, 1, make_section_key(4, 0)]
     bare.save()
-    assert [store.last for store in stores.values()] == [4, section_key(4, 0), 2]
+    assert [store.last for store in stores.values()] == [4, make_section_key(4, 0), 2]
     again = Index(tmp_path / "bare", bare.config, embedder="x", dimensions=4)
     assert len(again) == 3 and again.add(entry(5, "d.txt"), "", chunks((0, 1, 0, 0))).tolist() == [3]
     with pytest.raises(BundleError, match=r"'d.txt' is in this index already; remove it first"):
@@ -155,8 +155,8 @@ def test_a_chunk_has_the_section_and_the_page_that_there_are(bare):
     assert [(chunk.section, chunk.page) for chunk in told] == [("", None), ("Part 0", 1), ("Part 1", 2), ("", 3)]
     assert told[1].span == Span(9, 20) and bare.text(told[1]) == "w" * 11
     bare.add(entry(1, "b.txt"), "v\ud835", chunks((0, 2, 0, 0), (1, 2, 0, 0)))
-    assert bare.document_numbers([5, 0, 4]).tolist() == [1, 0, 1] and bare.chunk_keys([1]).tolist() == [4, 5]
-    assert bare.document_text("b.txt") == "v\ud835" and bare.text(bare.chunk(5)) == "\ud835"
+    assert bare.find_document_numbers([5, 0, 4]).tolist() == [1, 0, 1] and bare.chunk_keys([1]).tolist() == [4, 5]
+    assert bare.read_document_text("b.txt") == "v\ud835" and bare.text(bare.chunk(5)) == "\ud835"
     with pytest.raises(BundleError, match="no document 'c.txt' in this index"):
         bare.entry("c.txt")
 

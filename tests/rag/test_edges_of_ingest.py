@@ -20,13 +20,13 @@ from exhibit.rag import Config, Pipeline, ingest, inspect, live_index
 from exhibit.rag import pipeline as pipelines
 from exhibit.rag.database import RECORD
 from exhibit.rag.index import Index, open_index
-from exhibit.rag.inspect import Inspector, category_of, labelled_categories
+from exhibit.rag.inspect import Inspector, category_of, read_categories
 from exhibit.rag.live_index import open_for_questions
-from exhibit.rag.milvus_address import Address, conditions
+from exhibit.rag.milvus_address import Address, make_conditions
 from exhibit.rag.pipeline import find_files
 from exhibit.rag.summaries import open_summariser
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError
-from exhibit.storage.atomic import unfinished_folder
+from exhibit.storage.atomic import find_unfinished_folder
 from exhibit.storage.locations import Remote
 from exhibit.storage.removal import make_folder_beside
 from tests.evidence import files
@@ -235,7 +235,7 @@ def test_feet_are_taken_out_of_chunks_wherever_these_begin():
             for place, letter in enumerate(whole)
             if start <= place < end and not any(foot.start <= place < foot.end for foot in feet)
         )
-        told = list(ingest.chunk_texts(document, np.array([[start, end, 0, 0]])))
+        told = list(ingest.read_chunk_texts(document, np.array([[start, end, 0, 0]])))
         assert told == [kept if kept.strip() else whole[start:end]]
 
 
@@ -385,7 +385,7 @@ def test_an_index_that_became_whole_while_it_was_opened_is_opened(tmp_path, monk
     made(tmp_path).index(written(tmp_path / "c", a="The rent is due."), folder)
     manifest = (folder / "manifest.json").read_text(encoding="utf-8")
     building = make_folder_beside(folder, ".partial")
-    assert unfinished_folder(folder) == building
+    assert find_unfinished_folder(folder) == building
     (building / RECORD).write_text("{}", encoding="utf-8")
     assert open_for_questions(folder).finished is None, "a whole one comes first"
     (folder / "manifest.json").unlink()
@@ -413,7 +413,7 @@ def test_a_category_is_what_most_questions_on_a_file_are_labelled_with(tmp_path)
     for line in lines:
         line["labels"] = {"category": labels[line["filename"]].pop()}
     (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    assert labelled_categories(bundle) == {"alder.txt": "y", "birch.txt": "z"}
+    assert read_categories(bundle) == {"alder.txt": "y", "birch.txt": "z"}
 
 
 @pytest.mark.parametrize(
@@ -462,7 +462,7 @@ def test_what_a_collection_is_indexed_with_unless_told():
 
 def test_ranges_weigh_as_much_as_four_keys_and_are_joined_in_pairs_of_pairs():
     def ranges(count: int) -> list[str]:
-        return list(conditions("id", np.concatenate([np.arange(5) + 10 * n for n in range(count)])))
+        return list(make_conditions("id", np.concatenate([np.arange(5) + 10 * n for n in range(count)])))
 
     assert [len(ranges(count)) for count in (1023, 1024, 1025)] == [1, 1, 2]
     a, b, c, d, e = (f"(id >= {10 * n} and id <= {10 * n + 4})" for n in range(5))

@@ -15,14 +15,14 @@ from exhibit.law.structure import read_structure
 from exhibit.models.llms import estimate
 from exhibit.rag import Pipeline
 from exhibit.rag.answerers import section_of
-from exhibit.rag.answerers.extractive import NEAR, ExtractiveAnswerer, quotable
+from exhibit.rag.answerers.extractive import NEAR, ExtractiveAnswerer, format_quotable
 from exhibit.rag.answerers.extractive import open as open_extractive
-from exhibit.rag.config import Config, given_settings, preset_names, setting_help
+from exhibit.rag.config import Config, choose_given_settings, describe_settings, list_presets
 from exhibit.rag.index_kinds import IndexType
-from exhibit.rag.ingest import chunk_texts, read_with_ocr
+from exhibit.rag.ingest import read_chunk_texts, read_with_ocr
 from exhibit.rag.inspect import kind_of
-from exhibit.rag.milvus_address import Address, conditions, named_servers, origin
-from exhibit.rag.protocols import Chunk, Hit, section_key, section_keys
+from exhibit.rag.milvus_address import Address, find_named_servers, make_conditions, parse_origin
+from exhibit.rag.protocols import Chunk, Hit, make_section_key, make_section_keys
 from exhibit.rag.retrieval.stages import assemble
 from exhibit.rag.stores import faiss
 from exhibit.rag.summaries import extractive
@@ -51,13 +51,15 @@ def test_settings_are_told_apart_by_when_they_decide():
     for wrong in ({"lexicon": False}, {"layer_documents": 5, "layers": "chunks"}):
         with pytest.raises(ToolkitError):
             Config.parse(wrong)
-    assert "routed" in preset_names() and preset_names() == sorted(preset_names())
-    told = setting_help()
+    assert "routed" in list_presets() and list_presets() == sorted(list_presets())
+    told = describe_settings()
     assert told["chunk_size"].endswith("(default: 500)") and any(name.startswith("weight_") for name in told)
-    assert given_settings({"chunk_size": 3, "elsewhere": 4}) == {"chunk_size": 3}
+    assert choose_given_settings({"chunk_size": 3, "elsewhere": 4}) == {"chunk_size": 3}
     unset = next(name for name, field in Config.model_fields.items() if field.default is None)
-    assert given_settings({unset: "none", "splitter": "none"}) == {unset: None, "splitter": "none"}
-    assert Config().single("chunk_size") == 500 and Config().single("weight_lexical") == Config().weights.lexical
+    assert choose_given_settings({unset: "none", "splitter": "none"}) == {unset: None, "splitter": "none"}
+    assert (
+        Config().get_setting("chunk_size") == 500 and Config().get_setting("weight_lexical") == Config().weights.lexical
+    )
 
 
 def test_an_index_does_not_decide_where_questions_are_sent(tmp_path):
@@ -100,8 +102,8 @@ def test_an_address_is_a_server_or_a_file(tmp_path):
 
 
 def test_a_token_is_for_a_scheme_a_host_and_a_port():
-    assert origin("HTTP://Host:1/db") == ("http", "host", 1) and origin("https://h") == ("https", "h", None)
-    assert origin("http://h:x/") == ("", "http://h:x/", None)
+    assert parse_origin("HTTP://Host:1/db") == ("http", "host", 1) and parse_origin("https://h") == ("https", "h", None)
+    assert parse_origin("http://h:x/") == ("", "http://h:x/", None)
 
 
 def test_servers_are_those_that_a_command_line_names():
@@ -114,12 +116,12 @@ def test_servers_are_those_that_a_command_line_names():
         "--other",
         "milvus:http://c",
     ]
-    assert list(named_servers(words)) == ["http://a:1", "tcp://b"] and list(named_servers(["--store"])) == []
+    assert list(find_named_servers(words)) == ["http://a:1", "tcp://b"] and list(find_named_servers(["--store"])) == []
 
 
 def test_keys_are_asked_for_in_ranges_and_singly():
     def asked(keys):
-        return list(conditions("id", np.array(keys)))
+        return list(make_conditions("id", np.array(keys)))
 
     assert asked([]) == [] and asked([1, 2, 3, 4]) == ["id in [1, 2, 3, 4]"]
     assert asked([1, 2, 3, 4, 5]) == ["(id >= 1 and id <= 5)"]
@@ -136,7 +138,7 @@ def test_a_kind_of_index_is_flat_while_rows_are_few():
     assert (kind.name, kind.options) == ("pq", {"refine": 8}) and IndexType.parse(None) == IndexType() == IndexType(
         "flat", {}
     )
-    assert kind.suiting(999) == IndexType() and kind.suiting(1000) is kind
+    assert kind.choose_type(999) == IndexType() and kind.choose_type(1000) is kind
     for wrong in ("tree", "hnsw", "ivf", "flat,M=3", "pq,refine", "pq,refine=x", "pq,refine=0"):
         with pytest.raises(ToolkitError, match="faiss:"):
             IndexType.parse(wrong)
@@ -182,7 +184,7 @@ def test_a_section_is_cited_as_lawyers_cite_it(document, path, cited):
     ],
 )
 def test_a_sentence_is_quoted_on_one_line(sentence, quoted):
-    assert quotable(sentence) == quoted
+    assert format_quotable(sentence) == quoted
 
 
 @pytest.mark.parametrize(
@@ -349,7 +351,7 @@ def test_one_who_is_sure_by_other_means_quotes_what_is_nearest():
     ],
 )
 def test_a_setting_is_refused_beyond_its_bounds(name, sound, wrong):
-    assert [Config.parse({name: value}).single(name) for value in sound] == list(sound)
+    assert [Config.parse({name: value}).get_setting(name) for value in sound] == list(sound)
     for value in wrong:
         with pytest.raises(ToolkitError, match=f"config: .*{name.removeprefix('weight_')}"):
             Config.parse({name: value})
@@ -357,7 +359,7 @@ def test_a_setting_is_refused_beyond_its_bounds(name, sound, wrong):
 
 def test_layers_are_searched_where_they_are_there():
     for name in ("layer_documents", "layer_sections", "weight_summary", "weight_gist"):
-        assert Config.parse({name: 1, "layers": "all"}).single(name) == 1
+        assert Config.parse({name: 1, "layers": "all"}).get_setting(name) == 1
         with pytest.raises(ToolkitError, match="layer_documents and layer_sections need an index with all layers"):
             Config.parse({name: 1})
     with pytest.raises(ToolkitError, match="routing needs an index with a lexicon"):
@@ -371,7 +373,7 @@ def test_who_reads_is_the_reader_unless_a_model_or_another_answers():
 
 
 def test_keys_of_sections_are_as_in_every_index_that_was_built():
-    assert section_keys(2, 3).tolist() == [2097152, 2097153, 2097154] and section_key(0, 5) == 5
+    assert make_section_keys(2, 3).tolist() == [2097152, 2097153, 2097154] and make_section_key(0, 5) == 5
 
 
 def test_a_chunk_of_nothing_but_a_running_head_keeps_its_words():
@@ -385,5 +387,5 @@ def test_a_chunk_of_nothing_but_a_running_head_keeps_its_words():
         (Span(first.start, first.end + 10), document.text[first.end : first.end + 10]),
         (Span(second - 5, second + len(head) + 12), None),
     ]:
-        [told] = chunk_texts(document, np.array([[*span, 0, 0]]))
+        [told] = read_chunk_texts(document, np.array([[*span, 0, 0]]))
         assert told == words if words is not None else head not in told

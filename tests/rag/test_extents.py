@@ -19,10 +19,10 @@ from exhibit.rag.retrieval.stages import (
     SearchState,
     choose_documents,
     finish,
-    near_the_best,
+    keep_near_best,
+    keep_within_budget,
     order_by,
     rerank,
-    within_budget,
 )
 
 LETTERS = "abcdefghijkl"
@@ -125,14 +125,14 @@ def test_a_hit_has_the_page_and_the_headings_of_the_place_where_it_begins():
 @pytest.mark.parametrize(("threshold", "kept"), [(None, 3), (0.5, 2), (0.4, 1), (0.0, 1), (1.0, 3)])
 def test_what_is_far_below_the_best_is_dropped(threshold, kept):
     hits = [hit(1.0), hit(0.5), hit(0.0)]
-    assert len(near_the_best(hits, Config.preset("naive", threshold=threshold))) == kept
-    assert near_the_best([], Config.preset("naive", threshold=threshold)) == []
+    assert len(keep_near_best(hits, Config.preset("naive", threshold=threshold))) == kept
+    assert keep_near_best([], Config.preset("naive", threshold=threshold)) == []
 
 
 def test_passages_fit_a_budget_and_the_first_always_does():
     hits = [hit(1.0, "aaaa"), hit(0.9, "bbb"), hit(0.8, "c")]
     for budget, kept in ((8, 3), (7, 2), (4, 1), (1, 1)):
-        assert len(within_budget(hits, Config.preset("naive", budget=budget), len)) == kept
+        assert len(keep_within_budget(hits, Config.preset("naive", budget=budget), len)) == kept
 
 
 class Store:
@@ -145,7 +145,7 @@ class Store:
 
 def test_documents_are_judged_by_their_best_and_their_mean_passage():
     index = SimpleNamespace(
-        document_numbers=lambda keys: [int(key) // 10 for key in keys],
+        find_document_numbers=lambda keys: [int(key) // 10 for key in keys],
         document=lambda number: SimpleNamespace(filename=f"{number}.txt"),
         store=lambda layer: Store(),
         chunk_keys=lambda numbers: [10 * n + at for n in sorted(numbers) for at in (0, 1)],

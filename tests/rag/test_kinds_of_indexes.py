@@ -10,13 +10,13 @@ from exhibit.rag.index_kinds import (
     IndexType,
     RawVectors,
     build,
-    inner,
     keys_of,
     name_of,
+    name_rows_file,
     reshape,
-    rows_path,
     search_parts,
     search_rows,
+    unwrap_index,
     vectors_of,
 )
 from exhibit.rag.stores.faiss import FaissStore
@@ -29,7 +29,7 @@ def rows(count: int, width: int = 4, seed: int = 1) -> np.ndarray:
 @pytest.mark.parametrize(("width", "parts"), [(6, 3), (5, 5)])
 def test_a_sketch_has_four_bits_for_two_numbers(width, parts):
     index = build(IndexType("pq"), np.arange(100), rows(100, width))
-    sketch = faiss.downcast_index(inner(index).base_index)
+    sketch = faiss.downcast_index(unwrap_index(index).base_index)
     assert (sketch.pq.M, sketch.pq.nbits, sketch.pq.cp.niter) == (parts, 4, 5)
     scores, keys = search_rows(index, rows(1, width), 3, np.array([4, 9]))
     assert set(keys[0].tolist()) == {4, 9, -1} and keys[0, 2] == -1
@@ -58,22 +58,22 @@ def test_one_query_is_compared_with_every_row():
 
 def test_what_a_full_disk_cut_off_is_not_among_the_rows(tmp_path):
     vectors, path = rows(6), tmp_path / "deep" / "down" / "x.faiss"
-    raw = RawVectors(rows_path(path), 4)
+    raw = RawVectors(name_rows_file(path), 4)
     assert (len(raw), raw.keys.tolist(), raw.vectors().shape, raw.index().ntotal) == (0, [], (0, 4), 0)
     raw.add(np.arange(2), vectors[:2])
-    with rows_path(path).open("ab") as file:
+    with name_rows_file(path).open("ab") as file:
         file.write(b"half a row")
     raw.add(np.arange(2, 4), vectors[2:4])
     assert np.array_equal(raw.vectors(), vectors[:4]) and raw.keys.tolist() == [0, 1, 2, 3]
     raw.add(np.arange(4, 6), vectors[4:])
-    with rows_path(path).open("ab") as file:
+    with name_rows_file(path).open("ab") as file:
         file.write(b"half a row")
     raw.write(tmp_path / "written")
     faiss.write_index(raw.index(), str(tmp_path / "own"))
     assert (tmp_path / "written").read_bytes() == (tmp_path / "own").read_bytes()
     raw.remove()
     raw.remove()
-    assert not rows_path(path).exists() and len(raw) == 0 and raw.keys.tolist() == []
+    assert not name_rows_file(path).exists() and len(raw) == 0 and raw.keys.tolist() == []
 
 
 def test_rows_are_written_once_and_what_is_asked_then_is_read_from_the_file(tmp_path):

@@ -15,9 +15,9 @@ from exhibit.rag import Config, Pipeline
 from exhibit.rag import pipeline as module
 from exhibit.rag.config import Weights
 from exhibit.rag.lexicon.bm25 import Words
-from exhibit.rag.protocols import Chunk, Hit, section_key
+from exhibit.rag.protocols import Chunk, Hit, make_section_key
 from exhibit.rag.retrieval.passages import Library, score_rows
-from exhibit.rag.retrieval.stages import near_the_best
+from exhibit.rag.retrieval.stages import keep_near_best
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import ToolkitError
 
@@ -73,11 +73,11 @@ def test_layers_that_are_not_there_cannot_be_searched():
 
 def test_the_likeness_of_summaries_counts_where_any_document_may_answer():
     table = np.array([(key, key // 2, 0, 9, 0, key % 2) for key in range(4)], np.int64)
-    words, chunks = Words(), FaissStore.holding(np.arange(4), np.ones((4, 2), np.float32))
+    words, chunks = Words(), FaissStore.of_rows(np.arange(4), np.ones((4, 2), np.float32))
     words.add(range(4), ["oak"] * 4)
-    summaries = FaissStore.holding(np.array([0, 1]), np.array([[0, 1], [1, 0]], np.float32))
-    gists = FaissStore.holding(
-        section_key(table[:, 1], table[:, 5])[:3], np.array([[1, 0], [0, 1], [0, 1]], np.float32)
+    summaries = FaissStore.of_rows(np.array([0, 1]), np.array([[0, 1], [1, 0]], np.float32))
+    gists = FaissStore.of_rows(
+        make_section_key(table[:, 1], table[:, 5])[:3], np.array([[1, 0], [0, 1], [0, 1]], np.float32)
     )
     library = Library(table, chunks, words, lambda _: "", summaries=summaries, gists=gists)
     vector, rows, group = np.array([1, 0], np.float32), np.arange(4), np.zeros(1, np.int64)
@@ -102,8 +102,8 @@ def test_a_question_that_names_no_document_is_moved_by_the_layers(corpus, tmp_pa
 def test_so_many_passages_are_kept_below_the_threshold():
     hits = [Hit(Chunk("a.txt", Span(n, n + 1)), score) for n, score in enumerate((0.9, 0.8, 0.5, 0.4, 0.3))]
     config = Config.preset("naive", threshold=0.25, min_chunks=4)
-    assert [hit.score for hit in near_the_best(hits, config)] == [0.9, 0.8, 0.5, 0.4]
-    assert len(near_the_best(hits, config.model_copy(update={"min_chunks": 0}))) == 2
+    assert [hit.score for hit in keep_near_best(hits, config)] == [0.9, 0.8, 0.5, 0.4]
+    assert len(keep_near_best(hits, config.model_copy(update={"min_chunks": 0}))) == 2
 
 
 def test_the_seed_is_as_it_describes_itself():

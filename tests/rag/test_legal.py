@@ -74,7 +74,7 @@ def test_prepare_builds_both_graphs(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(minilm, "open_session", lambda graph, _: ran.append(graph) or Session())
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
     assert legal.main(["--prepare"]) == 0
-    ours, official = (minilm.graph_path("int8", network) for network in (legal.network(), minilm.OFFICIAL))
+    ours, official = (minilm.find_graph_path("int8", network) for network in (legal.network(), minilm.OFFICIAL))
     assert Path(capsys.readouterr().out.strip()) == ours
     assert sorted(tmp_path.rglob("*int8*.onnx")) == sorted([ours, official])
     assert ours.read_bytes() != official.read_bytes() and ran == [ours.read_bytes()]

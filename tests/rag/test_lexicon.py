@@ -16,7 +16,7 @@ from exhibit.rag.database import Database
 from exhibit.rag.lexicon import Lexicon, read_words
 from exhibit.rag.lexicon import documents as documents_module
 from exhibit.rag.lexicon import postings as module
-from exhibit.rag.lexicon.bm25 import Words, count_terms, rarity
+from exhibit.rag.lexicon.bm25 import Words, compute_rarity, count_terms
 from exhibit.rag.lexicon.documents import DocumentNames, read_names
 from exhibit.rag.lexicon.postings import Postings, TermCounts, digest
 from exhibit.rag.questions import Query
@@ -128,23 +128,23 @@ def table(*texts: str, first: int = 0, step: int = 1) -> Words:
 def test_frequencies_of_the_keys_that_are_asked_for_in_their_order():
     words = table("oak elm", "elm elm", "fir", "oak oak oak elm", first=10, step=2)
     keys = np.array([12, 14, 16])
-    assert words.frequencies(["oak", "elm", "zzz"], keys).tolist() == [[0, 2, 0], [0, 0, 0], [3, 1, 0]]
-    assert words.frequencies(["oak"], np.array([10, 11, 13, 16, 99])).tolist() == [[1], [0], [0], [3], [0]]
-    assert words.frequencies(["oak"], np.array([11, 13])).tolist() == [[0], [0]]
-    assert words.frequencies(["oak"], np.array([], np.int64)).shape == (0, 1)
-    assert words.frequencies(["elm"], np.array([10])).tolist() == [[1]]
-    assert words.lengths(np.array([9, 10, 12, 16, 17])).tolist() == [0, 2, 2, 4, 0]
-    assert words.rarity(["oak", "elm", "zzz"]).tolist() == pytest.approx(
+    assert words.count_frequencies(["oak", "elm", "zzz"], keys).tolist() == [[0, 2, 0], [0, 0, 0], [3, 1, 0]]
+    assert words.count_frequencies(["oak"], np.array([10, 11, 13, 16, 99])).tolist() == [[1], [0], [0], [3], [0]]
+    assert words.count_frequencies(["oak"], np.array([11, 13])).tolist() == [[0], [0]]
+    assert words.count_frequencies(["oak"], np.array([], np.int64)).shape == (0, 1)
+    assert words.count_frequencies(["elm"], np.array([10])).tolist() == [[1]]
+    assert words.find_lengths(np.array([9, 10, 12, 16, 17])).tolist() == [0, 2, 2, 4, 0]
+    assert words.compute_rarity(["oak", "elm", "zzz"]).tolist() == pytest.approx(
         [math.log(1 + 2.5 / 2.5), math.log(1 + 1.5 / 3.5), math.log(1 + 4.5 / 0.5)]
     )
-    assert rarity(np.array([4]), 4).tolist() == pytest.approx([math.log(1 + 0.5 / 4.5)])
+    assert compute_rarity(np.array([4]), 4).tolist() == pytest.approx([math.log(1 + 0.5 / 4.5)])
 
 
 def test_bm25_in_figures():
     words = table("oak elm", "oak oak fir fir fir fir")  # four words on average
     norm = [1.2 * (0.5 + 0.5 * 2 / 4), 1.2 * (0.5 + 0.5 * 6 / 4)]
     expected = [1 * 2.2 / (1 + norm[0]), 2 * 2.2 / (2 + norm[1])]
-    assert words.evidence(["oak"], np.array([0, 1]))[:, 0].tolist() == pytest.approx(expected)
+    assert words.score_terms(["oak"], np.array([0, 1]))[:, 0].tolist() == pytest.approx(expected)
     idf = math.log(1 + 0.5 / 2.5)
     assert words.scores(["oak"], np.array([0, 1])).tolist() == pytest.approx([idf * one for one in expected])
     scores, keys = words.search(["oak"], 9)
@@ -162,12 +162,16 @@ def test_of_equal_chunks_the_first_are_found_and_no_more_than_asked():
 
 def test_empty_chunks_and_chunks_that_went_leave_the_others_as_they_were():
     words = table("", "")
-    assert words.scores(["oak"], np.array([0, 1])).tolist() == [0.0, 0.0] and words.lengths(np.array([0]))[0] == 0
+    assert words.scores(["oak"], np.array([0, 1])).tolist() == [0.0, 0.0] and words.find_lengths(np.array([0]))[0] == 0
     words = table("oak", "elm oak", "fir")
     words.remove([1, 77])
-    assert len(words) == 2 and words.frequencies(["oak", "elm"], np.arange(3)).tolist() == [[1, 0], [0, 0], [0, 0]]
+    assert len(words) == 2 and words.count_frequencies(["oak", "elm"], np.arange(3)).tolist() == [
+        [1, 0],
+        [0, 0],
+        [0, 0],
+    ]
     words.add([3, 4], ["oak elm", "elm"])
-    assert len(words) == 4 and words.frequencies(["oak", "elm"], np.arange(5)).tolist() == [
+    assert len(words) == 4 and words.count_frequencies(["oak", "elm"], np.arange(5)).tolist() == [
         [1, 0], [0, 0], [0, 0], [1, 1], [0, 1],
     ]  # fmt: skip
     words.add([2], ["again"])
@@ -182,8 +186,8 @@ def test_words_are_saved_with_their_database(tmp_path):
     words.save()
     database.save()
     again = Words(Database(tmp_path / "index.sqlite"))
-    assert len(again) == 1 and again.frequencies(["oak"], np.array([1])).tolist() == [[2]]
-    assert again.evidence(["oak"], np.array([1])).tolist() == words.evidence(["oak"], np.array([1])).tolist()
+    assert len(again) == 1 and again.count_frequencies(["oak"], np.array([1])).tolist() == [[2]]
+    assert again.score_terms(["oak"], np.array([1])).tolist() == words.score_terms(["oak"], np.array([1])).tolist()
 
 
 def test_the_three_tables_are_kept_in_step(tmp_path):
@@ -249,7 +253,7 @@ def test_the_sum_of_all_evidence_is_normalised():
     assert list(choice.evidence) == ["names", "phrases", "title", "kind"]
     assert choice.log_weights.tolist() == pytest.approx((total - np.log(np.exp(total).sum())).tolist())
     assert choice.trace(2)["documents"].keys() == {0, 1} and choice.trace()["documents"].keys() == {0, 1, 2}
-    assert choice.best(1) == [0]
+    assert choice.choose_best(1) == [0]
 
 
 def test_words_in_lower_case_of_a_name_in_capitals_are_no_initials():
@@ -257,8 +261,8 @@ def test_words_in_lower_case_of_a_name_in_capitals_are_no_initials():
     made.add(0, filename="0.txt", profile=Profile("", "", ("First Alder Trust",)), text="It is let.")
     for number in range(1, 9):
         made.add(number, filename=f"{number}.txt", profile=Profile(), text="It is let.")
-    assert made.carried("FAT") and not made.carried("fat")
-    assert made.carried("First") and made.carried("alder") and not made.carried("it")
+    assert made.has_rare_name("FAT") and not made.has_rare_name("fat")
+    assert made.has_rare_name("First") and made.has_rare_name("alder") and not made.has_rare_name("it")
 
 
 @pytest.mark.parametrize(("name", "known"), [("lder", True), ("der", False)])
@@ -310,4 +314,4 @@ def test_keys_of_many_documents_are_written_as_they_come(tmp_path):
     for number in range(600):
         words.add([2 * number, 2 * number + 1], [f"oak {number}", "elm"])
     assert len(words._pending) < 256 and len(words) == 1200
-    assert words.lengths(np.array([1199, 7, 598, 1198])).tolist() == [1, 1, 2, 2]
+    assert words.find_lengths(np.array([1199, 7, 598, 1198])).tolist() == [1, 1, 2, 2]

@@ -136,8 +136,8 @@ def test_of_words_that_only_look_like_names_those_count_that_few_documents_hold(
     told = [(f"{n}.txt", "Oak Lease", (), "", f"Oak Lease\n{WORDS}") for n in range(holders)]
     made = documents(*told)
     assert bool(given(made, "Oak", "names", apart=False)[0]) is counts
-    assert made.carried("the Oak") is counts and made.carried("the oak") is counts
-    assert not made.carried("rent")
+    assert made.has_rare_name("the Oak") is counts and made.has_rare_name("the oak") is counts
+    assert not made.has_rare_name("rent")
 
 
 @pytest.mark.parametrize(("total", "counts"), [(2, False), (3, True)])
@@ -146,16 +146,16 @@ def test_one_of_three_documents_is_few_and_one_of_two_is_not(total, counts):
     for number in range(total):
         name = "Oak" if number == 0 else "Elm"
         made.add(number, filename=f"{number}.txt", profile=Profile(f"{name} Deed"), text=f"{name} Deed\nIt is let.")
-    assert made.carried("oak") is counts and made.carried("Oak") is counts
+    assert made.has_rare_name("oak") is counts and made.has_rare_name("Oak") is counts
 
 
 def test_likelihoods_add_up_and_the_best_hold_a_share():
     choice = Choice(np.array([4, 5, 6, 7]), np.log([0.5, 0.3, 0.15, 0.05]))
-    assert choice.sure == pytest.approx(0.5) and choice.best(2) == [4, 5]
-    assert [len(choice.best(4, share=share)) for share in (0.4, 0.5, 0.51, 0.8, 0.81, 1.1)] == [1, 1, 2, 2, 3, 4]
+    assert choice.sure == pytest.approx(0.5) and choice.choose_best(2) == [4, 5]
+    assert [len(choice.choose_best(4, share=share)) for share in (0.4, 0.5, 0.51, 0.8, 0.81, 1.1)] == [1, 1, 2, 2, 3, 4]
     assert choice.trace(1) == {"sure": 0.5, "documents": {4: {"weight": 0.5}}}
-    more = choice.adding("x", np.array([0.0, 1.0, 0.0, 0.0]))
-    assert more.best(1) == [5] and np.exp(more.log_weights).sum() == pytest.approx(1.0)
+    more = choice.add_signal("x", np.array([0.0, 1.0, 0.0, 0.0]))
+    assert more.choose_best(1) == [5] and np.exp(more.log_weights).sum() == pytest.approx(1.0)
     whole = 0.7 + 0.3 * exp(1)
     assert more.trace(1)["documents"][5] == {"weight": round(0.3 * exp(1) / whole, 4), "x": 1.0}
     told = Choice(np.array([3]), np.log([0.12345678]), {"x": np.array([1.23456])}).trace()
@@ -166,11 +166,11 @@ def test_likelihoods_add_up_and_the_best_hold_a_share():
 def test_a_name_that_one_document_alone_carries_makes_it_likelier_than_all_others():
     made = documents(("alder.txt", "", (), "", WORDS), *((f"{n}.txt", "", (), "", WORDS) for n in range(7)))
     choice = made.score(Query("?", names="Alder", asks="?", apart=False))
-    assert choice.sure > 0.5 and choice.best(1) == [0]
+    assert choice.sure > 0.5 and choice.choose_best(1) == [0]
 
 
 def test_very_unlike_documents_still_have_a_likelihood():
-    choice = Choice(np.arange(2), np.zeros(2)).adding("names", np.array([2000.0, 0.0]))
+    choice = Choice(np.arange(2), np.zeros(2)).add_signal("names", np.array([2000.0, 0.0]))
     assert choice.log_weights.tolist() == [0.0, -2000.0]
-    even = Choice(np.arange(4), np.zeros(4)).adding("names", np.ones(4)).log_weights
+    even = Choice(np.arange(4), np.zeros(4)).add_signal("names", np.ones(4)).log_weights
     assert np.exp(even).tolist() == pytest.approx([0.25] * 4)

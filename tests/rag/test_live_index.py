@@ -18,10 +18,10 @@ from exhibit.rag.database import RECORD, Waiting
 from exhibit.rag.index import open_index
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.live_index import open_for_questions
-from exhibit.rag.retrieval.passages import Library, score_rows, standard
+from exhibit.rag.retrieval.passages import Library, score_rows, standardise
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
-from exhibit.storage.atomic import unfinished_folder
+from exhibit.storage.atomic import find_unfinished_folder
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Which law governs the agreement of Birch?"
@@ -73,7 +73,7 @@ def notes(told):
 
 
 def counts(folder):
-    record = json.loads((unfinished_folder(folder) / RECORD).read_text(encoding="utf-8"))
+    record = json.loads((find_unfinished_folder(folder) / RECORD).read_text(encoding="utf-8"))
     return record["counts"]["chunk vectors"], record["counts"]["chunks"]
 
 
@@ -93,7 +93,7 @@ def test_it_is_asked_before_the_first_vector_halfway_and_when_it_is_whole(corpus
         assert "law of Ohio" in best  # by its words alone at first
         assert f"its build was stopped): {have} of {total} chunks have vectors" in note
     assert main(["search", str(out), QUESTION]) == 0
-    assert not notes(capsys.readouterr().err) and unfinished_folder(out) is None and not (out / RECORD).exists()
+    assert not notes(capsys.readouterr().err) and find_unfinished_folder(out) is None and not (out / RECORD).exists()
 
 
 def test_at_the_end_it_is_what_it_would_be_in_one_go(corpus, tmp_path, monkeypatch):
@@ -137,13 +137,13 @@ def test_words_stand_in_for_a_vector_that_is_not_there_yet():
     words.add(range(4), ["the law", "the term", "the law", "a notice"])
     vector, zero = np.array([1.0, 0.0], np.float32), np.zeros(1, np.int64)
     for is_whole, far in ((False, 0.8), (True, 0.6)):
-        library = Library(table, FaissStore.holding(np.arange(2), rows), words, lambda number: "", is_whole=is_whole)
+        library = Library(table, FaissStore.of_rows(np.arange(2), rows), words, lambda number: "", is_whole=is_whole)
         found = score_rows(["law"], vector, np.arange(4), zero, library, Weights())
         np.testing.assert_allclose(found["dense"], [1.0, 0.6, far, far], rtol=1e-6)
-        worded = standard(found["lexical"], zero)
+        worded = standardise(found["lexical"], zero)
         by_words = np.isclose(found["own"], (1 + Weights().lexical) * worded, rtol=1e-5)
         assert by_words.tolist() == [False, False, not is_whole, not is_whole]
-    none = Library(table, FaissStore.holding(np.arange(0), rows[:0]), words, lambda number: "", is_whole=False)
+    none = Library(table, FaissStore.of_rows(np.arange(0), rows[:0]), words, lambda number: "", is_whole=False)
     own = score_rows(["law"], vector, np.arange(4), zero, none, Weights())["own"]
     assert own.argsort()[::-1][:2].tolist() in ([0, 2], [2, 0])  # by its words alone
 
@@ -226,7 +226,7 @@ def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, c
     out, told = tmp_path / "index", []
 
     def ask():
-        (unfinished_folder(out) / "index.sqlite").write_bytes(b"")
+        (find_unfinished_folder(out) / "index.sqlite").write_bytes(b"")
         told.append(main(["search", str(out), QUESTION]))
 
     build(corpus, out, ask)
@@ -241,7 +241,7 @@ def test_nothing_is_there_to_ask_and_what_is_damaged_says_so(corpus, tmp_path, c
 def test_rows_that_are_there_are_searched():
     rows = np.random.default_rng(7).normal(size=(10, 4)).astype(np.float32)
     keys = np.arange(0, 20, 2)
-    store = FaissStore.holding(keys, rows)
+    store = FaissStore.of_rows(keys, rows)
     queries = rows[[4, 9]]
     scores, found = store.search(queries, 3)
     expected = np.argsort(-(queries @ rows.T), axis=1)[:, :3]

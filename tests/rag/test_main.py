@@ -10,7 +10,7 @@ import pytest
 
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.__main__ import main
-from exhibit.rag.config import setting_help
+from exhibit.rag.config import describe_settings
 from exhibit.rag.inspect import Inspector
 from exhibit.schemas.errors import ToolkitError
 from tests.evidence import files
@@ -128,7 +128,7 @@ def test_every_setting_is_explained(capsys):
     with pytest.raises(SystemExit):
         main(["index", "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    for name, text in setting_help().items():
+    for name, text in describe_settings().items():
         assert f"--{name.replace('_', '-')}" in told and len(text.partition(" (default")[0]) > 10, name
 
 

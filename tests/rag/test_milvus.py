@@ -18,16 +18,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.stores import mixture
+from bench.stores import make_mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
-from exhibit.rag.milvus_address import Address, conditions, named_servers, origin
+from exhibit.rag.milvus_address import Address, find_named_servers, make_conditions, parse_origin
 from exhibit.rag.protocols import VectorStore
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
-from exhibit.storage.atomic import unfinished_folder
+from exhibit.storage.atomic import find_unfinished_folder
 from tests.rag.milvus_cases import BUILDER, CONTRACT, collections, corpus, opened, pipeline, run_until
 
 __all__ = ["corpus"]
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def cloud() -> np.ndarray:
-    return mixture(3000, 32, 1)
+    return make_mixture(3000, 32, 1)
 
 
 @pytest.fixture(scope="module")
@@ -107,27 +107,27 @@ def test_a_search_is_as_wide_as_its_result_is_long():
     ],
 )
 def test_a_command_line_names_servers_with_store_alone(words, named):
-    assert list(named_servers(words)) == named
+    assert list(find_named_servers(words)) == named
 
 
 def test_a_server_is_known_by_scheme_host_and_port():
-    assert origin("https://Milvus.example:19530/legal") == origin("https://milvus.example:19530")
+    assert parse_origin("https://Milvus.example:19530/legal") == parse_origin("https://milvus.example:19530")
     others = ["http://milvus.example:19530", "https://milvus.example", "https://milvus.example.evil.example:19530"]
-    assert origin("https://milvus.example:19530") not in {
-        origin(each) for each in [*others, "https://milvus.example:x"]
+    assert parse_origin("https://milvus.example:19530") not in {
+        parse_origin(each) for each in [*others, "https://milvus.example:x"]
     }
 
 
 def test_the_chunks_of_documents_are_ranges():
     wanted = np.array([*range(10, 400), 500, 502, *range(1000, 1200)])
-    assert list(conditions("key", wanted)) == [
+    assert list(make_conditions("key", wanted)) == [
         "((key >= 10 and key <= 399) or (key >= 1000 and key <= 1199)) or key in [500, 502]"
     ]
-    assert list(conditions("key", wanted[:0])) == []
+    assert list(make_conditions("key", wanted[:0])) == []
 
 
 def test_the_condition_for_many_documents_is_not_deep():
-    [condition] = conditions("key", np.concatenate([np.arange(at, at + 10) for at in range(0, 20_000, 40)]))
+    [condition] = make_conditions("key", np.concatenate([np.arange(at, at + 10) for at in range(0, 20_000, 40)]))
     depths = np.cumsum([{"(": 1, ")": -1}.get(mark, 0) for mark in condition])
     assert condition.count(" or ") == 499 and depths.max() <= 10, "a server takes a chain of 45, and none of 50"
 
@@ -136,7 +136,7 @@ def test_the_condition_for_many_documents_is_not_deep():
 def test_conditions_hold_for_each_key_once(step):
     wanted = np.concatenate([np.arange(0, 20_000, step), np.arange(30_000, 30_100)])
     held = []
-    for condition in conditions("key", wanted):
+    for condition in make_conditions("key", wanted):
         holds = eval(f"lambda key: {condition.replace('[', '{').replace(']', '}')}")  # the same words in Python
         held.append([key for key in range(31_000) if holds(key)])
     assert sorted(key for keys in held for key in keys) == wanted.tolist()
@@ -159,7 +159,7 @@ def test_without_the_extra_it_is_named():
 
 @pytest.mark.extra
 def test_it_finds_what_faiss_finds(tmp_path, store):
-    vectors, queries = mixture(5000, 32, 1), mixture(200, 32, 2)
+    vectors, queries = make_mixture(5000, 32, 1), make_mixture(200, 32, 2)
     vectors[1000:1010] = vectors[0]  # boilerplate: the same words in several contracts
     faiss = open_faiss(tmp_path, None, name="chunk", dimensions=32)
     keys = np.arange(5000) * 2
@@ -223,7 +223,7 @@ def test_index_types_find_nearly_all(tmp_path, cloud, kind):
     store = opened(tmp_path, f"lite?index={kind}")
     store.add(range(3000), cloud)
     store.save()
-    queries = mixture(50, 32, 2)
+    queries = make_mixture(50, 32, 2)
     exact = np.argsort(-(queries @ cloud.T), axis=1)[:, :10]
     found = store.search(queries, 10)[1]
     store.close()
@@ -376,7 +376,7 @@ def test_an_index_that_fails_leaves_nothing_on_the_server(tmp_path, corpus, serv
     config = Config.preset("sac", store=f"milvus:{server}", chunk_size=120)
     with pytest.raises(ServiceError, match="no more"):
         Pipeline(config, cache=tmp_path / "c", jobs=1, embedder=Broken(64)).index(corpus, tmp_path / "index")
-    assert collections(server) == before and unfinished_folder(tmp_path / "index") is None
+    assert collections(server) == before and find_unfinished_folder(tmp_path / "index") is None
 
 
 @pytest.mark.extra
@@ -399,7 +399,7 @@ def test_rows_of_a_stopped_addition_are_not_seen(tmp_path, corpus, server):
     own = {"store": f"milvus:{server}"}
     chunks = open_index(tmp_path / "index", own=own).store("chunk")
     rows = len(chunks)
-    chunks.add([70_000, 70_001], mixture(2, 64, 1))  # as if killed before the manifest was written
+    chunks.add([70_000, 70_001], make_mixture(2, 64, 1))  # as if killed before the manifest was written
     assert len(open_index(tmp_path / "index", own=own).store("chunk")) == rows
     chunks.remove([0])
     with pytest.raises(
@@ -428,7 +428,7 @@ def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server, where
         return upsert(name, data)
 
     monkeypatch.setattr(store._client, "upsert", noted)
-    vectors = mixture(6000, 32, 1)
+    vectors = make_mixture(6000, 32, 1)
     store.add(range(6000), vectors)
     store.save()
     assert len(store) == 6000 and store.keys().tolist() == list(range(6000))
@@ -453,7 +453,7 @@ def test_a_build_that_is_killed_goes_on_in_its_own_collections(tmp_path, corpus,
             if count == 2:
                 os.kill(builder.pid, signal.SIGKILL)
                 break
-    record = unfinished_folder(tmp_path / "index") / "store" / "milvus.json"
+    record = find_unfinished_folder(tmp_path / "index") / "store" / "milvus.json"
     left = json.loads(record.read_text())["name"]
     made = Pipeline(
         Config.preset("sac", store=f"milvus:{argument}", chunk_size=120),
@@ -469,7 +469,7 @@ def test_a_build_that_is_killed_goes_on_in_its_own_collections(tmp_path, corpus,
 @pytest.mark.extra
 @pytest.mark.slow
 def test_a_hundred_thousand_chunks(tmp_path):
-    vectors, queries = mixture(100_000, 384, 1), mixture(200, 384, 2)
+    vectors, queries = make_mixture(100_000, 384, 1), make_mixture(200, 384, 2)
     store = opened(tmp_path, dimensions=384)
     faiss = open_faiss(tmp_path, None, name="chunk", dimensions=384)
     for at in range(0, len(vectors), 2000):

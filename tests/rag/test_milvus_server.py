@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from bench.stores import mixture
+from bench.stores import make_mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.index import open_index
@@ -20,7 +20,7 @@ from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError
-from exhibit.storage.atomic import unfinished_folder
+from exhibit.storage.atomic import find_unfinished_folder
 from tests.rag.milvus_cases import BUILDER, CONTRACT, ROOT, WRITER, collections, corpus, opened, pipeline, run_until
 from tests.rag.milvus_server import ROOT_TOKEN, MilvusProcess
 
@@ -59,7 +59,7 @@ def ran(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("kind", ["FLAT", "IVF_FLAT&nlist=32&nprobe=32", "HNSW&M=32&efConstruction=400&ef=2000"])
 def test_each_kind_finds_what_faiss_finds(tmp_path, server, kind):
-    vectors, queries = mixture(5000, 32, 1), mixture(100, 32, 2)
+    vectors, queries = make_mixture(5000, 32, 1), make_mixture(100, 32, 2)
     vectors[1000:1010] = vectors[0]  # boilerplate: the same words in several contracts
     keys = np.arange(5000) * 2
     store, faiss = opened(tmp_path, f"{server}?index={kind}"), open_faiss(tmp_path, None, name="chunk", dimensions=32)
@@ -202,7 +202,7 @@ def test_killed_during_upsert_no_duplicates_and_no_holes(tmp_path, server):
 
 def check_whole(store) -> None:
     """Run the writer to its end, and check that every row exists once."""
-    vectors = mixture(6000, 32, 1)
+    vectors = make_mixture(6000, 32, 1)
     store.add(range(6000), vectors)
     store.save()
     assert len(store) == 6000 and store.keys().tolist() == list(range(6000))
@@ -222,7 +222,7 @@ def test_a_build_that_is_killed_goes_on_in_its_own_collections(tmp_path, corpus,
             if count == 2:
                 os.kill(builder.pid, signal.SIGKILL)
                 break
-    left = json.loads((unfinished_folder(tmp_path / "index") / "store" / "milvus.json").read_text())["name"]
+    left = json.loads((find_unfinished_folder(tmp_path / "index") / "store" / "milvus.json").read_text())["name"]
     assert subprocess.run(command, env=environment, capture_output=True).returncode == 0
     index = open_index(tmp_path / "index")
     assert len(index.documents) == 10 and index.store("chunk").keys().tolist() == index.keys("chunk").tolist()

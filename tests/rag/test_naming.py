@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evidence import Span
-from exhibit.law.names import acronyms, file_words, name_terms, name_words, pairs, proper_counts
+from exhibit.law.names import count_proper_words, list_acronyms, list_pairs, name_terms, name_words, split_filename
 from exhibit.rag.questions import find_references, understand
 
 
@@ -39,7 +39,7 @@ def test_words_as_they_are_compared(text, expected):
     ],
 )
 def test_initials_with_and_without_the_form(name, short):
-    assert acronyms(name) == short
+    assert list_acronyms(name) == short
 
 
 @pytest.mark.parametrize(
@@ -54,20 +54,20 @@ def test_initials_with_and_without_the_form(name, short):
     ],
 )
 def test_the_words_of_a_files_name(filename, run, parts):
-    assert file_words(filename) == (run, tuple(parts.split()))
+    assert split_filename(filename) == (run, tuple(parts.split()))
 
 
 def test_names_in_running_text_are_counted_but_where_a_sentence_or_a_line_begins():
     text = "is it so? Birch and Alder sold to Birch. see: Cedar, and Dune's; the FNHA 3M McDonald\nElm Fir (Hazel)"
-    assert proper_counts(text) == {
+    assert count_proper_words(text) == {
         "alder": 1, "birch": 1, "dune": 1, "fnha": 1, "3m": 1, "mcdonald": 1, "fir": 1, "hazel": 1,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("before", ["", " ", "\n", "§ "])
 def test_the_first_word_of_a_text_is_no_name_for_standing_there(before):
-    assert proper_counts(f"{before}Lease of Oak") == {"oak": 1}
-    assert proper_counts(f"{before}Société Oak") == {"oak": 1}
+    assert count_proper_words(f"{before}Lease of Oak") == {"oak": 1}
+    assert count_proper_words(f"{before}Société Oak") == {"oak": 1}
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_the_first_word_of_a_text_is_no_name_for_standing_there(before):
 )
 def test_two_words_of_a_name(text, named, lower):
     row = list(name_words(text))
-    assert [f"{one.term}+{other.term}" for one, other in pairs(row)] == named
-    assert [f"{one.term}+{other.term}" for one, other in pairs(row, lower=True)] == lower
+    assert [f"{one.term}+{other.term}" for one, other in list_pairs(row)] == named
+    assert [f"{one.term}+{other.term}" for one, other in list_pairs(row, lower=True)] == lower
 
 
 # ---------------------------------------------------------------- questions

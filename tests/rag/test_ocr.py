@@ -8,7 +8,7 @@ import pytest
 
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.ocr import TextLine
-from exhibit.evidence.readers.pdf import boxes
+from exhibit.evidence.readers.pdf import find_boxes
 from exhibit.evidence.scan import Ocr
 from exhibit.rag.ingest import read_with_ocr
 from exhibit.schemas.errors import ToolkitError
@@ -40,7 +40,7 @@ def test_a_scan_is_read_once_and_has_boxes(tmp_path, asked, name):
     document = read_with_ocr(path, HOW)
     assert document.text == WORDS and document.filename == name
     assert document.notes == ("page 1 read by OCR, sure to 80%",)
-    assert boxes(document, Span(4, 10))
+    assert find_boxes(document, Span(4, 10))
     assert read_with_ocr(path, HOW) == document
     assert len(asked) == 1
 

@@ -17,7 +17,7 @@ from exhibit.law.sentences import tile_clauses
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config, Weights
 from exhibit.rag.lexicon.bm25 import Words
-from exhibit.rag.protocols import section_key
+from exhibit.rag.protocols import make_section_key
 from exhibit.rag.retrieval.extents import LEAST, Extents
 from exhibit.rag.retrieval.passages import (
     Library,
@@ -25,7 +25,7 @@ from exhibit.rag.retrieval.passages import (
     make_weigher,
     rank_passages,
     score_rows,
-    standard,
+    standardise,
     with_context,
 )
 from exhibit.rag.splitters import rcts
@@ -57,7 +57,7 @@ def library(*texts: str, size: int = 200, overlap: int = 0) -> Library:
     for number, text in enumerate(texts):
         for start, end in rcts.split(text, size=size, overlap=overlap):
             rows.append((len(rows), number, start, end, 1, 0))
-        paths.add([section_key(number, 0)], [""])
+        paths.add([make_section_key(number, 0)], [""])
     table = np.array(rows, np.int64).reshape(-1, 6)
     chunks = [texts[n][s:e] for _, n, s, e, _, _ in rows]
     store.add(table[:, 0], EMBEDDER.embed(chunks, role="passage"))
@@ -240,7 +240,7 @@ def test_headings_lift_their_sections():
     store, words, headings = FaissStore(NOWHERE, EMBEDDER.dimensions), Words(), Words()
     store.add([0, 1], EMBEDDER.embed(["same", "same"], role="passage"))
     words.add([0, 1], [text[:cut], text[cut:]])
-    headings.add([section_key(0, 0), section_key(0, 1)], ["Term", "Governing law"])
+    headings.add([make_section_key(0, 0), make_section_key(0, 1)], ["Term", "Governing law"])
     shelf = Library(table, store, words, lambda _: text, headings)
     assert ask("governing law", shelf, {0: 0.0}).passages[0].row == 1
     assert ask("term", shelf, {0: 0.0}).passages[0].row == 0
@@ -258,7 +258,7 @@ def test_neighbours_count_within_a_document_only_and_a_section_rises_with_its_be
 
 def test_standard_scores_are_by_group_and_flat_groups_are_nothing():
     values = np.array([1.0, 3.0, 5.0, 5.0], np.float32)
-    assert standard(values, np.array([0, 2])).tolist() == [-1.0, 1.0, 0.0, 0.0]
+    assert standardise(values, np.array([0, 2])).tolist() == [-1.0, 1.0, 0.0, 0.0]
 
 
 def hall_of_mirrors(count: int = 40) -> Library:
@@ -349,7 +349,7 @@ def test_words_count_the_more_the_fewer_chunks_of_the_document_have_them():
     spread = [sum(word in chunk for chunk in chunks) for word in asked]
     rare = [math.log(1 + (len(chunks) - n + 0.5) / (n + 0.5)) for n in spread]
     assert 0 < spread[0] < spread[1] < len(chunks) and found["rarity"][0].tolist() == pytest.approx(rare)
-    assert found["lexical"].tolist() == pytest.approx((shelf.words.evidence(asked, rows) @ np.array(rare)).tolist())
+    assert found["lexical"].tolist() == pytest.approx((shelf.words.score_terms(asked, rows) @ np.array(rare)).tolist())
 
 
 def test_what_is_not_told_is_as_the_default_recipe_has_it():

@@ -12,7 +12,7 @@ from exhibit.evidence import Span
 from exhibit.rag.config import Config, Weights
 from exhibit.rag.lexicon.bm25 import Words
 from exhibit.rag.lexicon.documents import Choice
-from exhibit.rag.protocols import Chunk, Hit, section_key
+from exhibit.rag.protocols import Chunk, Hit, make_section_key
 from exhibit.rag.retrieval import routed as retrieve_module
 from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.passages import (
@@ -20,15 +20,15 @@ from exhibit.rag.retrieval.passages import (
     SecondLook,
     rank_passages,
     score_rows,
-    standard,
+    standardise,
 )
 from exhibit.rag.retrieval.routed import (
+    choose_likely_documents,
+    choose_second_look,
+    explain_choice,
     library_of,
-    likely_documents,
     retrieve,
     retrieve_dense,
-    second_look,
-    why_chosen,
 )
 from exhibit.rag.retrieval.stages import Parts, SearchState, choose_documents, finish, order_by, rerank
 from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
@@ -140,7 +140,7 @@ def test_what_is_near_and_fits_the_budget_is_counted():
 
 def test_a_reranker_with_a_weight_reads_chunks_and_others_read_passages():
     def look(reranker):
-        return second_look(Parts(None, None, Config.preset("routed", rerank=7), len, reranker))  # type: ignore[arg-type]
+        return choose_second_look(Parts(None, None, Config.preset("routed", rerank=7), len, reranker))  # type: ignore[arg-type]
 
     assert look(None) is None and look(Longest()) is None
     second = look(Joined())
@@ -159,7 +159,7 @@ def test_equal_documents_are_taken_by_number_and_no_more_of_them_than_asked():
             return np.array([[0.5, 0.4]]), np.array([[11, 0]])
 
     index = SimpleNamespace(
-        document_numbers=lambda keys: [int(key) // 10 for key in keys],
+        find_document_numbers=lambda keys: [int(key) // 10 for key in keys],
         document=lambda number: SimpleNamespace(filename=f"{number}.txt"),
         store=lambda layer: Store(),
         chunk_keys=lambda numbers: [10 * n for n in numbers],
@@ -247,17 +247,17 @@ def test_questions_are_searched_in_batches_and_blank_ones_not_at_all(monkeypatch
 )
 def test_as_many_documents_as_hold_nearly_all_of_the_likelihood_if_they_hold_half(weights, kept):
     choice = Choice(np.arange(len(weights)), np.log(weights))
-    likely = likely_documents(choice, Config.preset("routed", most_documents=8))
+    likely = choose_likely_documents(choice, Config.preset("routed", most_documents=8))
     assert (None if likely is None else list(likely)) == kept
     if likely:
         assert likely[kept[0]] == pytest.approx(log(weights[kept[0]]))
-    assert likely_documents(Choice(np.zeros(0, np.int64), np.zeros(0)), Config.preset("routed")) is None
+    assert choose_likely_documents(Choice(np.zeros(0, np.int64), np.zeros(0)), Config.preset("routed")) is None
 
 
 def test_the_likeliest_are_told_by_the_names_of_their_files():
     choice = Choice(np.array([1, 0]), np.log([0.75, 0.25]), {"names": np.array([2.0, 0.0])})
     index = SimpleNamespace(document=lambda number: SimpleNamespace(filename=("a.txt", "b.txt")[number]))
-    assert why_chosen(choice, index) == {  # type: ignore[arg-type]
+    assert explain_choice(choice, index) == {  # type: ignore[arg-type]
         "sure": 0.75,
         "likeliest": {"b.txt": {"weight": 0.75, "names": 2.0}, "a.txt": {"weight": 0.25}},
     }
@@ -364,15 +364,15 @@ def test_a_row_has_the_weight_of_its_document_below_the_likeliest():
 
 def test_differences_of_rounding_are_none():
     values = np.array([0, 3e-6, 0, 1.5e-6], np.float32)
-    assert standard(values, np.array([0, 2])).tolist() == pytest.approx([-1.0, 1.0, 0.0, 0.0])
-    assert standard(np.array([1, 2, 6], np.float32), np.array([0])).tolist() == pytest.approx(
+    assert standardise(values, np.array([0, 2])).tolist() == pytest.approx([-1.0, 1.0, 0.0, 0.0])
+    assert standardise(np.array([1, 2, 6], np.float32), np.array([0])).tolist() == pytest.approx(
         [-2 / (14 / 3) ** 0.5, -1 / (14 / 3) ** 0.5, 3 / (14 / 3) ** 0.5]
     )
 
 
 def test_evidence_is_added_up_as_it_is_weighed():
     headings = Words()
-    headings.add([section_key(0, 0), section_key(0, 1), section_key(1, 0)], ["rent", "plain", "plain"])
+    headings.add([make_section_key(0, 0), make_section_key(0, 1), make_section_key(1, 0)], ["rent", "plain", "plain"])
     store = Scores(k10=0.4, k11=0.2, k12=0.7, k13=0.5)
     made = shelf(["oak rent", "elm oak", "oak", "rent fir"], store, sections=[0, 1, -1, 0], owners=[0, 0, 1, 1])
     made = Library(made.table, store, made.words, made.text, headings)
@@ -396,15 +396,17 @@ def test_words_count_by_the_share_of_them_that_one_chunk_holds():
     rows, groups = np.arange(3), np.zeros(1, np.int64)
     weights = Weights(lexical=1.0, heading=0.0)
     whole = score_rows(["oak", "rent"], VECTOR, rows, groups, made, weights)
-    assert whole["own"].tolist() == pytest.approx(standard(whole["lexical"], groups).tolist())
+    assert whole["own"].tolist() == pytest.approx(standardise(whole["lexical"], groups).tolist())
     strange = score_rows(["oak", "rent", "zebra"], VECTOR, rows, groups, made, weights)
     rare = strange["rarity"][0]
     share = float(rare[:2].sum() / rare.sum())
     assert 0.2 < share < 0.7
-    assert strange["own"].tolist() == pytest.approx((share * standard(strange["lexical"], groups)).tolist(), abs=1e-6)
+    assert strange["own"].tolist() == pytest.approx(
+        (share * standardise(strange["lexical"], groups)).tolist(), abs=1e-6
+    )
     # a whole collection holds nearly every word somewhere: nothing is taken off there
     anywhere = score_rows(["oak", "rent", "zebra"], VECTOR, rows, groups, made, weights, within=False)
-    assert anywhere["own"].tolist() == pytest.approx(standard(strange["lexical"], groups).tolist(), abs=1e-6)
+    assert anywhere["own"].tolist() == pytest.approx(standardise(strange["lexical"], groups).tolist(), abs=1e-6)
     nothing = score_rows([], VECTOR, rows, groups, made, weights)
     assert nothing["own"].tolist() == [0.0, 0.0, 0.0]
 

@@ -28,7 +28,7 @@ def test_documents_that_come_and_go_are_seen_by_the_next_question():
     assert library.score(KENWAY) is before, "the same names again are not weighed again"
     add(library, 2, "Kenway")
     after = library.score(KENWAY)
-    assert len(after.numbers) == 3 and after.best(1) == [2]
+    assert len(after.numbers) == 3 and after.choose_best(1) == [2]
     library.remove(2)
     assert np.array_equal(library.score(KENWAY).log_weights, before.log_weights)
 

@@ -14,7 +14,7 @@ from exhibit.rag import Config, Pipeline
 from exhibit.rag.config import DEFAULT, Weights
 from exhibit.rag.index import open_index
 from exhibit.rag.lexicon.documents import Choice
-from exhibit.rag.retrieval.routed import likely_documents
+from exhibit.rag.retrieval.routed import choose_likely_documents
 from exhibit.schemas.errors import BundleError, ToolkitError
 
 LAWS = {"alder": "Norway", "birch": "Ohio", "cedar": "Chile", "dune": "Peru"}
@@ -124,7 +124,7 @@ def test_a_library_of_clauses_is_searched_whole_though_a_word_or_a_kind_favours_
 )
 def test_documents_are_chosen_when_one_of_them_is_likelier_meant_than_not(weights, kept):
     choice = Choice(np.arange(len(weights)), np.log(weights))
-    likely = likely_documents(choice, Config.preset("routed"))
+    likely = choose_likely_documents(choice, Config.preset("routed"))
     assert (likely and len(likely)) == kept
 
 
@@ -221,7 +221,7 @@ def test_an_imagined_passage_moves_the_question(make):
 def test_the_defaults_are_the_default_preset_and_a_flag_names_a_single_weight():
     assert Config() == Config.preset(DEFAULT)
     config = Config.preset("routed", weight_heading=0.4)
-    assert config.weights == Weights(heading=0.4) and config.single("weight_heading") == 0.4
+    assert config.weights == Weights(heading=0.4) and config.get_setting("weight_heading") == 0.4
     assert Config.parse(config.model_dump()) == config
 
 

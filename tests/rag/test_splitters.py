@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from exhibit.evidence import Span
 from exhibit.rag.splitters import naive, rcts, sections
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
 
 TEXTS = st.text(alphabet="ab .,;\n", max_size=200)
@@ -155,8 +155,8 @@ def test_sizes_that_cannot_be_are_refused(size, overlap):
 
 
 def test_splitters_are_opened_by_name():
-    assert plugin_names("exhibit.rag.splitters") == ["naive", "rcts", "sections"]
-    for name in plugin_names("exhibit.rag.splitters"):
+    assert list_plugins("exhibit.rag.splitters") == ["naive", "rcts", "sections"]
+    for name in list_plugins("exhibit.rag.splitters"):
         module, argument = load_plugin("exhibit.rag.splitters", name)
         assert module.open(argument)("ab", size=1) == [Span(0, 1), Span(1, 2)]
     assert sections.open("sentences")("Art. 3.4 a", size=6)[0] == Span(0, 5)

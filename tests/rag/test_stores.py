@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.stores import mixture
+from bench.stores import make_mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.index_kinds import IndexType, add, empty, keys_of, name_of
+from exhibit.rag.index_kinds import IndexType, add, keys_of, make_empty, name_of
 from exhibit.rag.stores import faiss as module
 from exhibit.rag.stores import rank_keys
 from exhibit.rag.stores.faiss import FaissStore, open
@@ -43,7 +43,7 @@ def store(tmp_path) -> FaissStore:
 
 @pytest.fixture(scope="module")
 def cloud() -> np.ndarray:
-    return mixture(3000, 32, 1)
+    return make_mixture(3000, 32, 1)
 
 
 @pytest.fixture(params=KINDS)
@@ -121,7 +121,7 @@ def test_what_is_no_vector_is_refused(store):
 
 
 def test_every_kind_finds_nearly_all_that_is_nearest(built, cloud):
-    queries = mixture(50, 32, 2)
+    queries = make_mixture(50, 32, 2)
     scores, found = built.search(queries, 20)
     assert recall(found, nearest(cloud, queries, 20)) > 0.95
     assert np.allclose(scores, np.take_along_axis(queries @ cloud.T, found, axis=1), atol=2e-3)
@@ -131,7 +131,7 @@ def test_every_kind_finds_nearly_all_that_is_nearest(built, cloud):
 @pytest.mark.parametrize("few", [0, 4096], ids=["selector", "by hand"])
 def test_every_kind_searches_within_keys(built, cloud, few, monkeypatch):
     monkeypatch.setattr(module, "_FEW", few)
-    queries, within = mixture(20, 32, 3), np.arange(400, 1000)
+    queries, within = make_mixture(20, 32, 3), np.arange(400, 1000)
     found = built.search(queries, 20, within=within)[1]
     assert np.isin(found, within).all()
     assert recall(found, within[nearest(cloud[within], queries, 20)]) > 0.95
@@ -155,7 +155,7 @@ def test_every_kind_gives_its_rows_back(built, cloud):
 
 
 def test_every_kind_takes_more_rows_later(built, cloud):
-    more = mixture(500, 32, 9)
+    more = make_mixture(500, 32, 9)
     built.remove([7])
     built.add([7, *range(5000, 5499)], more)  # a key that was removed may come again
     for again in (built, _saved(built)):
@@ -183,7 +183,7 @@ def test_a_large_file_is_mapped_and_can_still_be_changed(built, cloud, monkeypat
     mapped = FaissStore(built.path, 32, built._kind)
     assert mapped._mapped
     assert mapped.search(cloud[:20], 5)[1].tolist() == built.search(cloud[:20], 5)[1].tolist()
-    mapped.add([9000], mixture(1, 32, 7))
+    mapped.add([9000], make_mixture(1, 32, 7))
     mapped.remove([0])
     mapped.save()
     assert len(FaissStore(built.path, 32, built._kind)) == 3000
@@ -208,7 +208,7 @@ def test_a_single_query_is_shared_out_by_rows_and_finds_the_same(tmp_path, cloud
     store = open(tmp_path, kind, name="chunk", dimensions=32)
     store.add(np.arange(3000)[::-1], cloud)
     store.save()
-    queries = mixture(20, 32, 2)
+    queries = make_mixture(20, 32, 2)
     together = store.search(queries, 300)[1]
     monkeypatch.setattr(module.kinds, "_PART", 700)
     monkeypatch.setattr(module.kinds.os, "cpu_count", lambda: 8)
@@ -227,8 +227,8 @@ def test_sketches_choose_what_is_compared_exactly(tmp_path, cloud):
         store = open(tmp_path / str(refine), f"pq,refine={refine}", name="chunk", dimensions=32)
         store.add(range(3000), cloud)
         store.save()
-        found[refine] = store.search(mixture(50, 32, 2), 2)[1]
-    exact = nearest(cloud, mixture(50, 32, 2), 2)
+        found[refine] = store.search(make_mixture(50, 32, 2), 2)[1]
+    exact = nearest(cloud, make_mixture(50, 32, 2), 2)
     assert recall(found[20], exact) < recall(found[3000], exact) == 1.0
 
 
@@ -308,7 +308,7 @@ def test_an_index_of_another_type_retrieves_the_same(tmp_path, samples):
 @pytest.mark.parametrize("rows", [0, 1, 1500])
 def test_what_is_streamed_is_the_file_that_faiss_writes(store, tmp_path, rows):
     vectors, keys = unit(1500, seed=3), np.arange(1500, dtype=np.int64)[::-1] * 3
-    index = empty(8)
+    index = make_empty(8)
     for part in (slice(0, min(rows, 700)), slice(min(rows, 700), rows)):
         store.add(keys[part], vectors[part])
         add(index, keys[part].copy(), vectors[part])
@@ -354,8 +354,8 @@ def test_what_was_never_saved_goes_and_what_a_stopped_run_left_does_not_count(st
 @pytest.mark.parametrize(("kind", "k", "factor"), [("pq", 64, 32.0), ("pq", 512, 8.0), ("pq,refine=100", 5, 20.0)])
 def test_an_inexact_index_is_searched_as_wide_as_it_is_told(cloud, kind, k, factor):
     index = module.kinds.build(IndexType.parse(kind), np.arange(1000), cloud[:1000])
-    assert module.kinds.parameters(index, IndexType.parse(kind), k, None).k_factor == factor
-    assert module.kinds.parameters(empty(8), IndexType(), 5, None) is None
+    assert module.kinds.make_parameters(index, IndexType.parse(kind), k, None).k_factor == factor
+    assert module.kinds.make_parameters(make_empty(8), IndexType(), 5, None) is None
 
 
 @pytest.mark.parametrize("kind", ["flat", "pq"])
@@ -387,8 +387,8 @@ def test_rows_are_asked_for_in_any_order_and_twice(store):
     assert np.array_equal(store.vectors([9, 3, 3, 4]), vectors[[3, 0, 0]])
     scores, keys = store.search(vectors[:2], 4, within=[9, 3, 3, 4, -1])
     assert sorted(keys[0].tolist()) == [-1, -1, 3, 9] and scores[0, 0] == pytest.approx(1.0)
-    assert FaissStore.holding(np.arange(0), vectors[:0]).vectors([1, 2]).shape == (0, 8)
-    plain = FaissStore.holding(np.arange(6), vectors)
+    assert FaissStore.of_rows(np.arange(0), vectors[:0]).vectors([1, 2]).shape == (0, 8)
+    plain = FaissStore.of_rows(np.arange(6), vectors)
     assert np.array_equal(plain.vectors([0, 5]), vectors[[0, 5]]) and plain.vectors([5, 6]).shape == (1, 8)
     assert plain.vectors([0, 2, 4]).tolist() == vectors[[0, 2, 4]].tolist() and plain.vectors([-1, 0]).shape == (1, 8)
     assert plain.search(vectors[:0], 3)[1].shape == (0, 3)

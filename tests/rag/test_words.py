@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.law.language import asked_terms, search_terms, word_parts
+from exhibit.law.language import list_asked_terms, list_word_parts, search_terms
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon import postings
-from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, count_terms, rarity
+from exhibit.rag.lexicon.bm25 import LENGTH, SATURATION, Words, compute_rarity, count_terms
 from exhibit.schemas.errors import BundleError
 
 CLAUSES = [
@@ -72,10 +72,12 @@ def test_scores_are_the_formulas(bags, asked):
 def test_rare_words_weigh_more_and_repeats_saturate():
     words = made(CLAUSES)
     law, notice = search_terms("law")[0], search_terms("notice")[0]
-    rare = words.rarity([law, notice, search_terms("party")[0]])
+    rare = words.compute_rarity([law, notice, search_terms("party")[0]])
     assert rare[2] < rare[1]
-    assert rarity(np.array([0, 5, 10]), 10).tolist() == sorted(rarity(np.array([0, 5, 10]), 10).tolist(), reverse=True)
-    assert words.frequencies(search_terms("laws"), np.array([0, 1]))[:, 0].tolist() == [2.0, 0.0]
+    assert compute_rarity(np.array([0, 5, 10]), 10).tolist() == sorted(
+        compute_rarity(np.array([0, 5, 10]), 10).tolist(), reverse=True
+    )
+    assert words.count_frequencies(search_terms("laws"), np.array([0, 1]))[:, 0].tolist() == [2.0, 0.0]
     once = made(["law mill", "mill law law"]).scores([law], np.array([0, 1]))
     assert once[0] < once[1] < 2 * once[0]
 
@@ -84,7 +86,7 @@ def test_rare_words_weigh_more_and_repeats_saturate():
 def test_what_was_removed_or_added_late_leaves_no_trace(one, two, gone):
     texts = [" ".join(bag) for bag in one + two]
     words = made(texts[: len(one)])
-    words.rarity(["law"])  # looked at in between
+    words.compute_rarity(["law"])  # looked at in between
     words.add(range(len(one), len(texts)), texts[len(one) :])
     words.remove(sorted(gone))
     left = [key for key in range(len(texts)) if key not in gone]
@@ -94,20 +96,20 @@ def test_what_was_removed_or_added_late_leaves_no_trace(one, two, gone):
     assert len(words) == len(fresh) == len(left)
     keys = np.arange(len(texts) + 2)
     assert words.scores(asked, keys).tolist() == fresh.scores(asked, keys).tolist()
-    assert words.rarity(asked).tolist() == fresh.rarity(asked).tolist()
+    assert words.compute_rarity(asked).tolist() == fresh.compute_rarity(asked).tolist()
 
 
 def test_keys_of_chunks_that_are_not_there_score_nothing():
     words = made(CLAUSES, first=10)
     assert words.scores(search_terms("law"), np.array([3, 10, 99])).tolist()[::2] == [0.0, 0.0]
-    assert words.lengths(np.array([3, 11]))[0] == 0
+    assert words.find_lengths(np.array([3, 11]))[0] == 0
     assert Words().search(["law"], 3)[1].tolist() == []
     assert Words().scores(["law"], np.array([1])).tolist() == [0.0]
 
 
 def test_surrogates_and_very_long_repeats_are_words_too():
     words = made(["\ud800law " * 400])
-    assert words.frequencies(search_terms("law"), np.array([0]))[0, 0] <= 255
+    assert words.count_frequencies(search_terms("law"), np.array([0]))[0, 0] <= 255
 
 
 @pytest.mark.parametrize("pending", [1, 7, 40])
@@ -139,14 +141,14 @@ def test_words_of_no_text_are_damage():
 
 
 def test_parts_of_words_meet_where_one_language_writes_several_words_as_one():
-    assert word_parts("Blutalkohol") == ["#blut", "#luta", "#utal", "#talk", "#alko", "#lkoh", "#koho", "#ohol"]
-    assert word_parts("Größe der") == ["#gros", "#ross", "#osse"]  # accents and small words do not count
+    assert list_word_parts("Blutalkohol") == ["#blut", "#luta", "#utal", "#talk", "#alko", "#lkoh", "#koho", "#ohol"]
+    assert list_word_parts("Größe der") == ["#gros", "#ross", "#osse"]  # accents and small words do not count
     question = "Ab welcher Konzentration von Alkohol im Blut ist eine Person nicht mehr fähig zum Widerstand?"
-    terms = asked_terms(question)
+    terms = list_asked_terms(question)
     assert {"#alko", "#wide", "blut"} <= set(terms)
     texts = ["Die Blutalkoholkonzentration führt zur Widerstandsunfähigkeit.", "Die Person zahlt die Miete im Voraus."]
     words = Words()
     words.add_counted([0, 1], count_terms(texts, parts=True))
     scores, keys = words.search(terms, 2)
     assert keys[0] == 0 and scores[0] > 2 * scores[1]
-    assert not [term for term in asked_terms("What is the notice period?") if term.startswith("#")]
+    assert not [term for term in list_asked_terms("What is the notice period?") if term.startswith("#")]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.runtime.command import guarded, plain_terminal, print_note, without_controls
-from exhibit.runtime.secrets import names_a_secret, remember_secret, scrub
+from exhibit.runtime.command import escape_terminal, guarded, print_note, without_controls
+from exhibit.runtime.secrets import is_secret_name, remember_secret, scrub
 from exhibit.schemas.errors import ToolkitError
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ def test_a_secret_from_elsewhere_is_hidden_once_it_is_known():
     assert scrub("token of a file: zebra-4711") == "token of a file: zebra-4711"
     remember_secret("zebra-4711")
     assert scrub("token of a file: zebra-4711") == "token of a file: ***"
-    assert names_a_secret("X-Api-Key") and not names_a_secret("temperature")
+    assert is_secret_name("X-Api-Key") and not is_secret_name("temperature")
 
 
 class Terminal(io.StringIO):
@@ -84,14 +84,14 @@ def test_no_control_character_reaches_a_terminal_and_a_file_gets_all(monkeypatch
     assert without_controls("~\x1f\x7f\x80\x9f\xa0\n\t") == "~\\x1f\\x7f\\x80\\x9f\xa0\n\t"
     terminal, file = Terminal(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", terminal)
-    with plain_terminal():
+    with escape_terminal():
         assert sys.stdout.write("a\x1b[2Jb") == 6
         assert sys.stdout.getvalue() == "a\\x1b[2Jb"  # whatever else is asked of it, the terminal answers
-        with plain_terminal():  # once is enough
+        with escape_terminal():  # once is enough
             sys.stdout.write("\x07")
     assert sys.stdout is terminal and terminal.getvalue() == "a\\x1b[2Jb\\x07"
     monkeypatch.setattr(sys, "stdout", file)
-    with plain_terminal():
+    with escape_terminal():
         sys.stdout.write("\x1b")
         assert sys.stdout is file
     assert file.getvalue() == "\x1b"

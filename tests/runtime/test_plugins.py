@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from exhibit.runtime.plugins import load_plugin, plugin_names, points_of
+from exhibit.runtime.plugins import list_plugins, load_plugin, points_of
 from exhibit.schemas.errors import ToolkitError
 
 
@@ -44,12 +44,12 @@ def test_one_that_is_broken_is_named_with_its_owner(package, tmp_path):
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: house-toasters\nVersion: 1\n", encoding="utf-8")
     (about / "entry_points.txt").write_text("[exhibit.toasters]\nfires = fires\n", encoding="utf-8")
-    assert "fires" in plugin_names(package)
+    assert "fires" in list_plugins(package)
     told = r"^fires \(exhibit.toasters\) of house-toasters cannot be loaded: ModuleNotFoundError: .*nowhere_to_be_found"
     with pytest.raises(ToolkitError, match=f"{told}.*; fix fires or uninstall house-toasters$"):
         load_plugin(package, "fires")
 
 
 def test_machinery_is_not_listed():
-    assert {"minilm", "openai", "sentence_transformers"} <= set(plugin_names("exhibit.models.embedders"))
-    assert not any(name.startswith("_") for name in plugin_names("exhibit.models.embedders"))
+    assert {"minilm", "openai", "sentence_transformers"} <= set(list_plugins("exhibit.models.embedders"))
+    assert not any(name.startswith("_") for name in list_plugins("exhibit.models.embedders"))

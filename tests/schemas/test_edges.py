@@ -19,10 +19,10 @@ from exhibit.runtime.command import (
     rename_commands,
     set_invocation,
 )
-from exhibit.runtime.secrets import names_a_secret, remember_secret, scrub, scrub_logs
+from exhibit.runtime.secrets import is_secret_name, remember_secret, scrub, scrub_logs
 from exhibit.schemas import generate
 from exhibit.schemas.bundle import Question, read_gold, read_info, read_questions, write_info
-from exhibit.schemas.errors import BundleError, ToolkitError, disk_trouble, printable
+from exhibit.schemas.errors import BundleError, ToolkitError, describe_disk_error, escape_surrogates
 from exhibit.schemas.models import Account, BundleInfo, Gold
 from exhibit.schemas.run_folder import is_secret_setting
 
@@ -141,11 +141,14 @@ def test_trouble_with_files_is_an_error_in_words_and_says_what_to_do(capsys, num
     assert message in capsys.readouterr().err
     assert main(OSError(errno.EIO, "odd")) == 1
     assert capsys.readouterr().err.startswith("error: the disk: odd; is the path right")
-    assert disk_trouble(OSError(errno.ENOSPC, "full")) == "the disk: full; free some space, or choose another folder"
+    assert (
+        describe_disk_error(OSError(errno.ENOSPC, "full"))
+        == "the disk: full; free some space, or choose another folder"
+    )
 
 
 def test_words_of_an_error_can_be_printed_anywhere():
-    assert str(ToolkitError("a\udcff")) == "a\\udcff" == printable("a\udcff") and str(ToolkitError()) == ""
+    assert str(ToolkitError("a\udcff")) == "a\\udcff" == escape_surrogates("a\udcff") and str(ToolkitError()) == ""
 
 
 # ---------------------------------------------------------------- schema files
@@ -188,7 +191,7 @@ def test_the_environments_secrets_have_eight_characters_and_are_no_words(monkeyp
     monkeypatch.setenv("MY_TOKEN", value)
     monkeypatch.setenv("MY_NAME", "visible-name")
     assert (scrub(f"it is {value} visible-name") == "it is *** visible-name") is hidden
-    assert names_a_secret("MY_TOKEN") and scrub("x y-z", "y-z", None) == "x ***"
+    assert is_secret_name("MY_TOKEN") and scrub("x y-z", "y-z", None) == "x ***"
     assert scrub("x y-z-1", "y-z", "y-z-1") == "x ***", "the longest first, or a part of it would stay"
 
 

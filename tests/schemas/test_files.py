@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from exhibit import schemas
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.bundle import (
     load_json,
     numbered_lines,
@@ -365,7 +365,7 @@ def test_a_bundle_follows_the_schemas_that_others_check_it_by(bundle):
 
 
 def test_plug_ins_are_the_files_that_do_not_begin_with_a_line():
-    names = plugin_names("exhibit.rag.splitters")
+    names = list_plugins("exhibit.rag.splitters")
     assert names == ["naive", "rcts", "sections"]
     module, argument = load_plugin("exhibit.rag.splitters", "rcts:sentences")
     assert (module.__name__, argument) == ("exhibit.rag.splitters.rcts", "sentences")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from exhibit.schemas import review as review_module
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.review import Better, Patch, Review, gold_digest, read_patch, read_review
+from exhibit.schemas.review import Better, Patch, Review, digest_gold, read_patch, read_review
 
 PASSAGE = {"filename": "a.pdf", "spans": [[0, 4]], "text": "rent"}
 SHA = "0" * 64
@@ -98,8 +98,8 @@ def test_a_patch_has_its_fields_and_no_others(fields):
 
 def test_gold_is_known_by_its_files_and_words_whatever_the_spaces():
     told = json.dumps([["é.pdf", "the rent"], [None, ""]])
-    assert gold_digest([("é.pdf", " the\n rent "), (None, None)]) == hashlib.sha256(told.encode("ascii")).hexdigest()
-    assert gold_digest([("a", "x"), ("b", "y")]) != gold_digest([("b", "y"), ("a", "x")])
+    assert digest_gold([("é.pdf", " the\n rent "), (None, None)]) == hashlib.sha256(told.encode("ascii")).hexdigest()
+    assert digest_gold([("a", "x"), ("b", "y")]) != digest_gold([("b", "y"), ("a", "x")])
 
 
 def test_a_file_that_is_no_patch_says_why(tmp_path, monkeypatch):

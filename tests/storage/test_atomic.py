@@ -22,13 +22,13 @@ from exhibit.storage.atomic import (
     LINK,
     NO_FILE,
     NOWHERE,
-    files_below,
+    find_unfinished_folder,
+    list_files,
     list_left_out,
     lock_folder,
+    make_scratch_folder,
     replace_file,
     replace_folder,
-    scratch_folder,
-    unfinished_folder,
     write_whole,
 )
 from exhibit.storage.removal import refuse_links, remove_below
@@ -153,7 +153,7 @@ with replace_folder(Path({str(out)!r}), force=False) as folder:
     os.kill(os.getpid(), signal.SIGKILL)
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
-    return unfinished_folder(out)
+    return find_unfinished_folder(out)
 
 
 @pytest.mark.parametrize("name", ["out.partial", ".out.0123456789abcdef.partial", ".out.partial", "out.old"])
@@ -212,7 +212,7 @@ def test_a_name_of_any_length_has_room_for_what_is_beside_it(tmp_path):
         assert (tmp_path / name).read_text(encoding="utf-8") == "x"
         (tmp_path / name).unlink()
         with replace_folder(tmp_path / name, force=False) as folder:
-            assert unfinished_folder(tmp_path / name) == folder
+            assert find_unfinished_folder(tmp_path / name) == folder
             bundle(folder, "new")
     assert len(list(tmp_path.iterdir())) == 3
 
@@ -293,14 +293,14 @@ def test_a_stopped_run_leaves_the_old_bundle_or_the_new(tmp_path, samples, conve
     ]
     for moment in moments:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        while process.poll() is None and not ((there := unfinished_folder(out)) and (there / moment).exists()):
+        while process.poll() is None and not ((there := find_unfinished_folder(out)) and (there / moment).exists()):
             time.sleep(0.01)
         process.send_signal(how)
         error = process.communicate()[1]
         assert process.returncode in {0, -how, 130}, error
         assert validate(out) == []
         if how == signal.SIGINT and process.returncode == 130:
-            assert unfinished_folder(out) is None
+            assert find_unfinished_folder(out) is None
 
 
 def test_what_belongs_to_a_folder_goes_with_it_and_a_killed_run_leaves_what_its_kind_keeps(tmp_path):
@@ -355,7 +355,7 @@ def test_the_files_below_a_folder_and_what_is_left_out_of_them(tmp_path):
     for name, target in {"out": tmp_path / "out.txt", "within": folder / "a.txt", "gone": tmp_path / "none"}.items():
         (folder / name).symlink_to(target)
     os.mkfifo(folder / "pipe")
-    names = [path.relative_to(folder).as_posix() for path in files_below(folder)]
+    names = [path.relative_to(folder).as_posix() for path in list_files(folder)]
     assert names == ["a.txt", "deep/b.txt", "within"]
     assert {path.name: why for path, why in list_left_out(folder)} == {"out": LINK, "gone": NOWHERE, "pipe": NO_FILE}
 
@@ -369,7 +369,7 @@ def test_the_hubs_cache_may_link_to_its_blobs_and_nothing_else_may(tmp_path):
             (repository / other).mkdir()
         (repository / "x.txt").write_text("x")
         (folder / "x.txt").symlink_to(repository / "x.txt")
-        assert bool(files_below(folder)) is (name == "snapshots" and bool(others))
+        assert bool(list_files(folder)) is (name == "snapshots" and bool(others))
 
 
 def test_a_folder_that_is_held_is_refused_or_waited_for(tmp_path):
@@ -416,17 +416,17 @@ def test_a_file_is_written_with_the_folders_above_it(tmp_path):
 
 def test_a_folder_for_a_while_is_empty_private_and_gone_afterwards(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         assert list(folder.iterdir()) == [] and folder.parent == tmp_path and folder.stat().st_mode & 0o777 == 0o700
         (folder / "x").write_text("x", encoding="utf-8")
-        with scratch_folder() as second:
+        with make_scratch_folder() as second:
             assert folder.is_dir() and second != folder, "one that is held is not swept away"
     left = tmp_path / "exhibit-scratch-left"
     left.mkdir()
     other = tmp_path / "somebody"
     other.mkdir()
     (tmp_path / "exhibit-scratch-link").symlink_to(other)
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         assert not left.exists() and other.is_dir(), "what a killed run left goes, what is no folder of ours stays"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exhibit-scratch-link", "somebody"]
 
@@ -434,6 +434,9 @@ def test_a_folder_for_a_while_is_empty_private_and_gone_afterwards(tmp_path, mon
 def test_a_place_for_such_folders_that_is_missing_is_told_and_not_made(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     monkeypatch.setenv("TMPDIR", "/there")
-    with pytest.raises(ToolkitError, match="/there: cannot be written: No such file.*; set TMPDIR"), scratch_folder():
+    with (
+        pytest.raises(ToolkitError, match="/there: cannot be written: No such file.*; set TMPDIR"),
+        make_scratch_folder(),
+    ):
         pass
     assert not (tmp_path / "none").exists()

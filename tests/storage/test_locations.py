@@ -20,10 +20,10 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.locations import (
     Remote,
     StorageError,
+    choose_folders,
     expand,
     explain_store_errors,
     fetch_file,
-    folders_among,
     is_url,
     keep_recent_files,
     list_file,
@@ -105,7 +105,7 @@ def test_a_store_tells_what_is_there_without_sending_it(memory, downloads):
 def test_a_tag_is_the_same_with_quotes_and_without():
     """Some S3 servers quote it in the answer for one file, and not in a listing: what was sent would seem changed."""
     quoted, plain = ({"size": 3, "ETag": tag} for tag in ('"8b83-2"', "8b83-2"))
-    assert locations.size_and_tag(quoted) == locations.size_and_tag(plain) == (3, "8b83-2")
+    assert locations.read_size_and_tag(quoted) == locations.read_size_and_tag(plain) == (3, "8b83-2")
 
 
 def test_a_pattern_gives_folders_in_order(memory):
@@ -202,7 +202,7 @@ def test_a_password_in_a_url_is_refused_and_not_repeated():
 @pytest.mark.parametrize("scheme", ["https", "nonesuch"])
 def test_a_scheme_that_cannot_be_used_says_so(scheme):
     with pytest.raises(StorageError, match=f"{scheme}://.*use s3://, gs://, hf://"):
-        locations.filesystem(scheme)
+        locations.open_filesystem(scheme)
 
 
 def test_a_missing_package_names_its_extra_and_local_runs_need_none():
@@ -235,6 +235,6 @@ def test_a_file_among_several_folders_is_passed_over_and_one_alone_is_not(tmp_pa
     (tmp_path / "b.txt").write_text("x")
     (tmp_path / "c.partial").mkdir()
     given = [tmp_path / name for name in ("a", "b.txt", "c.partial")]
-    folders, notes = folders_among([*given, Remote("s3://b/x")])
+    folders, notes = choose_folders([*given, Remote("s3://b/x")])
     assert folders == [tmp_path / "a", Remote("s3://b/x")] and len(notes) == 2
-    assert folders_among(given[1:2]) == (given[1:2], [])
+    assert choose_folders(given[1:2]) == (given[1:2], [])

@@ -7,7 +7,7 @@ import pytest
 from exhibit.schemas.bundle import ORIGIN
 from exhibit.schemas.errors import BundleError
 from exhibit.storage import bundle as mirror
-from exhibit.storage.bundle import corpus_files, mirror_bundle, open_bundle
+from exhibit.storage.bundle import list_corpus_files, mirror_bundle, open_bundle
 from exhibit.storage.locations import Remote, origin_of
 from exhibit.storage.validate import main
 from exhibit.storage.validate import validate_at as validate
@@ -36,7 +36,7 @@ def test_only_small_files_come_here(bundle, tmp_path):
     opened, local = open_bundle(folder), open_bundle(tmp_path / "charters")
     assert (opened.questions, opened.gold, opened.info) == (local.questions, local.gold, local.info)
     assert opened.address == str(bundle)
-    for name, file in corpus_files(folder).items():
+    for name, file in list_corpus_files(folder).items():
         entry = local.info.files[f"corpus/{name}"]
         assert file == Remote(f"{bundle}/corpus/{name}", entry.sha256, entry.bytes)
 
@@ -55,7 +55,11 @@ def test_a_changed_bundle_has_another_mirror(bundle, tmp_path):
     before = mirror_bundle(bundle)
     upload(write(tmp_path / "new", names=("cygnus.txt",)), bundle)
     after = mirror_bundle(bundle)
-    assert after != before and set(corpus_files(after)) == {"cygnus.txt"} and set(corpus_files(before)) == set(NAMES)
+    assert (
+        after != before
+        and set(list_corpus_files(after)) == {"cygnus.txt"}
+        and set(list_corpus_files(before)) == set(NAMES)
+    )
 
 
 def test_a_folder_without_bundle_json_is_refused(memory):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.storage.bundle import missing_parts, open_bundle
+from exhibit.storage.bundle import describe_missing_parts, open_bundle
 from exhibit.storage.validate import CheckedBundle, check_each
 from exhibit.storage.validate import main as validate
 from tests.rag.bundles import write_bundle
@@ -23,7 +23,7 @@ def minimal(folder: Path, *contexts: list[dict[str, str]]) -> Path:
 
 
 def lacks(folder: Path) -> list[str]:
-    return [line.partition(":")[0] for line in missing_parts(open_bundle(folder))]
+    return [line.partition(":")[0] for line in describe_missing_parts(open_bundle(folder))]
 
 
 def test_what_a_bundle_lacks_is_told_part_by_part(tmp_path):

@@ -15,8 +15,8 @@ from exhibit.storage.http_policy import (
     HttpError,
     Retries,
     Secrets,
-    plain_address,
-    seconds_asked,
+    parse_retry_after,
+    strip_address,
 )
 
 
@@ -85,12 +85,12 @@ def test_nobody_waits_once_it_is_stopped():
     ("told", "seconds"), [("7", 7), ("0.5", 0.5), ("-3", 0), ("soon", 0), ("", 0), ("nan", 0), ("inf", float("inf"))]
 )
 def test_retry_after_is_read_in_seconds(told, seconds):
-    assert seconds_asked(told) == seconds
+    assert parse_retry_after(told) == seconds
 
 
 def test_retry_after_is_read_as_a_date():
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    assert 80 < seconds_asked(later) <= 90 and seconds_asked("Mon, 01 Jan 2001 00:00:00 GMT") == 0
+    assert 80 < parse_retry_after(later) <= 90 and parse_retry_after("Mon, 01 Jan 2001 00:00:00 GMT") == 0
 
 
 # ---------------------------------------------------------------- what a server says, for reading
@@ -129,13 +129,13 @@ def test_secrets_are_taken_out_the_longest_first_and_short_words_stay():
 
 
 def test_an_address_is_told_without_user_password_and_query():
-    assert plain_address("https://me:key@host:8/v1?sig=1&a=?b") == "https://host:8/v1"
-    assert plain_address("https://host/a@b") == "https://host/a@b"
+    assert strip_address("https://me:key@host:8/v1?sig=1&a=?b") == "https://host:8/v1"
+    assert strip_address("https://host/a@b") == "https://host/a@b"
 
 
 def test_a_deadline_that_is_over_says_which_flag_moves_it():
-    assert str(Deadline(2.5, flag="--timeout").passed()) == "no complete reply within 2.5 s (--timeout)"
-    assert str(Deadline(60).passed()) == "no complete reply within 60 s" and Deadline(-1).left == 0
+    assert str(Deadline(2.5, flag="--timeout").make_error()) == "no complete reply within 2.5 s (--timeout)"
+    assert str(Deadline(60).make_error()) == "no complete reply within 60 s" and Deadline(-1).left == 0
     assert 59 < Deadline(60).left <= 60
 
 

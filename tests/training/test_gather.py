@@ -10,9 +10,9 @@ import pytest
 
 from exhibit.schemas.errors import ToolkitError
 from tests.training.material import contract, write_contracts, write_library
-from training.exclusion import Excluded, document_key, read_names
+from training.exclusion import Excluded, make_document_key, read_names
 from training.gather import gather, main
-from training.measure import asks
+from training.measure import list_asks
 from training.pack import ROLES, load_pack
 from training.questions import read_wordings
 from training.sampling import Examples
@@ -36,8 +36,8 @@ def test_listed_documents_and_whatever_repeats_them_are_left_out(tmp_path: Path)
 
 
 def test_names_are_compared_without_what_differs_between_a_pdf_and_its_text() -> None:
-    assert document_key("ACME_INC 01-EX.10 Agreement.PDF") == document_key("acme inc_01_EX 10-Agreement.txt")
-    assert document_key("NDA%20two.pdf") == document_key("NDA two.pdf")
+    assert make_document_key("ACME_INC 01-EX.10 Agreement.PDF") == make_document_key("acme inc_01_EX 10-Agreement.txt")
+    assert make_document_key("NDA%20two.pdf") == make_document_key("NDA two.pdf")
 
 
 def test_a_passage_with_gold_answers_its_kind_in_all_its_words(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_what_is_measured_on_is_never_gathered_for_training(tmp_path: Path) -> N
         gather([root], excluded=Excluded())
     pack = gather([root], excluded=Excluded(), measure=True)
     assert pack.purpose == "measuring"
-    assert len(asks(pack, role="asked")) == 18
+    assert len(list_asks(pack, role="asked")) == 18
 
 
 def test_the_command_writes_a_pack_that_reads_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

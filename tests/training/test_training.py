@@ -14,18 +14,18 @@ from exhibit.models.network import read_safetensors
 from exhibit.schemas.errors import ToolkitError
 from tests.training.material import tiny_weights, write_contracts, write_library
 from training import adapter, blend, calibrate, figures, hints, reader, reading, reranker
-from training.adapter import Batch, contrast, train_adapter
+from training.adapter import Batch, compute_contrast, train_adapter
 from training.exclusion import Excluded
 from training.gather import gather
 from training.ground import Ground
 from training.library import hold_out_queries
-from training.network import CLS, SEP, Encoder, Judge, Reader, Texts, lowrank, merge, start_from
+from training.network import CLS, SEP, Encoder, Judge, Reader, Texts, export_lowrank, merge, start_from
 from training.pack import Pack, is_called, save_pack
 from training.reranker import train_reranker
 from training.sampling import Examples
 from training.scoring import embed_all
 from training.tensors import read_tensors, write_tensors
-from training.windows import Windows, edges
+from training.windows import Windows, mark_edges
 
 pytestmark = pytest.mark.extra
 CPU = torch.device("cpu")
@@ -80,8 +80,8 @@ def test_an_adapter_learns(pack: Pack) -> None:
 
 
 def test_a_second_training_gives_the_same(pack: Pack) -> None:
-    first, second = (lowrank(train_adapter(Ground(pack, CPU), tiny_weights(), QUICK)) for _ in range(2))
-    other = lowrank(train_adapter(Ground(pack, CPU), tiny_weights(), replace(QUICK, seed=2)))
+    first, second = (export_lowrank(train_adapter(Ground(pack, CPU), tiny_weights(), QUICK)) for _ in range(2))
+    other = export_lowrank(train_adapter(Ground(pack, CPU), tiny_weights(), replace(QUICK, seed=2)))
     assert all(np.array_equal(first[name], second[name]) for name in first)
     assert not all(np.array_equal(first[name], other[name]) for name in first)
 
@@ -89,11 +89,11 @@ def test_a_second_training_gives_the_same(pack: Pack) -> None:
 def test_a_training_begins_with_earlier_weights(tmp_path: Path, pack: Pack, common: list[str]) -> None:
     first = train_adapter(Ground(pack, CPU), tiny_weights(), QUICK)
     again = Encoder(tiny_weights(), rank=QUICK.rank, seed=9)
-    start_from(again, lowrank(first))
+    start_from(again, export_lowrank(first))
     before, after = (embed_all(one, Ground(pack, CPU).texts, pack)[0] for one in (first, again))
     assert torch.equal(before, after)
     judge, other = (Judge(tiny_weights(), rank=2, seed=seed) for seed in (1, 2))
-    trained = lowrank(judge.encoder) | {"head.weight": judge.head.weight.detach().numpy() + 1}
+    trained = export_lowrank(judge.encoder) | {"head.weight": judge.head.weight.detach().numpy() + 1}
     start_from(other, trained)
     assert torch.equal(other.head.weight, judge.head.weight + 1)
     numbers = ["--rank", "4", "--epochs", "1", "--batch", "4", "--library", "0"]
@@ -137,7 +137,7 @@ def test_a_passage_that_may_answer_is_not_held_against_a_question(pack: Pack) ->
         encoder = Encoder(tiny_weights(), rank=1, seed=0)
         texts = Texts(pack.tokens, pack.ends, CPU)
         with torch.no_grad():
-            return float(contrast(encoder, texts, batch, examples, QUICK, encoder.merged()))
+            return float(compute_contrast(encoder, texts, batch, examples, QUICK, encoder.merged()))
 
     assert loss(int(rows[1].answers[0])) == 0  # another contract's governing law: nothing is left to compare with
     assert loss(int(rows[0].others[0])) > 0
@@ -181,7 +181,7 @@ def test_a_question_of_no_kind_is_compared_with_its_own_document_alone(own: Pack
         encoder = Encoder(tiny_weights(), rank=1, seed=0)
         with torch.no_grad():
             merged = encoder.merged()
-            return float(contrast(encoder, Texts(own.tokens, own.ends, CPU), batch, examples, QUICK, merged))
+            return float(compute_contrast(encoder, Texts(own.tokens, own.ends, CPU), batch, examples, QUICK, merged))
 
     assert loss(int(other.others[0])) == 0
     assert loss(int(row.others[0])) > 0
@@ -208,7 +208,7 @@ def test_folds_keep_every_query_once(pack: Pack) -> None:
 def test_pairs_are_joined_with_one_mark_between_them(pack: Pack) -> None:
     texts = Texts(pack.tokens, pack.ends, CPU)
     question, passage = int(pack.queries[0, 0]), 1
-    ids, mask, types = texts.pairs(torch.tensor([question]), torch.tensor([passage]))
+    ids, mask, types = texts.make_pairs(torch.tensor([question]), torch.tensor([passage]))
     first, second = pack.text(question).tolist(), pack.text(passage).tolist()
     expected = [CLS, *first, SEP, *second, SEP]
     filling = [0] * (-len(expected) % 16)
@@ -268,7 +268,7 @@ def test_low_rank_weights_survive_half_precision(tmp_path: Path) -> None:
     with torch.no_grad():
         for up in judge.encoder.up.values():
             up.normal_(generator=torch.Generator().manual_seed(1))
-    arrays = lowrank(judge.encoder, 0.5)
+    arrays = export_lowrank(judge.encoder, 0.5)
     write_tensors(arrays, tmp_path / "low.safetensors", about={"format": "test"})
     back = read_tensors(tmp_path / "low.safetensors")
     assert back.keys() == arrays.keys()
@@ -347,7 +347,7 @@ def test_a_question_without_an_answer_costs_by_its_best_score(pack: Pack) -> Non
     recipe = reranker.Recipe(sure=0.0, exists=1.0)
     with torch.no_grad():
         scores = judge.score(texts, torch.tensor([group.query] * 2), torch.tensor(group.passages))
-        loss = reranker.judged_loss(judge, texts, [group], recipe)
+        loss = reranker.compute_judged_loss(judge, texts, [group], recipe)
     assert float(loss) == pytest.approx(float(torch.log1p(torch.exp(scores).sum())), rel=1e-5)
 
 
@@ -403,14 +403,19 @@ def test_a_reader_learns_the_words_of_answers_and_a_second_training_gives_the_sa
     windows = Windows(pack)
     rows = [row for row in Examples(pack).answerable if row.kind >= 0]
     asked = [
-        (pack.text(int(pack.queries[Examples(pack).own[row.kind][0], 0])), windows.around(int(row.answers[0])))
+        (pack.text(int(pack.queries[Examples(pack).own[row.kind][0], 0])), windows.make_window(int(row.answers[0])))
         for row in rows
     ]
     found = list(reading.read(first, windows, asked))
     untrained = list(reading.read(Reader(weights, rank=4, seed=1), windows, asked))
     gold = [windows.gold[row.number].tolist() for row in rows]
     best, before = (
-        np.mean([reading.overlap([span for span, _ in one.spans], some) for one, some in zip(told, gold, strict=True)])
+        np.mean(
+            [
+                reading.measure_overlap([span for span, _ in one.spans], some)
+                for one, some in zip(told, gold, strict=True)
+            ]
+        )
         for told in (found, untrained)
     )
     assert best > before + 0.2
@@ -418,13 +423,13 @@ def test_a_reader_learns_the_words_of_answers_and_a_second_training_gives_the_sa
 
 def test_labels_are_the_tokens_of_the_gold_and_wrong_windows_have_none(pack: Pack) -> None:
     windows, row = Windows(pack), Examples(pack).answerable[0]
-    window = windows.around(int(row.answers[0]))
-    inside = windows.inside(row.number, window)
+    window = windows.make_window(int(row.answers[0]))
+    inside = windows.mask_answers(row.number, window)
     [[start, end]] = windows.gold[row.number].tolist()
     assert windows.low[window.start : window.end][inside].min() == start
     assert windows.high[window.start : window.end][inside].max() == end
-    assert not windows.inside(row.number, windows.around(int(row.others[0]))).any()
-    assert edges(np.array([False, True, True])).tolist() == [[0, 0, 0], [1, 1, 0], [1, 0, 1]]
+    assert not windows.mask_answers(row.number, windows.make_window(int(row.others[0]))).any()
+    assert mark_edges(np.array([False, True, True])).tolist() == [[0, 0, 0], [1, 1, 0], [1, 0, 1]]
 
 
 def test_the_reader_is_trained_and_measured_by_commands(

@@ -16,7 +16,7 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
 from exhibit.vary.clauses import NO_CLAUSE
 from exhibit.vary.corpus import IMPOSSIBLE, SEVERAL, TextCorpus, TextDocument, TextPassage, TextRow, read_corpus
-from exhibit.vary.kinds import VaryRequest, kind_modules, load_kind
+from exhibit.vary.kinds import VaryRequest, import_kinds, load_kind
 from exhibit.vary.kinds.amended import NOT_AMENDED
 from exhibit.vary.kinds.contradiction import NOT_ALONE
 from exhibit.vary.kinds.injection import WAYS
@@ -483,10 +483,10 @@ def test_kinds_combine(corpus):
 
 
 def test_every_kind_says_what_it_does_and_what_measures_it():
-    assert set(kind_modules()) == {
+    assert set(import_kinds()) == {
         "amended", "contradiction", "figures", "growth", "injection", "negated", "removed", "scanned",
     }  # fmt: skip
-    assert all(module.TITLE and module.MEASURED for module in kind_modules().values())
+    assert all(module.TITLE and module.MEASURED for module in import_kinds().values())
 
 
 @pytest.mark.data

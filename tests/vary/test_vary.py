@@ -27,8 +27,8 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.bundle import read_info
 from exhibit.schemas.validate import validate
 from exhibit.vary.__main__ import main
-from exhibit.vary.scan import scanned_pages
-from tests.vary.bundles import LEASE, LICENCE, ROWS, read_parent, varied, write_parent
+from exhibit.vary.scan import scan_pages
+from tests.vary.list_bundles import LEASE, LICENCE, ROWS, read_parent, varied, write_parent
 
 
 def run(place: Path, *flags: str, expect: int = 0, folder: str = "out") -> Path:
@@ -202,7 +202,7 @@ def test_an_unknown_kind_names_those_there_are(tmp_path, capsys):
 def test_a_scan_has_pictures_of_the_pages_no_text_and_the_same_bytes_for_the_same_seed(tmp_path):
     path = tmp_path / "printed.pdf"
     path.write_bytes(pdf_of([Block("p", LICENCE)], title="Licence"))
-    first, again, other = (scanned_pages(path, seed=seed, title="Licence") for seed in (1, 1, 2))
+    first, again, other = (scan_pages(path, seed=seed, title="Licence") for seed in (1, 1, 2))
     assert first == again != other
     scan = tmp_path / "scan.pdf"
     scan.write_bytes(first)

@@ -17,7 +17,7 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Table, summarise, summarise_run
 from exhibit.evaluation.verdicts import STAGES
 from exhibit.viewer.plots import make_plots
-from exhibit.viewer.report import headlines, metric_rows, run_columns
+from exhibit.viewer.report import make_metric_rows, run_columns, write_headlines
 from exhibit.viewer.results import main
 from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.trend.changes import make_series, read_runs
@@ -207,9 +207,9 @@ def test_runs_over_time_in_words_and_plots(runs, golden, capsys, tmp_path):
 
 def test_the_rows_of_a_report(runs, golden):
     run = RunResults(runs[2])
-    rows = metric_rows(run_columns(run), None, read_scale())
+    rows = make_metric_rows(run_columns(run), None, read_scale())
     told = [[row.metric, [list(one) for one in row.cells]] for row in rows]
-    golden("viewer/rows.json", as_lines(rounded({"rows": told, "headlines": headlines(run)})))
+    golden("viewer/rows.json", as_lines(rounded({"rows": told, "headlines": write_headlines(run)})))
 
 
 def reviewed(folder: Path, run: Path, data: dict[str, Any], reviewer: str, judge: Any) -> Path:

@@ -8,13 +8,13 @@ import shutil
 import pytest
 
 import exhibit
-from exhibit.evaluation.judgement import expected_kind
+from exhibit.evaluation.judgement import describe_expected
 from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.storage.validate import main as validate
 from exhibit.viewer.listing import Outcomes
-from exhibit.viewer.report import opening, tiles, worth_looking_at
+from exhibit.viewer.report import choose_worth_looking_at, make_tiles, write_opening
 from exhibit.viewer.results import main
 from tests.viewer.trend_data import write, write_sums_again
 
@@ -201,9 +201,9 @@ def test_an_answer_that_equals_the_expected_one_is_never_featured_as_a_fault():
     tally = Outcomes()
     tally.add(asked(1, "wrong document", answer="the holder of permit 7"))
     tally.add(asked(2, "right document, wrong passage", scores={"answered_rightly": 1.0}))
-    assert worth_looking_at(tally) == [] and tally.total()["right answer, another passage"] == 1
+    assert choose_worth_looking_at(tally) == [] and tally.count_total()["right answer, another passage"] == 1
     tally.add(asked(3, "wrong document"))
-    assert [look.key for look in worth_looking_at(tally)] == ["quarry/3"]
+    assert [look.key for look in choose_worth_looking_at(tally)] == ["quarry/3"]
 
 
 def test_refusals_on_the_first_screen_are_those_of_the_metric():
@@ -211,12 +211,12 @@ def test_refusals_on_the_first_screen_are_those_of_the_metric():
     for id, verdict in enumerate(("wrong document", "refused though answerable", "retrieved but not used", "answered")):
         scores = {"false_refusal_rate": float(id < 3), "answered_rightly": float(id == 3)}
         tally.add(asked(id, verdict, scores=scores))
-    [right, refused] = tiles(tally)
+    [right, refused] = make_tiles(tally)
     assert (right.words, right.number, right.of, right.among) == ("answered rightly", 1, 4, "judged answers")
     assert (refused.words, refused.number, refused.of) == ("wrongly refused", 3, 4)
-    assert tally.total() == {"wrongly refused": 3, "answered rightly": 1}
-    assert opening(tally)[0].startswith("Answered rightly: 1 of 4 judged answers, 25.0%")
-    assert opening(Outcomes())[0] == "No answer could be judged."
+    assert tally.count_total() == {"wrongly refused": 3, "answered rightly": 1}
+    assert write_opening(tally)[0].startswith("Answered rightly: 1 of 4 judged answers, 25.0%")
+    assert write_opening(Outcomes())[0] == "No answer could be judged."
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_refusals_on_the_first_screen_are_those_of_the_metric():
     ],
 )
 def test_expected_answers_are_of_kinds_that_can_be_compared(truth, golds, impossible, kind):
-    assert expected_kind(truth, golds, impossible=impossible) == kind
+    assert describe_expected(truth, golds, impossible=impossible) == kind
 
 
 def test_the_report_shows_answers_by_the_kind_of_what_is_expected(tmp_path):

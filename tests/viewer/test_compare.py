@@ -15,7 +15,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import compare, summarise_run
 from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.listing import how_changed
+from exhibit.viewer.listing import find_change
 from exhibit.viewer.page import CHANGES
 from exhibit.viewer.results import main
 from tests.viewer.report_data import (
@@ -50,7 +50,7 @@ def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
 def expected(runs) -> dict[str, str]:
     """How every question changed, told anew from the rows."""
     ones, others = ({f"{row.dataset}/{row.id}": row for row in RunResults(run).rows} for run in runs)
-    return {key: how_changed([ones.get(key), others.get(key)]) for key in {**ones, **others}}
+    return {key: find_change([ones.get(key), others.get(key)]) for key in {**ones, **others}}
 
 
 @pytest.fixture(scope="module")
@@ -93,13 +93,13 @@ def row(verdict: str, *, error: str = "", recall: float | None = 0.5) -> RunQues
     ],
 )
 def test_a_question_is_won_lost_failed_or_otherwise_changed(one, other, change):
-    assert how_changed([one, other]) == change
+    assert find_change([one, other]) == change
 
 
 def test_of_several_runs_the_worst_change_counts():
     first, won, worse = row("answered"), row("answered", recall=0.6), row("answered", recall=0.4)
-    assert how_changed([first, won, worse]) == "worse" and how_changed([first, won, first]) == "better"
-    assert how_changed([first, won, row("wrong document")]) == "lost"
+    assert find_change([first, won, worse]) == "worse" and find_change([first, won, first]) == "better"
+    assert find_change([first, won, row("wrong document")]) == "lost"
 
 
 # ---------------------------------------------------------------- the page

@@ -12,7 +12,7 @@ import pytest
 
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, DraftInfo
-from exhibit.schemas.review import Review, gold_digest
+from exhibit.schemas.review import Review, digest_gold
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer.review import drafts
 from exhibit.viewer.review.drafts import DraftedBundle, apply_reviews
@@ -128,7 +128,7 @@ def test_the_least_sure_and_rarest_come_first_and_three_in_ten_are_checks(bundle
     waiting = [a_draft(id, draft="unsure", asks_for=kind, **({} if sure is None else {"confidence": sure}))
                for id, sure, kind in told]  # fmt: skip
     sure = [a_draft(id) for id in range(20, 50)]
-    shown = [id for _, id in bundle_of(*sure, *waiting).worth_judging(size)]
+    shown = [id for _, id in bundle_of(*sure, *waiting).choose_worth_judging(size)]
     assert shown[: len(shown) - checks] == unsure
     assert shown[len(shown) - checks :] == sorted(range(20, 50), key=lambda id: id * 2654435761 % 2**32)[:checks]
 
@@ -162,7 +162,7 @@ def test_judgments_keep_mend_and_leave_out_rows(bundle_of, applied):
 
 def test_a_judgment_of_other_words_opens_a_row_again(bundle_of, applied):
     drafted = bundle_of(a_draft(1), a_draft(2), a_draft(3))
-    now = gold_digest([("a.txt", "Clause 0001 says so.")])
+    now = digest_gold([("a.txt", "Clause 0001 says so.")])
     gone = {
         "contexts": [{"filename": "a.txt", "spans": [[0, 5]], "text": "Words that are nowhere to be found at all."}]
     }

@@ -25,24 +25,24 @@ from exhibit.viewer.plots import (
     Plot,
     PlotLine,
     Point,
-    by_dataset,
-    confidence_plots,
-    latency,
     make_plots,
-    over_k,
-    shares,
+    plot_by_dataset,
+    plot_confidence,
+    plot_latency,
+    plot_over_k,
+    stack_shares,
 )
 from exhibit.viewer.report import (
     MetricRow,
-    breakdowns,
-    by_group,
-    cell,
+    choose_worth_looking_at,
     format_start,
+    group_rows,
     headline_of,
-    headlines,
-    metric_rows,
+    make_breakdowns,
+    make_cell,
+    make_metric_rows,
     run_columns,
-    worth_looking_at,
+    write_headlines,
 )
 from exhibit.viewer.trend.index import draw
 
@@ -112,16 +112,16 @@ def test_pictures_are_drawn_as_ever(golden):
     )
     counted = {"cuad": Counter({"answered rightly": 3, "failed": 1}), "none": Counter(), "maud": Counter({"failed": 2})}
     pictures = {
-        "depths": told(over_k(means, ["char_recall", "char_precision", "drm"], "Title", "note")),
-        "datasets": told(by_dataset(run)),
-        "few": told(by_dataset(run_of(cuad={"answer_f1": Estimate(0.5, 9, ci95=(0.4, 0.6))}))),
-        "times": told(latency([0.1, 0.2, 0.2, 0.9, 1.5])),
-        "shares": rounded(shares(counted)),
+        "depths": told(plot_over_k(means, ["char_recall", "char_precision", "drm"], "Title", "note")),
+        "datasets": told(plot_by_dataset(run)),
+        "few": told(plot_by_dataset(run_of(cuad={"answer_f1": Estimate(0.5, 9, ci95=(0.4, 0.6))}))),
+        "times": told(plot_latency([0.1, 0.2, 0.2, 0.9, 1.5])),
+        "shares": rounded(stack_shares(counted)),
     }
     golden("viewer/small_plots.json", json.dumps(pictures, ensure_ascii=False, indent=1) + "\n")
     assert (LEFT, RIGHT, TOP, BOTTOM) == (34, 330, 14, 176) and (WIDTH, HEIGHT) == (340, 210)
-    assert over_k({"char_recall@1": Estimate(0.5, 1)}, ["char_recall"], "t", "n") is None, "one depth is no line"
-    assert by_dataset(run_of(cuad={"latency": Estimate(0.5, 2), "drm@8": Estimate(0.5, 2)})) is None
+    assert plot_over_k({"char_recall@1": Estimate(0.5, 1)}, ["char_recall"], "t", "n") is None, "one depth is no line"
+    assert plot_by_dataset(run_of(cuad={"latency": Estimate(0.5, 2), "drm@8": Estimate(0.5, 2)})) is None
 
 
 def test_what_cannot_be_seen_is_told_in_words():
@@ -130,8 +130,8 @@ def test_what_cannot_be_seen_is_told_in_words():
     assert (
         Plot("T", "n", lines=[line, line]).summary == "T. x: one, two; x: one, two" and line.path == "1.0,2.0 3.0,4.2"
     )
-    assert latency([0.0, 0.0]).note == "median 0 ms, 95% under 0 ms"  # type: ignore[union-attr]
-    assert latency([0.999, 1.0]).ticks[-1].label == "1.0 s"  # type: ignore[union-attr]
+    assert plot_latency([0.0, 0.0]).note == "median 0 ms, 95% under 0 ms"  # type: ignore[union-attr]
+    assert plot_latency([0.999, 1.0]).ticks[-1].label == "1.0 s"  # type: ignore[union-attr]
 
 
 def test_confidence_is_drawn_for_as_many_datasets_as_there_are_colours():
@@ -142,7 +142,7 @@ def test_confidence_is_drawn_for_as_many_datasets_as_there_are_colours():
     )
     run = run_of(a={}, b={}, c={}, d={})
     run.sure = {"a": SimpleNamespace(auroc=None), "b": curve, "c": curve, "d": curve}
-    right, saved = confidence_plots(run)
+    right, saved = plot_confidence(run)
     assert right.note == "share answerable, by confidence; AUROC b 0.76, c 0.76"
     assert [line.name for line in right.lines] == ["b", "c"] == [line.name for line in saved.lines]
     assert right.lines[0].points == [Point(108.0, 95.0, "50% answerable at 25% confidence")]
@@ -158,7 +158,7 @@ def test_confidence_is_drawn_for_as_many_datasets_as_there_are_colours():
 def series_of(*means: Estimate | None, data: str = "") -> SimpleNamespace:
     versions = data or "x" * len(means)
     runs = [SimpleNamespace(name=f"r{n}", data_version=lambda _, n=n: versions[n]) for n in range(len(means))]
-    return SimpleNamespace(runs=runs, dataset="d", title="d", means=lambda _: list(means))
+    return SimpleNamespace(runs=runs, dataset="d", title="d", list_means=lambda _: list(means))
 
 
 def test_a_metric_over_runs_is_drawn_as_ever(golden):
@@ -195,14 +195,14 @@ def test_rows_are_grouped_and_have_a_cell_for_each_column():
         "a": {"answer_f1": Estimate(0.5, 4), "char_recall@8": Estimate(0.5, 4)},
         "b": {"answer_f1": Estimate(None, 0)},
     }
-    rows = metric_rows(columns, None, SCALE)
+    rows = make_metric_rows(columns, None, SCALE)
     assert [(row.metric, row.depth, [one.mean for one in row.cells]) for row in rows] == [
         ("char_recall@8", "8", ["50.0", "–"]), ("answer_f1", "", ["50.0", "–"])
     ]  # fmt: skip
-    assert [(group, [row.metric for row in mine]) for group, mine in by_group(rows[::-1])] == [
+    assert [(group, [row.metric for row in mine]) for group, mine in group_rows(rows[::-1])] == [
         ("Retrieval", ["char_recall@8"]), ("Answers", ["answer_f1"])
     ]  # fmt: skip
-    assert metric_rows(columns, ["map", "answer_f1"], SCALE)[0][0] == "answer_f1" and by_group([]) == []
+    assert make_metric_rows(columns, ["map", "answer_f1"], SCALE)[0][0] == "answer_f1" and group_rows([]) == []
     assert isinstance(rows[0], MetricRow)
 
 
@@ -210,20 +210,20 @@ def test_a_breakdown_has_the_largest_values_first_and_says_how_many_are_left_out
     values = {f"v{n:02}": {"answer_f1": Estimate(0.5, 2 + n % 2)} for n in range(46)}
     run = run_of(cuad={})
     run.labelled = {"kind": values, "empty": {"x": {}, "y": {}}}
-    [table] = breakdowns(run, SCALE)
+    [table] = make_breakdowns(run, SCALE)
     names = [name for name, _ in table.lines]
     assert (table.dataset, table.label, len(names), table.left_out) == ("cuad", "kind", 45, 1)
     assert names[:3] == ["v01", "v03", "v05"] and names[23:25] == ["v00", "v02"]
     run.labelled = {"kind": dict(list(values.items())[:45])}
-    assert breakdowns(run, SCALE)[0].left_out == 0
+    assert make_breakdowns(run, SCALE)[0].left_out == 0
 
 
 @pytest.mark.parametrize(("mean", "share"), [(-0.5, 0.0), (0.0, 0.0), (0.5, 0.5), (1.5, 1.0)])
 def test_a_bar_behind_a_number_is_within_its_cell(mean, share):
-    assert cell("answer_f1", Estimate(mean, 9), SCALE).share == share
-    assert cell("answer_f1", Estimate(0.5, 9, std=0.0), SCALE).details == "SD 0.0 · n 9"
-    assert cell("answer_f1", Estimate(0.5, 9, ci95=(0.25, 0.75)), SCALE).details == "25.0–75.0 · n 9"
-    assert cell("answer_f1", None, SCALE).errors == 0
+    assert make_cell("answer_f1", Estimate(mean, 9), SCALE).share == share
+    assert make_cell("answer_f1", Estimate(0.5, 9, std=0.0), SCALE).details == "SD 0.0 · n 9"
+    assert make_cell("answer_f1", Estimate(0.5, 9, ci95=(0.25, 0.75)), SCALE).details == "25.0–75.0 · n 9"
+    assert make_cell("answer_f1", None, SCALE).errors == 0
 
 
 # ---------------------------------------------------------------- sentences
@@ -245,11 +245,11 @@ def test_a_metric_sums_a_dataset_up():
 def test_headlines_are_a_sentence_a_metric():
     one, two = Estimate(0.5, 4, ci95=(0.4, 0.6)), Estimate(0.25, 4, ci95=(0.1, 0.3))
     run = run_of(cuad={"char_recall@8": one}, maud={"char_recall@8": two}, cpr={"answer_f1": Estimate(0.75, 4)}, x={})
-    assert [line.partition(": ")[2] for line in headlines(run)] == [
+    assert [line.partition(": ")[2] for line in write_headlines(run)] == [
         "50.0% (95% interval 40.0 to 60.0) for cuad; 25.0% (10.0 to 30.0) for maud.",
     ]
-    assert " in the first 8 passages: " in headlines(run)[0]
-    assert headlines(run_of(cuad={}, maud={})) == []
+    assert " in the first 8 passages: " in write_headlines(run)[0]
+    assert write_headlines(run_of(cuad={}, maud={})) == []
 
 
 def test_what_was_tested_is_told_in_a_sentence():
@@ -282,5 +282,5 @@ def test_failed_questions_are_not_worth_looking_at():
     tally = Outcomes()
     tally.add(row("failed", dataset="d", reply={"error": "x"}))
     tally.add(row("wrong document", id=7, dataset="d"))
-    [look] = worth_looking_at(tally)
+    [look] = choose_worth_looking_at(tally)
     assert (look.key, look.question, look.outcome) == ("d/7", "q?", "wrong document") and look.why

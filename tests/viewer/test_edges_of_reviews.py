@@ -21,14 +21,14 @@ from exhibit.viewer.review.corrections import correct, rescore_run
 from exhibit.viewer.review.make import Album, make_review, sheets_of
 from exhibit.viewer.review.source import (
     ReviewedRun,
-    agreements,
-    by_question,
+    collect_judgments,
+    collect_marks,
+    collect_verdicts,
+    compute_agreements,
+    compute_shares,
     draw_sample,
-    judgments,
-    marks,
-    placed_passage,
-    shares,
-    verdicts,
+    group_by_question,
+    place_passage,
 )
 from tests.evidence import files
 from tests.rag.bundles import write_bundle
@@ -48,7 +48,7 @@ def run_of(*rows: RunQuestion, **documents: Document) -> Any:
     questions = {one.key: one for one in rows}
     return SimpleNamespace(
         name="r", folder="results/r", questions=questions, document=lambda _, name: named.get(name),
-        bundle_name=lambda dataset: f"{dataset} bundle",
+        find_bundle_name=lambda dataset: f"{dataset} bundle",
     )  # fmt: skip
 
 
@@ -137,8 +137,8 @@ def test_pictures_are_kept_as_far_as_the_budget_goes(tmp_path):
 
 
 def test_a_page_has_room_for_twenty_four_million_characters_of_pictures(monkeypatch):
-    monkeypatch.setattr(make, "page_uri", lambda path, page, width: "x" * 8_000_000)
-    monkeypatch.setattr(make, "words_within", lambda document, number: [])
+    monkeypatch.setattr(make, "draw_page_uri", lambda path, page, width: "x" * 8_000_000)
+    monkeypatch.setattr(make, "read_words", lambda document, number: [])
     pages = tuple(Page(number, Span(0, 1), 600.0, 800.0) for number in range(1, 5))
     album = Album(run_of(a=Document("a.pdf", "x", pages, path=Path("a.pdf"))))
     assert [album.add("d", "a.pdf", number) for number in range(1, 5)] == ["s1", "s2", "s3", None]
@@ -183,7 +183,7 @@ def test_a_passage_is_found_anew_where_its_document_was_changed():
     where = (14, 41)
 
     def passage(text: str, *spans: tuple[int, int]) -> MarkedPassage | None:
-        return placed_passage(MarkedPassage(filename="a.txt", text=text, spans=list(spans)), document)
+        return place_passage(MarkedPassage(filename="a.txt", text=text, spans=list(spans)), document)
 
     same = passage("The  rent is due in advance.", where)
     assert same is not None and (same.text, same.spans) == ("The rent is due in advance.", [where])
@@ -193,7 +193,7 @@ def test_a_passage_is_found_anew_where_its_document_was_changed():
     two = passage("First of all. The end.", (0, 13), (42, 50))
     assert two is not None and two.text == "First of all. The end."
     assert passage("Nothing of the kind was ever said here.", (0, 5)) is None
-    assert placed_passage(MarkedPassage(filename="a.txt", text="x", spans=[]), None) is None
+    assert place_passage(MarkedPassage(filename="a.txt", text="x", spans=[]), None) is None
 
 
 def better(*spans: tuple[int, int], text: str, **given: Any) -> dict[str, Any]:
@@ -312,35 +312,35 @@ def test_a_review_is_read_into_files_and_lines(small, tmp_path, capsys):
 
 def test_what_was_said_is_told_by_question_and_by_what_it_is_of():
     review = review_of("Ada", {"id": 1, "gold": "right"}, {"id": 2, "answer": "wrong"}, {"id": 3, "gold": "unclear"})
-    assert list(by_question([review])) == [("d", 1), ("d", 3)]
-    assert judgments(review, "gold") == {("d", 1): "right", ("d", 3): "unclear"}
-    assert judgments(review, "answer") == {("d", 2): "wrong"}
+    assert list(group_by_question([review])) == [("d", 1), ("d", 3)]
+    assert collect_judgments(review, "gold") == {("d", 1): "right", ("d", 3): "unclear"}
+    assert collect_judgments(review, "answer") == {("d", 2): "wrong"}
     rows = {("d", n): row(n, verdict) for n, verdict in enumerate(
         ("answered", "expected answer given", "failed", "wrong document", "gold not located"))}  # fmt: skip
-    assert list(verdicts(rows).values()) == ["right", "right", "wrong", "wrong"]
+    assert list(collect_verdicts(rows).values()) == ["right", "right", "wrong", "wrong"]
     marked = {("d", n): row(n, scores={"answer_correctness": mark}) for n, mark in enumerate((3.9, 4.0, None))}
-    assert marks(marked) == {("d", 0): "wrong", ("d", 1): "right"}
+    assert collect_marks(marked) == {("d", 0): "wrong", ("d", 1): "right"}
 
 
 def test_a_share_counts_each_question_for_those_it_was_drawn_from():
     rows = {("d", n): row(n, labels={"kind": "a" if n < 8 else "b"}, filename=f"{n}.pdf") for n in range(10)}
     said = {0: "right", 1: "wrong", 8: "right", 9: "unclear", 77: "right"}
     cases = [{"id": id, "gold": gold} for id, gold in said.items()]
-    [share] = shares([review_of("Ada", *cases, by=("kind",))], rows)
+    [share] = compute_shares([review_of("Ada", *cases, by=("kind",))], rows)
     assert (share.reviewer, share.aspect, share.right, share.judged, share.unclear) == ("Ada", "gold", 2, 3, 1)
     assert share.estimate == pytest.approx((4 + 2) / 10)
     assert share.ci95 == pytest.approx((0.0, 1.0))
-    [unclear] = shares([review_of("Ada", {"id": 9, "gold": "unclear"})], rows)
+    [unclear] = compute_shares([review_of("Ada", {"id": 9, "gold": "unclear"})], rows)
     assert (unclear.judged, unclear.unclear, unclear.estimate, unclear.ci95) == (0, 1, None, None)
     one = dict.fromkeys(rows, row(filename="same.pdf"))
-    assert shares([review_of("Ada", *cases[:3])], one)[0].ci95 is None
+    assert compute_shares([review_of("Ada", *cases[:3])], one)[0].ci95 is None
 
 
 def test_two_reviewers_are_compared_and_each_with_the_machines():
     rows = {("d", n): row(n, "answered" if n % 2 else "failed", filename=f"{n}.pdf") for n in range(6)}
     ada = review_of("Ada", *({"id": n, "answer": "right" if n % 2 else "wrong"} for n in range(6)))
     ben = review_of("Ben", *({"id": n, "answer": "right" if n < 3 else "unclear"} for n in range(6)))
-    told = {(one.first, one.second): one for one in agreements([ada, ben], rows)}
+    told = {(one.first, one.second): one for one in compute_agreements([ada, ben], rows)}
     assert set(told) == {("Ada", "Ben"), ("Ada", "the run's verdict"), ("Ben", "the run's verdict")}
     own = told["Ada", "the run's verdict"]
     assert (own.n, own.same, own.kappa, own.ci95) == (6, 6, 1.0, (1.0, 1.0))

@@ -20,11 +20,11 @@ from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer import drawing
 from exhibit.viewer.drawing import Sheets, Wanted, draw_sheets, mark_spans
 from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet, Matching, Outcomes, PieceWriter
-from exhibit.viewer.page import Cases, as_json, page, plain, say, translate, words
-from exhibit.viewer.page_output import dataset_roots
-from exhibit.viewer.results import gold_lines, main
-from exhibit.viewer.trend.changes import Fall, Regression, Series, find_regressions, make_series, watched_metrics
-from exhibit.viewer.trend.summary import changes_between, check_gates, explain, figures, parse_gate
+from exhibit.viewer.page import Cases, as_json, escape_markdown, format_page, read_words, say, translate
+from exhibit.viewer.page_output import find_dataset_roots
+from exhibit.viewer.results import format_gold, main
+from exhibit.viewer.trend.changes import Fall, Regression, Series, choose_watched_metrics, find_regressions, make_series
+from exhibit.viewer.trend.summary import check_gates, explain, find_changes, list_figures, parse_gate
 from tests.evidence import files
 from tests.rag.bundles import write_bundle
 from tests.viewer.report_data import piece
@@ -129,9 +129,9 @@ def test_of_several_falls_the_surest_comes_first_and_more_failures_are_one():
 def test_metrics_are_followed_that_were_asked_for_or_can_get_worse():
     names = ("answer_f1", "char_recall@4", "char_recall@8", "answer_length", "latency", "drm@8")
     series = series_of(timed("r0", {name: [0.5] for name in names}))
-    assert watched_metrics(series, ["char_recall"]) == ["char_recall@4", "char_recall@8"]
-    assert watched_metrics(series, ["drm@8", "latency"]) == ["latency", "drm@8"]
-    every, usual = watched_metrics(series, every=True), watched_metrics(series)
+    assert choose_watched_metrics(series, ["char_recall"]) == ["char_recall@4", "char_recall@8"]
+    assert choose_watched_metrics(series, ["drm@8", "latency"]) == ["latency", "drm@8"]
+    every, usual = choose_watched_metrics(series, every=True), choose_watched_metrics(series)
     assert (
         "answer_length" not in every and "latency" not in every and {"answer_f1", "drm@8"} <= set(usual) <= set(every)
     )
@@ -163,15 +163,17 @@ def test_what_fell_is_told_with_where_and_what_was_changed():
         ("version of Exhibit", "1", "2"), ("data", "x", "z"), ("machine: cores", "8", "unknown"),
         ("machine: system", "Linux", "unknown"),
     ]  # fmt: skip
-    assert list(changes_between(one, one, "d")) == []  # type: ignore[arg-type]
+    assert list(find_changes(one, one, "d")) == []  # type: ignore[arg-type]
     alone = explain(Regression(series_of(one, two), 1, 0, ()))
     assert [fallen.id for fallen in alone.questions] == [18] and alone.metric == ""
 
 
 def test_figures_are_the_newest_the_one_before_and_the_best():
     def told(*means: float | None, metric: str = "answer_f1", bands: Bands | None = None) -> list[dict[str, Any]]:
-        series = SimpleNamespace(dataset="d", means=lambda _: [None if m is None else Estimate(m, 9) for m in means])
-        return figures(series, [metric], Scale({metric: bands} if bands else {}, {}))  # type: ignore[arg-type]
+        series = SimpleNamespace(
+            dataset="d", list_means=lambda _: [None if m is None else Estimate(m, 9) for m in means]
+        )
+        return list_figures(series, [metric], Scale({metric: bands} if bands else {}, {}))  # type: ignore[arg-type]
 
     [one] = told(0.5, 0.9, None, 0.7)
     assert (one["newest"].mean, one["before"], one["best"], one["band"], one["bounds"]) == (0.7, 0.9, 0.9, "", "")
@@ -308,7 +310,7 @@ def test_faults_come_first_and_the_first_of_each_kind_is_drawn_before_the_second
     ranks = dict(zip(order, matching.ranks, strict=True))
     assert [ranks[id] for id in (1, 2, 4, 3)] == [0, 1, 0, 0]
     assert [ranks[id] for id in (0, 5)] == [1_000_000_000, 1_000_000_001]
-    assert [facet.name for facet in matching.facets()] == ["verdict", "dataset", "error", "lost"]
+    assert [facet.name for facet in matching.make_facets()] == ["verdict", "dataset", "error", "lost"]
     assert matching.values([rows[3]]) == ["failed", "d", "x …", ""] and "won" not in matching.tones
 
 
@@ -319,7 +321,7 @@ def test_questions_of_two_runs_are_put_side_by_side():
     list(matching.scan())
     told = {(sides[0] or sides[1]).id: matching.kind(sides) for sides in matching}
     assert told == {0: "lost", 1: "not asked by all", 2: "won", 7: "not asked by all"} and next(iter(told)) == 0
-    assert [facet.name for facet in matching.facets()] == ["change", "dataset", "error", "verdict-1", "verdict-2"]
+    assert [facet.name for facet in matching.make_facets()] == ["change", "dataset", "error", "verdict-1", "verdict-2"]
     assert matching.values([row(1), None]) == ["not asked by all", "d", "", "right passage used", ""]
     assert [tally.questions for tally in matching.tallies] == [3, 3] and "won" in matching.tones
 
@@ -335,12 +337,14 @@ def test_a_reply_of_no_seconds_is_a_reply():
 
 
 def test_a_page_runs_its_own_scripts_and_nothing_else():
-    text = page("a < b", "<p>body</p>", scripts=["build.js"], data={"x": as_json({"a": "</script>"})}, pieces=True)
+    text = format_page(
+        "a < b", "<p>body</p>", scripts=["build.js"], data={"x": as_json({"a": "</script>"})}, pieces=True
+    )
     assert "<title>a &lt; b</title>" in text and text.count("</script>") == 2 and "'self' file:" in text
     assert '<script type="application/json" id="x">{"a":"\\u003c/script\\u003e"}</script>' in text
-    bare = page("t", "half \ud835 of a pair")
+    bare = format_page("t", "half \ud835 of a pair")
     assert "script-src 'none'" in bare and "half ? of a pair" in bare and "<script>" not in bare
-    assert '<html lang="en">' in bare and '<html lang="cs">' in page("t", "b", language="cs")
+    assert '<html lang="en">' in bare and '<html lang="cs">' in format_page("t", "b", language="cs")
     assert as_json("\u2028\u2029&é") == '"\\u2028\\u2029\\u0026é"'
     with pytest.raises(ValueError, match="Out of range"):
         as_json(float("nan"))
@@ -348,10 +352,10 @@ def test_a_page_runs_its_own_scripts_and_nothing_else():
 
 def test_words_are_those_of_a_language_where_it_knows_them():
     assert say("en", "{n} of {m}", n=1, m=2) == "1 of 2" and say("cs", "nobody said this {}") == "nobody said this {}"
-    known, other = next(iter(words("cs").items()))
-    assert say("cs", known) == other != known and words("en") == {}
+    known, other = next(iter(read_words("cs").items()))
+    assert say("cs", known) == other != known and read_words("en") == {}
     assert translate('"Save the review"', "en") == '"Save the review"' != translate('"Save the review"', "cs")
-    assert plain(" a\n *b* ") == r"a \*b\*"
+    assert escape_markdown(" a\n *b* ") == r"a \*b\*"
 
 
 # ---------------------------------------------------------------- drawing
@@ -408,21 +412,21 @@ def test_bundles_are_where_runs_had_them_or_where_they_are_given(tmp_path):
 
     said: list[str] = []
     here = run(path=str(bundle))
-    assert dataset_roots([here], say=said.append) == {"leases": bundle}
-    assert dataset_roots([here, run(path=str(other))], say=said.append) == {"leases": bundle}
-    assert dataset_roots([run(origin=str(other), path=str(bundle))], say=said.append) == {"leases": other}
-    assert dataset_roots([here], given=[str(other)], say=said.append) == {"leases": other} and said == []
+    assert find_dataset_roots([here], say=said.append) == {"leases": bundle}
+    assert find_dataset_roots([here, run(path=str(other))], say=said.append) == {"leases": bundle}
+    assert find_dataset_roots([run(origin=str(other), path=str(bundle))], say=said.append) == {"leases": other}
+    assert find_dataset_roots([here], given=[str(other)], say=said.append) == {"leases": other} and said == []
     for told, words_ in [
         ({}, "its folder: not there"),
         ({"origin": "s3://b/x"}, "s3://b/x: not on this machine"),
         ({"path": str(tmp_path / "none")}, f"{tmp_path / 'none'}: not there"),
     ]:
-        assert dataset_roots([run(**told)], say=said.append) == {}
+        assert find_dataset_roots([run(**told)], say=said.append) == {}
         assert said.pop() == (
             f"leases: the pages of its documents are not drawn: {words_}; name its folder with --dataset-paths"
         )
     with pytest.raises(ToolkitError, match="another dataset has the name 'leases'"):
-        dataset_roots([here], given=[str(bundle), str(other)], say=said.append)
+        find_dataset_roots([here], given=[str(bundle), str(other)], say=said.append)
 
 
 # ---------------------------------------------------------------- commands
@@ -435,16 +439,16 @@ def test_gold_that_is_not_located_is_listed_as_far_as_asked():
                 for at, how in enumerate(hows)]  # fmt: skip
         return SimpleNamespace(name="d", cases=[SimpleNamespace(id=5, gold=gold)])
 
-    told = gold_lines(dataset("exact", "absent", "absent", "absent", None, None), listed=2)
+    told = format_gold(dataset("exact", "absent", "absent", "absent", None, None), listed=2)
     assert told == [
         "d: 1 of 4 gold passages located (25.00%)", "  exact   1", "  absent  3", "  2 name a file but quote no words",
         f"  not located: 5, a.pdf: {'w' * 100}", f"  not located: 5, a.pdf: {'w' * 99}…", "  … and 1 more (--list)",
     ]  # fmt: skip
-    assert len(gold_lines(dataset("absent", "absent"), listed=2)) == 4
-    assert gold_lines(dataset(), listed=2) == ["d: 0 of 0 gold passages located"]
+    assert len(format_gold(dataset("absent", "absent"), listed=2)) == 4
+    assert format_gold(dataset(), listed=2) == ["d: 0 of 0 gold passages located"]
     blank = dataset("exact")
     blank.cases[0].gold[0].text = "  "
-    assert gold_lines(blank, listed=2)[-1] == "  1 name a file but quote no words"
+    assert format_gold(blank, listed=2)[-1] == "  1 name a file but quote no words"
 
 
 def test_a_card_has_a_result_for_each_metric_that_has_a_mean(tmp_path, capsys):

@@ -8,7 +8,7 @@ import pytest
 
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stage_losses import StageCounts
-from exhibit.viewer.funnel import case_stages, funnel_rows
+from exhibit.viewer.funnel import describe_case_stages, make_funnel_rows
 from exhibit.viewer.report import write_report
 from exhibit.viewer.results import write_comparison
 from tests.evaluation.ferry import CLAUSES, FARES, TEXT, halves, honest, nothing_told, run_ferry, write_chunks
@@ -33,7 +33,7 @@ def counts_of(folder: Path) -> StageCounts:
 
 
 def test_each_stage_has_a_bar_and_its_reasons(lossy: Path) -> None:
-    rows = funnel_rows(counts_of(lossy), RunResults(lossy).means)
+    rows = make_funnel_rows(counts_of(lossy), RunResults(lossy).means)
     assert [(row.stage, row.left, row.lost) for row in rows] == [
         ("page", 4, 0), ("text", 3, 1), ("chunks", 1, 2), ("answered", 1, 0),
     ]  # fmt: skip
@@ -47,11 +47,11 @@ def test_each_stage_has_a_bar_and_its_reasons(lossy: Path) -> None:
 
 def test_a_run_that_loses_nothing_has_full_bars(tmp_path: Path) -> None:
     folder = run_ferry(tmp_path, "whole", honest).folder
-    assert {row.share for row in funnel_rows(counts_of(folder), {})} == {100.0}
+    assert {row.share for row in make_funnel_rows(counts_of(folder), {})} == {100.0}
 
 
 def test_a_case_tells_ranks_dropped_words_and_the_chunks_of_a_cut(lossy: Path) -> None:
-    rows = {row.id: case_stages(row.gold_stages)[0] for row in RunResults(lossy).rows}
+    rows = {row.id: describe_case_stages(row.gold_stages)[0] for row in RunResults(lossy).rows}
     assert rows[1]["missing"] == [" ".join(FARES.split())] and rows[1]["lost"] == "text"
     assert (
         rows[2]["cut"]["before"] == halves(CLAUSES[2])[0] and rows[2]["cut"]["after"] == halves(CLAUSES[2])[1].strip()

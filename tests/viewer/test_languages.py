@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from exhibit import viewer
-from exhibit.evaluation.metrics import GROUPS, describe_metric, metric_names
-from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, OUTCOMES, languages
+from exhibit.evaluation.metrics import GROUPS, describe_metric, list_metrics
+from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, OUTCOMES, list_languages
 from exhibit.viewer.results import main
 from tests.viewer.report_data import Tab
 
@@ -27,7 +27,7 @@ def texts_of(language: str) -> dict:
     return tomllib.loads((FOLDER / "languages" / f"{language}.toml").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("language", languages()[1:])
+@pytest.mark.parametrize("language", list_languages()[1:])
 def test_every_text_of_the_report_has_its_translation(language):
     texts = texts_of(language)
     words = texts.pop("words")
@@ -38,13 +38,13 @@ def test_every_text_of_the_report_has_its_translation(language):
         assert set(FILLED.findall(source)) <= words.keys(), name
     outcomes = {**OUTCOMES, **CHANGES}
     assert outcomes.keys() | {one.meaning for one in outcomes.values()} <= words.keys()
-    named = {text for name in metric_names() for text in (describe_metric(name).title, describe_metric(name).meaning)}
+    named = {text for name in list_metrics() for text in (describe_metric(name).title, describe_metric(name).meaning)}
     assert named | set(GROUPS) | set(GROUP_MEANINGS.values()) <= words.keys()
     assert set(GROUP_MEANINGS) == set(GROUPS), "each group says what it answers"
 
 
 @pytest.mark.parametrize(
-    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in languages()[1:]]
+    "language", [pytest.param(name, marks=[pytest.mark.slow] * (name != "cs")) for name in list_languages()[1:]]
 )
 def test_the_report_opens_in_another_language(report_results, tmp_path, browser, language):
     words = texts_of(language)["words"]

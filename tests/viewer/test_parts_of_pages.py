@@ -16,25 +16,42 @@ from exhibit.evaluation.statistics import Difference, Estimate, Table
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
-from exhibit.viewer.drawing import Wanted, best_place, choose_pages, gold_ranges, mark_spans, meets, windows
-from exhibit.viewer.listing import Catalogue, Facet, Inlined, Outcomes, how_changed, pack, write_piece
+from exhibit.viewer.drawing import (
+    Wanted,
+    choose_pages,
+    cut_windows,
+    find_best_place,
+    find_gold_ranges,
+    mark_spans,
+    meets,
+)
+from exhibit.viewer.listing import Catalogue, Facet, Inlined, Outcomes, find_change, pack, write_piece
 from exhibit.viewer.page import (
-    brief,
     cut,
-    error_kind,
+    explain_outcome,
     fields_of,
-    gold_found,
+    find_error_kind,
+    find_gold_recall,
+    find_nearest,
+    find_outcome,
     is_right,
     labels_of,
-    nearest,
+    make_brief,
     number_value,
-    outcome,
-    reasons,
 )
-from exhibit.viewer.plots import BOTTOM, LEFT, RIGHT, TOP, across, latency, outline, up
-from exhibit.viewer.report import Cell, Tile, breakdowns, cell, compare_cell, metric_rows, tiles, worth_looking_at
+from exhibit.viewer.plots import BOTTOM, LEFT, RIGHT, TOP, compute_x, compute_y, format_outline, plot_latency
+from exhibit.viewer.report import (
+    Cell,
+    Tile,
+    choose_worth_looking_at,
+    compare_cell,
+    make_breakdowns,
+    make_cell,
+    make_metric_rows,
+    make_tiles,
+)
 from exhibit.viewer.results import filter_records, write_table
-from exhibit.viewer.review.source import agree, draw_sample, kappa, stratify, weights
+from exhibit.viewer.review.source import agree, compute_kappa, compute_weights, draw_sample, stratify
 from exhibit.viewer.trend.changes import Fall, Regression
 from exhibit.viewer.trend.index import draw
 from exhibit.viewer.trend.summary import (
@@ -43,12 +60,12 @@ from exhibit.viewer.trend.summary import (
     FallenGroup,
     check_gates,
     fall_in_words,
-    headline,
-    metric_title,
+    format_metric_title,
+    format_value,
     parse_gate,
     sentences,
-    shown_digest,
-    value,
+    shorten_digest,
+    write_headline,
 )
 
 
@@ -62,11 +79,11 @@ def row(verdict: str = "answered", *, reply: dict | None = None, **told) -> RunQ
 
 def test_of_several_places_the_one_best_retrieved_is_shown():
     places = [[(0, 10)], [(20, 30), (40, 50)]]
-    assert best_place(places, []) == [Span(0, 10)] and best_place(places, [Span(25, 45)]) == [
+    assert find_best_place(places, []) == [Span(0, 10)] and find_best_place(places, [Span(25, 45)]) == [
         Span(20, 30),
         Span(40, 50),
     ]
-    assert best_place(places, [Span(5, 10), Span(45, 50)]) == [Span(0, 10)], "the first of equals"
+    assert find_best_place(places, [Span(5, 10), Span(45, 50)]) == [Span(0, 10)], "the first of equals"
     passages = [{"text": "x", "filename": "a", "span": (25, 45)}, {"text": "y", "filename": None, "span": None}]
     one = row(reply={"passages": passages}, gold=[{"filename": "a", "text": "g", "places": places}])
     at = mark_spans(one)
@@ -76,21 +93,21 @@ def test_of_several_places_the_one_best_retrieved_is_shown():
 
 
 def test_characters_of_a_passage_that_are_gold_are_counted_from_its_beginning():
-    assert gold_ranges(Span(10, 30), [Span(0, 12), Span(12, 15), Span(20, 25), Span(24, 40)]) == [(0, 5), (10, 20)]
-    assert gold_ranges(Span(10, 30), [Span(0, 10), Span(30, 40)]) == []
+    assert find_gold_ranges(Span(10, 30), [Span(0, 12), Span(12, 15), Span(20, 25), Span(24, 40)]) == [(0, 5), (10, 20)]
+    assert find_gold_ranges(Span(10, 30), [Span(0, 10), Span(30, 40)]) == []
     assert meets(Span(0, 5), [Span(4, 9)]) and not meets(Span(0, 5), [Span(5, 9)]) and not meets(Span(0, 5), [])
 
 
 def test_a_text_is_shown_around_its_marks_with_no_word_cut():
     text = "one two three four five six seven"
-    assert windows(text, [Span(8, 13)], around=0) == [[8, "three"]]
-    assert windows(text, [Span(8, 13)], around=2) == [[4, "two three four"]]
-    assert windows(text, [Span(0, 3), Span(28, 33)], around=1) == [[0, "one two"], [24, "six seven"]]
-    assert windows(text, [Span(0, 3), Span(4, 7)], around=0) == [[0, "one"], [4, "two"]]
-    assert windows(text, [Span(0, 3), Span(4, 7)], around=1) == [[0, "one two three"]]
-    assert windows(text, [Span(0, 33), Span(4, 7)], around=0) == [[0, text]] and windows(text, []) == []
+    assert cut_windows(text, [Span(8, 13)], around=0) == [[8, "three"]]
+    assert cut_windows(text, [Span(8, 13)], around=2) == [[4, "two three four"]]
+    assert cut_windows(text, [Span(0, 3), Span(28, 33)], around=1) == [[0, "one two"], [24, "six seven"]]
+    assert cut_windows(text, [Span(0, 3), Span(4, 7)], around=0) == [[0, "one"], [4, "two"]]
+    assert cut_windows(text, [Span(0, 3), Span(4, 7)], around=1) == [[0, "one two three"]]
+    assert cut_windows(text, [Span(0, 33), Span(4, 7)], around=0) == [[0, text]] and cut_windows(text, []) == []
     three = [Span(0, 3), Span(19, 23), Span(22, 23)]
-    assert windows(text, three, around=0) == [[0, "one"], [19, "five"]], "the last is joined with the one before it"
+    assert cut_windows(text, three, around=0) == [[0, "one"], [19, "five"]], "the last is joined with the one before it"
 
 
 # ---------------------------------------------------------------- outcomes and lines
@@ -110,15 +127,15 @@ def test_a_text_is_shown_around_its_marks_with_no_word_cut():
     ],
 )
 def test_what_became_of_a_question(verdict, told, name):
-    assert outcome(row(verdict, **told)) == name
+    assert find_outcome(row(verdict, **told)) == name
 
 
 def test_a_reply_is_right_by_the_first_metric_that_tells():
     assert is_right(row()) is None and is_right(row(scores={"answered_rightly": None})) is None
     failed = row("failed", reply={"error": "HTTP 500"})
-    assert reasons(failed)[1:] == ["The error:", "HTTP 500"] and reasons(row("failed"))[2] == "unknown"
-    told = reasons(row("wrong document", stage="retrieval", evidence="a.pdf"))
-    assert len(told) == 3 and told[-1] == "a.pdf" and reasons(row("wrong document"))[0] == told[1]
+    assert explain_outcome(failed)[1:] == ["The error:", "HTTP 500"] and explain_outcome(row("failed"))[2] == "unknown"
+    told = explain_outcome(row("wrong document", stage="retrieval", evidence="a.pdf"))
+    assert len(told) == 3 and told[-1] == "a.pdf" and explain_outcome(row("wrong document"))[0] == told[1]
 
 
 def test_a_line_of_the_list_has_its_fields():
@@ -126,10 +143,10 @@ def test_a_line_of_the_list_has_its_fields():
     assert fields_of(["a", "b"])[4:] == ["found: a", "found: b", "answer: a", "answer: b"]
     one = row(question="q" * 501, reply={"answer": "w" * 241}, scores={"char_recall@8": 0.12345}, filename="f")
     two = row(reply={"error": "e" * 301})
-    told = brief([one, None, two])
+    told = make_brief([one, None, two])
     assert told[:2] == [1, f"{'q' * 500} …"] and told[3] == f"{'e' * 300} …"
     assert told[4:7] == [0.123, None, None] and told[7:] == [f"{'w' * 240} …", "", ""]
-    assert gold_found(two) is None and cut("abc", 3) == "abc" and cut("abcd", 3) == "abc …"
+    assert find_gold_recall(two) is None and cut("abc", 3) == "abc" and cut("abcd", 3) == "abc …"
 
 
 def test_labels_and_errors_are_short():
@@ -138,7 +155,7 @@ def test_labels_and_errors_are_short():
         "d": f"{'x' * 200} …",
     }
     errors = [row(reply={"error": "first"}), row(reply={"error": f"HTTP 500  at 10.0.0.1 {'y' * 100}"}), None, row()]
-    assert error_kind(errors) == f"HTTP … at ….….….… {'y' * 72} …" and error_kind([row(), None]) == ""
+    assert find_error_kind(errors) == f"HTTP … at ….….….… {'y' * 72} …" and find_error_kind([row(), None]) == ""
     numbers: dict[str, int] = {}
     assert [number_value(numbers, name) for name in ("a", "b", "a")] == [0, 1, 0]
 
@@ -146,9 +163,9 @@ def test_labels_and_errors_are_short():
 def test_a_metric_is_taken_at_the_depth_that_is_nearest():
     scores = {"recall@1": 0.1, "recall@4": 0.4, "recall@16": 0.9, "recall": 0.5}
     assert (
-        nearest(scores, "recall") == 0.4
-        and nearest(scores, "recall", depth=11) == 0.9
-        and nearest(scores, "map") is None
+        find_nearest(scores, "recall") == 0.4
+        and find_nearest(scores, "recall", depth=11) == 0.9
+        and find_nearest(scores, "map") is None
     )
 
 
@@ -156,18 +173,20 @@ def test_a_metric_is_taken_at_the_depth_that_is_nearest():
 
 
 def test_places_of_a_picture():
-    assert (across(0), across(1), up(0), up(1)) == (LEFT, RIGHT, BOTTOM, TOP) and across(0.5) == (LEFT + RIGHT) / 2
-    assert outline([(0, 1, 2), (3, 4, 5)]) == "0.0,1.0 3.0,4.0 3.0,5.0 0.0,2.0"
+    assert (compute_x(0), compute_x(1), compute_y(0), compute_y(1)) == (LEFT, RIGHT, BOTTOM, TOP) and compute_x(
+        0.5
+    ) == (LEFT + RIGHT) / 2
+    assert format_outline([(0, 1, 2), (3, 4, 5)]) == "0.0,1.0 3.0,4.0 3.0,5.0 0.0,2.0"
 
 
 def test_times_are_told_by_their_middle_and_their_end():
-    assert latency([]) is latency([0.5]) is None, "one reply has no middle"
-    two = latency([0.5, 1.0])
+    assert plot_latency([]) is plot_latency([0.5]) is None, "one reply has no middle"
+    two = plot_latency([0.5, 1.0])
     assert two is not None and two.note == "median 750 ms, 95% under 1.0 s"
-    late = latency([0.5] * 99 + [50.0])
+    late = plot_latency([0.5] * 99 + [50.0])
     assert late is not None and late.ticks[-1].label == "500 ms", "one in a hundred may take as long as it likes"
     assert late.bars[-1].label.startswith("100 replies ")
-    plot = latency([0.1] * 18 + [0.5, 2.0])
+    plot = plot_latency([0.1] * 18 + [0.5, 2.0])
     assert plot is not None and plot.note == "median 100 ms, 95% under 500 ms"
     assert sum(int(bar.label.split()[0]) for bar in plot.bars) == 20
     assert [tick.label for tick in plot.ticks] == ["0 ms", "1.0 s", "2.0 s"] and plot.bars[0].height == BOTTOM - TOP
@@ -183,7 +202,7 @@ class FakeRun(SimpleNamespace):
 
 def series_of(*means: Estimate | None, data: str = ""):
     runs = [FakeRun(name=f"r{n}", data=(data or "x" * len(means))[n], own={}) for n in range(len(means))]
-    return SimpleNamespace(runs=runs, dataset="d", title="d", means=lambda _: list(means), tables=[])
+    return SimpleNamespace(runs=runs, dataset="d", title="d", list_means=lambda _: list(means), tables=[])
 
 
 def ends(plot):
@@ -231,8 +250,8 @@ def test_a_picture_of_runs_has_points_breaks_zones_and_marks():
 
 
 def test_a_digest_is_as_short_as_it_is_told_apart():
-    assert shown_digest("a" * 40) == "a" * 8 and shown_digest("a" * 40 + "+") == "a" * 8 + "+"
-    assert shown_digest("a" * 39) == "a" * 39 and shown_digest("v1.2+") == "v1.2+"
+    assert shorten_digest("a" * 40) == "a" * 8 and shorten_digest("a" * 40 + "+") == "a" * 8 + "+"
+    assert shorten_digest("a" * 39) == "a" * 39 and shorten_digest("v1.2+") == "v1.2+"
 
 
 @pytest.mark.parametrize(
@@ -290,21 +309,21 @@ def test_what_is_known_of_a_regression_is_told_in_sentences():
     assert words[0] == "2 of 3 questions got worse: 2 of 3 about a.pdf, 2 of 2 about c.pdf, 2 of 2 with kind: x."
     assert (
         words[1] == "2 more questions failed than before."
-        and words[2] == f"Also worse: {metric_title('char_recall@8')}."
+        and words[2] == f"Also worse: {format_metric_title('char_recall@8')}."
     )
     listed = ", ".join(f"s{n} from {'x' * 59}… to y" for n in range(3))
     assert words[3] == f"Changed since the run before: {listed} and 1 more."
     assert words[4] == "It persists in the newest run." and len(words) == 5, "the usual step of one is known"
-    assert headline(told).startswith("r1 is worse than r0 on d: ") and " fell from " in fall_in_words(falls[0])
+    assert write_headline(told).startswith("r1 is worse than r0 on d: ") and " fell from " in fall_in_words(falls[0])
     assert " rose from " in fall_in_words(falls[1]) and ", 95% interval " not in fall_in_words(falls[1])
     alone = Explanation(Regression(series, 1, 0, (), 2, False), "", [object()], [FallenGroup("a.pdf", 1, 3)], [], [])
-    assert headline(alone) == "r1 is worse than r0 on d: 2 more questions failed"
+    assert write_headline(alone) == "r1 is worse than r0 on d: 2 more questions failed"
     assert sentences(alone) == [
         "1 of 3 questions got worse.",
         "No recorded property was changed: settings, commit, data and machine are the same.",
         "It was corrected since.",
     ]
-    assert value("answer_f1", None) == "–" and metric_title("char_recall@8").endswith(", k = 8")
+    assert format_value("answer_f1", None) == "–" and format_metric_title("char_recall@8").endswith(", k = 8")
 
 
 # ---------------------------------------------------------------- questions drawn for review, and changes
@@ -335,14 +354,14 @@ def test_kinds_take_turns_in_a_sample_and_each_question_stands_for_its_kind():
         rows, by=["kind"], size=4, seed=1
     )
     assert len(draw_sample(rows, by=["kind"], size=99, seed=1)) == 10 and draw_sample(rows, by=[], size=0, seed=1) == []
-    told = weights(rows, sample, ["kind"])
+    told = compute_weights(rows, sample, ["kind"])
     assert sorted(told.values()) == [1.0, 1.0, 4.0, 4.0] and set(told) == set(sample)
 
 
 def test_kappa_is_what_is_agreed_beyond_chance():
-    assert kappa([]) is None and kappa([("a", "a")] * 3) is None
-    assert kappa([("a", "a"), ("b", "b")]) == 1.0 and kappa([("a", "b"), ("b", "a")]) == -1.0
-    assert kappa([("a", "a"), ("a", "b"), ("b", "b"), ("b", "b")]) == pytest.approx((0.75 - 0.5) / 0.5)
+    assert compute_kappa([]) is None and compute_kappa([("a", "a")] * 3) is None
+    assert compute_kappa([("a", "a"), ("b", "b")]) == 1.0 and compute_kappa([("a", "b"), ("b", "a")]) == -1.0
+    assert compute_kappa([("a", "a"), ("a", "b"), ("b", "b"), ("b", "b")]) == pytest.approx((0.75 - 0.5) / 0.5)
 
 
 def test_two_raters_agree_over_what_both_judged():
@@ -369,9 +388,9 @@ def test_two_raters_agree_over_what_both_judged():
     ],
 )
 def test_how_a_question_changed_from_one_run_to_another(first, second, change):
-    assert how_changed([row(**first), row(**second)]) == change
-    assert how_changed([row(), None]) == how_changed([None, row()]) == "not asked by all"
-    assert how_changed([row(), row(), row("wrong document")]) == "lost", "the worst counts"
+    assert find_change([row(**first), row(**second)]) == change
+    assert find_change([row(), None]) == find_change([None, row()]) == "not asked by all"
+    assert find_change([row(), row(), row("wrong document")]) == "lost", "the worst counts"
 
 
 def test_questions_are_counted_and_the_surest_mistake_is_kept():
@@ -391,7 +410,7 @@ def test_questions_are_counted_and_the_surest_mistake_is_kept():
     assert (
         tally.worst == {"wrong document": sure}
         and list(tally.seconds) == [2.0]
-        and tally.total()["wrong document"] == 3
+        and tally.count_total()["wrong document"] == 3
     )
     counts = {name: tally.counts[name] for name in ("answerable", "impossible", "judged_found", "found", "right")}
     assert counts == {"answerable": 4, "impossible": 1, "judged_found": 3, "found": 1, "right": 1}
@@ -406,25 +425,25 @@ SCALE = Scale({"answer_f1": Bands(Bound(">", 0.8), Bound("<", 0.5))}, {})
 
 def test_a_mean_is_printed_with_what_it_is_taken_over():
     assert (
-        cell("answer_f1", None, SCALE) == Cell("–")
-        and cell("answer_f1", Estimate(None, 0, errors=2), SCALE).errors == 2
+        make_cell("answer_f1", None, SCALE) == Cell("–")
+        and make_cell("answer_f1", Estimate(None, 0, errors=2), SCALE).errors == 2
     )
     whole = Estimate(0.9, 1234, ci95=(0.8, 1.0), std=0.1, errors=1)
-    told = cell("answer_f1", whole, SCALE, "d")
+    told = make_cell("answer_f1", whole, SCALE, "d")
     assert told.details.endswith("SD 10.0 · n 1,234") and (told.errors, told.share, told.band) == (1, 0.9, "good")
-    assert cell("answer_f1", whole, SCALE).band == "", "over all datasets there is no band"
-    several = cell("answer_f1", Estimate(0.9, 9, datasets=2, std=0.1, spread=0.02, repeats=3), SCALE, "d")
+    assert make_cell("answer_f1", whole, SCALE).band == "", "over all datasets there is no band"
+    several = make_cell("answer_f1", Estimate(0.9, 9, datasets=2, std=0.1, spread=0.02, repeats=3), SCALE, "d")
     assert several.details == "±2.0 over 3 runs · mean of 2 benchmarks"
     assert (
-        cell("answer_f1", Estimate(1.5, 9), SCALE).share == 1.0
-        and cell("latency", Estimate(1.5, 9), SCALE).share is None
+        make_cell("answer_f1", Estimate(1.5, 9), SCALE).share == 1.0
+        and make_cell("latency", Estimate(1.5, 9), SCALE).share is None
     )
 
 
 def test_all_families_are_in_the_table_and_the_short_ones_where_questions_are_told_apart():
     means = {"answer_f1": Estimate(0.5, 4), "answer_length": Estimate(90.0, 4), "char_recall@8": Estimate(None, 4)}
-    assert [one.metric for one in metric_rows({"d": means}, None, SCALE)] == ["answer_f1", "answer_length"]
-    assert [one.metric for one in metric_rows({"d": means}, ["answer_f1"], SCALE)] == ["answer_f1"]
+    assert [one.metric for one in make_metric_rows({"d": means}, None, SCALE)] == ["answer_f1", "answer_length"]
+    assert [one.metric for one in make_metric_rows({"d": means}, ["answer_f1"], SCALE)] == ["answer_f1"]
 
 
 @pytest.mark.parametrize(
@@ -433,7 +452,7 @@ def test_all_families_are_in_the_table_and_the_short_ones_where_questions_are_to
 def test_a_label_with_a_value_for_every_other_question_is_a_name(values, rows, shown):
     means = {f"v{n}": {"answer_f1": Estimate(0.5, rows), "answer_length": Estimate(9.0, rows)} for n in range(values)}
     run = SimpleNamespace(datasets=["d"], means_by_label=lambda name: {"kind": means})
-    found = breakdowns(run, SCALE)
+    found = make_breakdowns(run, SCALE)
     assert [(one.label, [row.metric for row in one.metrics]) for one in found] == [("kind", ["answer_f1"])] * shown
 
 
@@ -461,12 +480,12 @@ def test_a_count_is_told_in_per_cent_and_what_cannot_be_told_is_left_out():
     tally = Outcomes()
     tally.add(row(dataset="d", scores={"recall@10": 1.0, "answered_rightly": 1.0, "false_refusal_rate": 0.0}))
     tally.add(row(dataset="d", scores={"recall@10": 0.0}))
-    assert [(tile.words, tile.number, tile.of) for tile in tiles(tally)] == [
+    assert [(tile.words, tile.number, tile.of) for tile in make_tiles(tally)] == [
         ("answered rightly", 1, 1), ("gold passage found", 1, 2), ("wrongly refused", 0, 1),
         ("answers not judged", 1, 2),
     ]  # fmt: skip
     tally.add(row("failed", dataset="d", reply={"error": "x"}))
-    assert tiles(tally)[-1][:3] == ("failed", 1, 3)
+    assert make_tiles(tally)[-1][:3] == ("failed", 1, 3)
 
 
 def test_three_mistakes_are_worth_looking_at():
@@ -475,7 +494,7 @@ def test_three_mistakes_are_worth_looking_at():
         ("wrong document", "refused though answerable", "answered though impossible", "figures that no passage has")
     ):
         tally.add(row(verdict, id=number, dataset="d", is_impossible=verdict == "answered though impossible"))
-    looks = worth_looking_at(tally)
+    looks = choose_worth_looking_at(tally)
     assert [look.outcome for look in looks] == ["invented figures", "answered without a source", "wrongly refused"]
     assert looks[0].key == "d/3" and looks[0].why
 
@@ -569,8 +588,8 @@ def test_the_most_important_pages_are_drawn_and_each_span_once():
     ]
     two = row(dataset="d", reply={"passages": [told_passage(3, 7, "b.pdf")]})
     wanted.ask(two, mark_spans(two), rank=1)
-    assert wanted.pages == 3 and wanted.chosen(None) == {0: [1], 1: [2, 7]} and wanted.chosen(1) == {1: [7]}
-    assert wanted.chosen(2) == {0: [1], 1: [7]} and wanted.chosen(0) == {}
+    assert wanted.pages == 3 and wanted.choose_pages(None) == {0: [1], 1: [2, 7]} and wanted.choose_pages(1) == {1: [7]}
+    assert wanted.choose_pages(2) == {0: [1], 1: [7]} and wanted.choose_pages(0) == {}
     assert wanted.spans(1) == (Span(200, 250), Span(300, 350)) and wanted.number("d", "c.pdf") == 2
     many = row(dataset="e", reply={"passages": [told_passage(n, n) for n in range(1, 13)], "citations": [12]})
     wanted.ask(many, mark_spans(many), rank=0)
@@ -583,8 +602,8 @@ def test_a_list_is_narrowed_by_what_lines_have():
     for held, labels in (("good", {"kind": "x"}), ("bad", {"kind": "y"}), ("other", {}), ("", {"kind": "x"})):
         catalogue.count([held], labels)
     assert facet.values() == ["bad", "good", "other"] and facet.as_json()["counts"] == [1, 1, 1]
-    assert catalogue.line(["good"], ["f"], {"kind": "y", "new": "words"}) == [1, "f", [0, 1], "words"]
-    assert catalogue.line([""], [], {})[0] == -1
+    assert catalogue.make_line(["good"], ["f"], {"kind": "y", "new": "words"}) == [1, "f", [0, 1], "words"]
+    assert catalogue.make_line([""], [], {})[0] == -1
     assert catalogue.as_json()["labels"] == [{"name": "kind", "title": "kind", "values": ["x", "y"], "counts": [2, 1]}]
 
 
@@ -595,7 +614,7 @@ def test_labels_with_too_many_values_and_too_many_labels_are_words_of_a_line(mon
     for n in range(3):
         catalogue.count([], {"own": str(n), "kind": str(n % 2), "third": "z"})
     assert "own" not in [label["name"] for label in catalogue.as_json()["labels"]]
-    assert catalogue.line([], [], {"own": "2", "kind": "1"})[-1] == "2"
+    assert catalogue.make_line([], [], {"own": "2", "kind": "1"})[-1] == "2"
 
 
 def test_pieces_are_packed_and_as_many_are_in_the_page_as_its_budget_allows(tmp_path):

@@ -6,7 +6,7 @@ import json
 
 from exhibit.evaluation.confidence import describe
 from exhibit.evaluation.runs import RunResults
-from exhibit.viewer.plots import confidence_plots, latency
+from exhibit.viewer.plots import plot_confidence, plot_latency
 
 
 def run_with(folder, **confidences) -> RunResults:
@@ -21,7 +21,7 @@ def run_with(folder, **confidences) -> RunResults:
 
 def test_the_report_draws_what_the_confidence_is_worth(tmp_path):
     told = [(0.05, False), (0.15, False), (0.45, True), (0.95, True)]
-    calibration, risk = confidence_plots(run_with(tmp_path / "first", cuad=told, leases=None))
+    calibration, risk = plot_confidence(run_with(tmp_path / "first", cuad=told, leases=None))
     assert calibration.note.endswith("AUROC cuad 1.00")
     (line,) = calibration.lines
     # from the left edge to the right, and from the bottom to the top
@@ -32,12 +32,12 @@ def test_the_report_draws_what_the_confidence_is_worth(tmp_path):
 
 
 def test_where_there_is_nothing_to_tell_apart_nothing_is_drawn(tmp_path):
-    assert confidence_plots(run_with(tmp_path / "one", maud=[(0.5, True), (0.9, True)])) == []
-    assert confidence_plots(run_with(tmp_path / "none", leases=None)) == []
+    assert plot_confidence(run_with(tmp_path / "one", maud=[(0.5, True), (0.9, True)])) == []
+    assert plot_confidence(run_with(tmp_path / "none", leases=None)) == []
 
 
 def test_the_time_to_reply_is_told_by_its_middle_and_by_what_nineteen_in_twenty_take():
-    told = latency([number / 10 for number in range(40, 0, -1)])
+    told = plot_latency([number / 10 for number in range(40, 0, -1)])
     assert told is not None and told.note == "median 2.0 s, 95% under 3.8 s"
     assert [tick.label for tick in told.ticks] == ["0 ms", "2.0 s", "4.0 s"]
-    assert latency([1.0]) is None
+    assert plot_latency([1.0]) is None

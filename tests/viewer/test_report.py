@@ -18,7 +18,7 @@ from playwright.sync_api import Page
 from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer import write_report
-from exhibit.viewer.page import OUTCOMES, as_json, outcome, reasons
+from exhibit.viewer.page import OUTCOMES, as_json, explain_outcome, find_outcome
 from tests.rag.bundles import rows_of
 from tests.viewer.report_data import (
     Tab,
@@ -606,10 +606,10 @@ def test_half_a_character_does_not_stop_the_report():
 def test_what_became_of_a_question_is_said_in_words_a_lawyer_knows(verdict, impossible, scores, name):
     told = {"id": 1, "question": "q", "truth": "t", "is_impossible": impossible, "reply": {"error": ""}}
     row = RunQuestion.model_validate({**told, "scores": scores, "verdict": verdict, "evidence": "Passage 2 has it."})
-    assert outcome(row) == name
-    assert reasons(row) == [OUTCOMES[name].meaning, "Passage 2 has it."]
+    assert find_outcome(row) == name
+    assert explain_outcome(row) == [OUTCOMES[name].meaning, "Passage 2 has it."]
 
 
 def test_a_failure_is_explained_by_its_error():
     told = {"id": 1, "question": "q", "truth": "t", "verdict": "failed", "reply": {"error": "timed out"}}
-    assert reasons(RunQuestion.model_validate(told))[1:] == ["The error:", "timed out"]
+    assert explain_outcome(RunQuestion.model_validate(told))[1:] == ["The error:", "timed out"]

@@ -11,7 +11,7 @@ import pytest
 
 from exhibit.evidence import read_document
 from exhibit.viewer import write_comparison, write_report
-from exhibit.viewer.page import page, read
+from exhibit.viewer.page import format_page, read
 from tests.viewer.report_data import make_results, open_first, opened
 
 WORDS = ("ink", "soft", "accent", "bad-ink", "good-ink", "gold-ink", "hit-ink", "both-ink")
@@ -74,11 +74,13 @@ def test_words_have_no_colour_but_those():
 
 
 def test_the_shell_lets_nothing_run_but_its_own():
-    text = page("A <title>", "<p>body</p>", scripts=["trend.js"], data={"told": '{"a":1}'})
+    text = format_page("A <title>", "<p>body</p>", scripts=["trend.js"], data={"told": '{"a":1}'})
     assert "<title>A &lt;title&gt;</title>" in text and 'id="told">{"a":1}</script>' in text
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     assert "default-src 'none'" in policy and "file:" not in policy and "unsafe" not in policy
-    assert "script-src 'none'" in page("x", "y") and "'self' file:" in page("x", "y", scripts=["trend.js"], pieces=True)
+    assert "script-src 'none'" in format_page("x", "y") and "'self' file:" in format_page(
+        "x", "y", scripts=["trend.js"], pieces=True
+    )
 
 
 # ---------------------------------------------------------------- in a browser

@@ -18,16 +18,16 @@ from bench.report import make_run
 from exhibit.__main__ import main as exhibit
 from exhibit.engine import Limits
 from exhibit.evidence import Span, read_document
-from exhibit.evidence.readers.pdf import boxes
+from exhibit.evidence.readers.pdf import find_boxes
 from exhibit.schemas import run_folder
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer import write_report
-from exhibit.viewer.drawing import Wanted, choose_pages, gold_ranges, mark_spans, windows
+from exhibit.viewer.drawing import Wanted, choose_pages, cut_windows, find_gold_ranges, mark_spans
 from exhibit.viewer.listing import CASES, LINES, Catalogue, Facet
-from exhibit.viewer.page import OUTCOMES, error_kind
+from exhibit.viewer.page import OUTCOMES, find_error_kind
 from exhibit.viewer.results import main
 from tests.viewer.report_data import block_of, cases_of, make_results, piece
 
@@ -82,7 +82,7 @@ def test_the_boxes_are_those_of_the_words(results, meta, bundles):
     filename = piece(folder, "c0")["files"][str(gold["file"])]
     document = read_document(open_bundle(bundles["cuad"]).files[filename])
     start, end = gold["spans"][0]
-    expected = [box for box in boxes(document, Span(start, end)) if box.page == number]
+    expected = [box for box in find_boxes(document, Span(start, end)) if box.page == number]
     lines = drawn_pages(results, meta)[gold["file"], number][3][f"{start}-{end}"]
     assert lines == [[round(v, 1) for v in (b.left, b.top, b.right - b.left, b.bottom - b.top)] for b in expected]
 
@@ -162,7 +162,7 @@ def test_the_most_important_pages_are_chosen():
     for rank, page in ((7, 1), (0, 2), (3, 3)):
         row = question(reply={"passages": [{"filename": "a.pdf", "span": [1, 2], "page": page}]})
         wanted.ask(row, mark_spans(row), rank=rank)
-    assert wanted.chosen(2) == {0: [2, 3]} and wanted.chosen(None) == {0: [1, 2, 3]} and wanted.pages == 3
+    assert wanted.choose_pages(2) == {0: [2, 3]} and wanted.choose_pages(None) == {0: [1, 2, 3]} and wanted.pages == 3
 
 
 # ---------------------------------------------------------------- many cases
@@ -254,12 +254,12 @@ def test_a_label_that_names_questions_is_searched_and_not_offered():
         catalogue.count(["cuad"], one)
     told = catalogue.as_json()
     assert [one["name"] for one in told["labels"]] == ["clause"] and told["labels"][0]["counts"] == [134, 133, 133]
-    assert catalogue.line(["cuad"], [7], labels[7]) == [0, 7, [0, 1], "title 7"]
+    assert catalogue.make_line(["cuad"], [7], labels[7]) == [0, 7, [0, 1], "title 7"]
 
 
 def test_errors_of_one_kind_are_one_kind():
-    told = [error_kind([question(reply={"error": f"timed out after {n} s\n at 10.0.0.{n}"})]) for n in (3, 44)]
-    assert told[0] == told[1] == "timed out after … s at ….….….…" and error_kind([question(), None]) == ""
+    told = [find_error_kind([question(reply={"error": f"timed out after {n} s\n at 10.0.0.{n}"})]) for n in (3, 44)]
+    assert told[0] == told[1] == "timed out after … s at ….….….…" and find_error_kind([question(), None]) == ""
 
 
 # ---------------------------------------------------------------- laws
@@ -271,7 +271,7 @@ def spans(most: int = 60):
 
 @given(spans(), st.lists(spans(), max_size=4))
 def test_ranges_say_of_every_character_whether_it_is_gold(passage, gold):
-    ranges = gold_ranges(passage, gold)
+    ranges = find_gold_ranges(passage, gold)
     said = {passage.start + at for start, end in ranges for at in range(start, end)}
     assert said == {at for at in range(*passage) if any(g.start <= at < g.end for g in gold)}
     assert all(one[1] < other[0] for one, other in pairwise(ranges)), "neighbours are joined"
@@ -280,6 +280,6 @@ def test_ranges_say_of_every_character_whether_it_is_gold(passage, gold):
 @given(st.text("ab ", min_size=1, max_size=200), st.lists(spans(), max_size=4))
 def test_windows_hold_the_words_around_every_span(text, wanted):
     inside = [span for span in wanted if span.end <= len(text)]
-    found = windows(text, inside, around=5)
+    found = cut_windows(text, inside, around=5)
     assert all(text[start : start + len(words)] == words for start, words in found)
     assert all(any(start <= s.start and s.end <= start + len(words) for start, words in found) for s in inside)

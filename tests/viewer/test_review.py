@@ -17,7 +17,7 @@ from exhibit.conversion import main as convert
 from exhibit.evidence.check import check_gold
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.generate import FOLDER as SCHEMAS
-from exhibit.schemas.review import Review, gold_digest, read_patch, read_review
+from exhibit.schemas.review import Review, digest_gold, read_patch, read_review
 from exhibit.schemas.run import SUMMARY, RunQuestion
 from exhibit.schemas.validate import validate
 from exhibit.viewer.review.__main__ import main
@@ -26,14 +26,14 @@ from exhibit.viewer.review.make import Album, make_review
 from exhibit.viewer.review.source import (
     ReviewedRun,
     agree,
-    agreements,
+    collect_marks,
+    collect_verdicts,
+    compute_agreements,
+    compute_kappa,
+    compute_shares,
+    compute_weights,
     draw_sample,
-    kappa,
-    marks,
-    shares,
     stratify,
-    verdicts,
-    weights,
 )
 from tests.rag.bundles import rows_of, write_bundle
 from tests.viewer.report_data import make_results, write
@@ -124,7 +124,7 @@ def test_a_sample_shows_every_kind_and_is_the_same_for_its_seed(run):
     assert len(set(drawn)) == 40 and drawn == draw_sample(run.questions, by=by, size=40, seed=1)
     assert drawn != draw_sample(run.questions, by=by, size=40, seed=2)
     assert {run.questions[key].verdict for key in drawn} == {row.verdict for row in run.questions.values()}
-    heavy = weights(run.questions, drawn, by)
+    heavy = compute_weights(run.questions, drawn, by)
     assert round(sum(heavy.values())) == len(run.questions)
 
 
@@ -369,13 +369,13 @@ def test_pages_beyond_the_budget_are_left_out_and_counted(run):
     ],
 )
 def test_cohens_kappa(pairs, value):
-    assert kappa(pairs) == (None if value is None else pytest.approx(value))
+    assert compute_kappa(pairs) == (None if value is None else pytest.approx(value))
 
 
 @given(st.lists(st.tuples(st.sampled_from("rwu"), st.sampled_from("rwu")), min_size=1, max_size=40))
 def test_kappa_is_the_same_both_ways_and_at_most_one(pairs):
-    value = kappa(pairs)
-    other = kappa([(b, a) for a, b in pairs])
+    value = compute_kappa(pairs)
+    other = compute_kappa([(b, a) for a, b in pairs])
     assert value == other or (value is not None and value == pytest.approx(other))
     assert value is None or value <= 1
 
@@ -402,12 +402,12 @@ def test_reviewers_are_compared_with_each_other_the_verdict_and_the_judge(run):
     ben = review_of(
         run, "Ben", **{f"q{first}": {"gold": "wrong", "answer": "right"}, f"q{second}": {"answer": "unclear"}}
     )
-    found = {(one.first, one.second, one.aspect): (one.n, one.same) for one in agreements([ada, ben], rows)}
+    found = {(one.first, one.second, one.aspect): (one.n, one.same) for one in compute_agreements([ada, ben], rows)}
     assert found["Ada", "Ben", "gold"] == (1, 0) and found["Ada", "Ben", "answer"] == (2, 1)
     assert found["Ada", "the judge", "answer"] == (2, 2) and found["Ben", "the judge", "answer"] == (1, 1)
-    assert marks(rows) == {("cuad", first): "right", ("cuad", second): "wrong"}
-    assert set(verdicts(rows).values()) == {"right", "wrong"}
-    by_name = {(one.reviewer, one.aspect): one for one in shares([ada, ben], rows)}
+    assert collect_marks(rows) == {("cuad", first): "right", ("cuad", second): "wrong"}
+    assert set(collect_verdicts(rows).values()) == {"right", "wrong"}
+    by_name = {(one.reviewer, one.aspect): one for one in compute_shares([ada, ben], rows)}
     assert (by_name["Ada", "answer"].right, by_name["Ada", "answer"].judged) == (1, 2)
     assert (by_name["Ben", "answer"].judged, by_name["Ben", "answer"].unclear) == (1, 1)
 
@@ -442,7 +442,7 @@ def test_only_what_most_reviewers_mend_alike_is_corrected(run):
     fix = outcome.corrected["cuad", mended]
     assert fix.reviewers == ["Ada", "Ben"] and fix.reason == "the next clause"
     row = run.questions["cuad", mended]
-    assert fix.was == gold_digest((gold.filename, gold.text) for gold in row.gold)
+    assert fix.was == digest_gold((gold.filename, gold.text) for gold in row.gold)
     assert {reason: [id for _, id in keys] for reason, keys in outcome.left.items()} == {
         "reviewers are divided": [divided],
         "wrong, but the better words differ": [differ],

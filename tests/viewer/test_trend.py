@@ -20,7 +20,7 @@ from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import Table
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
-from exhibit.viewer.page import plain
+from exhibit.viewer.page import escape_markdown
 from exhibit.viewer.results import main
 from exhibit.viewer.trend.changes import Series, find_regressions, make_series, read_runs
 from exhibit.viewer.trend.summary import explain
@@ -319,7 +319,7 @@ def test_a_gate_that_cannot_be_read_or_never_looks_is_an_error(folder, tmp_path,
 
 
 def test_words_from_outside_are_shown_as_they_stand():
-    assert plain("a|b <script> *x*\n# y") == r"a\|b \<script\> \*x\* \# y"
+    assert escape_markdown("a|b <script> *x*\n# y") == r"a\|b \<script\> \*x\* \# y"
 
 
 # ---------------------------------------------------------------- the page

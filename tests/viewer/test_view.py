@@ -25,8 +25,8 @@ from exhibit.schemas.review import read_review
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer.report import main as evaluate
 from exhibit.viewer.review.__main__ import main as review
-from exhibit.viewer.server.app import application
 from exhibit.viewer.server.app import main as view
+from exhibit.viewer.server.app import make_application
 from exhibit.viewer.server.jobs import Jobs
 from exhibit.viewer.server.library import ServedFolders, key_of
 from exhibit.viewer.server.pages import latest_replies
@@ -56,7 +56,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
 def client(served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     folders = [served / "datasets_out", served / "results"]
-    app = application(folders, token=TOKEN, hosts=[HOST])
+    app = make_application(folders, token=TOKEN, hosts=[HOST])
     with TestClient(app, base_url=f"http://{HOST}/{TOKEN}/", follow_redirects=True) as one:
         yield one
 
@@ -152,7 +152,7 @@ def test_only_documents_of_the_bundle_are_read(client, bundle_key, name):
 def test_links_out_of_the_folders_are_not_followed(served, tmp_path):
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link").symlink_to(served / "datasets_out", target_is_directory=True)
-    assert ServedFolders([tmp_path / "inside"]).bundles() == []
+    assert ServedFolders([tmp_path / "inside"]).list_bundles() == []
 
 
 def test_a_report_is_drawn_anew_and_one_from_elsewhere_is_never_shown(client, served):
@@ -193,7 +193,7 @@ def test_the_trend_has_the_runs_of_all_served_folders(served, tmp_path, monkeypa
     other = tmp_path / "nightly"
     for name in ("first", "third"):
         shutil.copytree(served / "results" / "first", other / name)
-    app = application([served / "results", other / "first", other / "third"], token=TOKEN, hosts=[HOST])
+    app = make_application([served / "results", other / "first", other / "third"], token=TOKEN, hosts=[HOST])
     with TestClient(app, base_url=f"http://{HOST}/{TOKEN}/") as client:
         text = client.get(client.post("trend", json={}, headers=ORIGIN).json()["open"]).text
     row = r'<tr id="run-(\d)"><th scope="row"><span class="number">(\d)</span>\s*(?:<a [^>]*>)?([^<]+)'
@@ -337,10 +337,10 @@ def wait(holds: Callable[[], bool]) -> None:
 def test_a_job_goes_on_without_the_server_and_says_how_it_ended(tmp_path):
     jobs = Jobs(tmp_path / "jobs")
     fine, wrong = (jobs.start("one", words, cwd=tmp_path) for words in (["--version"], ["no-such-verb"]))
-    wait(lambda: jobs.state(fine) != "running" and jobs.state(wrong) != "running")
+    wait(lambda: jobs.find_state(fine) != "running" and jobs.find_state(wrong) != "running")
     later = Jobs(tmp_path / "jobs")
-    assert later.state(fine) == "finished" and "exhibit" in later.output(fine)
-    assert later.state(wrong) == "failed" and "no verb" in later.output(wrong)
+    assert later.find_state(fine) == "finished" and "exhibit" in later.read_output(fine)
+    assert later.find_state(wrong) == "failed" and "no verb" in later.read_output(wrong)
     assert {job.key for job in later.all()} == {fine.key, wrong.key}
 
 
@@ -351,7 +351,7 @@ def test_a_job_whose_process_was_killed_is_not_called_running(tmp_path):
     place.mkdir()
     fields = {"key": "ab", "title": "t", "words": ["--version"], "cwd": str(tmp_path), "began": 1.0, "out": ""}
     (place / "job.json").write_text(json.dumps(fields), encoding="utf-8")
-    assert jobs.state(jobs.get("ab")) == "died"
+    assert jobs.find_state(jobs.get("ab")) == "died"
     with pytest.raises(Exception, match="no such job"):
         jobs.get("../ab")
 

@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from exhibit.engine import open_engine
-from exhibit.viewer.server.app import application
+from exhibit.viewer.server.app import make_application
 from exhibit.viewer.server.library import key_of
 from exhibit.viewer.server.search import TextSearch, lower
 
@@ -131,7 +131,7 @@ def test_small_letters_are_as_many_as_the_capital_ones():
 def client(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("exhibit.viewer.server.search.PATIENCE", PATIENCE)
-    app = application([bundle.parent], token=TOKEN, hosts=[HOST])
+    app = make_application([bundle.parent], token=TOKEN, hosts=[HOST])
     with TestClient(app, base_url=f"http://{HOST}/{TOKEN}/", follow_redirects=True) as one:
         yield one
 

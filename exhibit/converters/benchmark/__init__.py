@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from exhibit.evidence.readers.text import decode
-from exhibit.schemas.errors import BundleError, SourceError, printable
+from exhibit.schemas.errors import BundleError, SourceError, escape_surrogates
 from exhibit.schemas.models import Account, DraftInfo, Licence, PatchEntry
 
 Label = str | int | float | bool | None
@@ -73,7 +73,7 @@ class DatasetInfo:
     questions: str = ""
     """How the questions were written, for the card."""
     limits: str = ""
-    """The limitations that a user must know, for the card: Markdown, see `points`."""
+    """The limitations that a user must know, for the card: Markdown, see `format_points`."""
     annotations: tuple[str, ...] = ()
     """Who annotated the gold, in the Hub's terms, for the card: `expert-generated`, `crowdsourced` …"""
     derived: str = ""
@@ -100,12 +100,12 @@ def read_info(module: str) -> DatasetInfo:
         name=path.stem,
         licence=Licence(**fields.pop("licence")),
         downloads=tuple(Download(**one) for one in fields.pop("downloads", ())),
-        limits=points(*limits) if isinstance(limits, tuple) else limits,
+        limits=format_points(*limits) if isinstance(limits, tuple) else limits,
         **fields,
     )
 
 
-def points(*texts: str) -> str:
+def format_points(*texts: str) -> str:
     """Return texts as a Markdown list."""
     return "\n".join(f"- {text}" for text in texts)
 
@@ -141,7 +141,7 @@ class RawDocument:
     """The source's metadata of the document for `bundle.json`, such as the days of a law's version."""
 
 
-def source_text(raw: RawDocument) -> str:
+def read_source_text(raw: RawDocument) -> str:
     """Return the text of a raw document: its `text`, else the content of its `text_path`, else an empty string."""
     return decode(raw.text_path) if raw.text is None and raw.text_path is not None else raw.text or ""
 
@@ -250,7 +250,7 @@ class Tally:
                 return
             self._items[item] = reason
         # a name may not be valid UTF-8, but bundle.json must be
-        self.left_out.setdefault(reason, []).append(printable(name))
+        self.left_out.setdefault(reason, []).append(escape_surrogates(name))
 
     def leave_out_all(
         self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
@@ -274,7 +274,7 @@ class Tally:
 
     def note(self, remark: str, name: str) -> None:
         """Record a note about something unusual in the source that leaves nothing out."""
-        self.noted.setdefault(remark, []).append(printable(name))
+        self.noted.setdefault(remark, []).append(escape_surrogates(name))
 
     def account(self, kept: Iterable[Item]) -> dict[str, Account]:
         """Return the numbers of files and rows of the source that were kept and left out.

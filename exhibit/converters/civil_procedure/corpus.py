@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, layout_of, splits
+from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, layout_of, list_splits
 from exhibit.converters.civil_procedure.names import (
     RuleCitation,
+    find_strange_courts,
     guide_courts,
     names_court,
     read_citation,
     read_name,
-    strange_courts,
 )
 from exhibit.converters.civil_procedure.sources import CPR, GUIDE, PD, RulesFile, reference_of
-from exhibit.law.names import plain
+from exhibit.law.names import normalise_name
 
 Method = Literal["exact", "normalised", "section", "unresolved"]
 METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
@@ -104,12 +104,12 @@ class Corpus:
         for source in sources:
             for name in dict.fromkeys(_SPACES.sub(" ", name) for name in source.names):
                 self._exact[name].append(source)
-            for name in dict.fromkeys(map(plain, source.names)):
+            for name in dict.fromkeys(map(normalise_name, source.names)):
                 self._plain[name].append(source)
 
     # ------------------------------------------------------------ documents by the names that citations use
 
-    def layout(self, source: RulesFile) -> Layout:
+    def read_layout(self, source: RulesFile) -> Layout:
         """Return the layout of a document; each document is read once."""
         name = source.raw.filename
         if name not in self._layouts:
@@ -125,7 +125,7 @@ class Corpus:
     def guides(self) -> list[tuple[RulesFile, dict[str, set[str]]]]:
         """The court guides of the corpus, each with the courts that it covers and their initials."""
         guides = [source for source in self.sources if source.kind == GUIDE]
-        return [(source, guide_courts((*source.names, self.layout(source).first_page))) for source in guides]
+        return [(source, guide_courts((*source.names, self.read_layout(source).first_page))) for source in guides]
 
     @cached_property
     def courts(self) -> dict[str, set[str]]:
@@ -138,16 +138,16 @@ class Corpus:
         Three rules are tried: the whole name, the number in it, the court in it. The first that matches decides.
         """
         exact = {source.raw.filename for source in self._exact.get(name, ())}
-        ways = (self._plain.get(plain(name), ()), self._by_number(name), self._by_court(name))
+        ways = (self._plain.get(normalise_name(name), ()), self._find_by_number(name), self._find_by_court(name))
         for source in next(filter(None, ways), ()):
             yield ("exact" if source.raw.filename in exact else "normalised"), source
 
-    def _by_number(self, name: str) -> list[RulesFile]:
+    def _find_by_number(self, name: str) -> list[RulesFile]:
         """Return the documents that have the number in a name such as `PART 36 - OFFERS`.
 
         At least half of the words after the number must also occur in the names of the document.
         """
-        words = plain(name)
+        words = normalise_name(name)
         number = reference_of(words)
         after = words.removeprefix(number).split()
         if not number or not after:
@@ -155,12 +155,12 @@ class Corpus:
         return [
             source
             for source in self._plain.get(number, [])
-            if 2 * len(set(after) & {w for n in source.names for w in plain(n).split()}) >= len(set(after))
+            if 2 * len(set(after) & {w for n in source.names for w in normalise_name(n).split()}) >= len(set(after))
         ]
 
-    def _by_court(self, name: str) -> list[RulesFile]:
+    def _find_by_court(self, name: str) -> list[RulesFile]:
         """Return the guides of the court in a name such as `Commercial Court Guide`; empty for other names."""
-        if not re.search(r"\bguide(?: \d{4})?$", plain(name)):
+        if not re.search(r"\bguide(?: \d{4})?$", normalise_name(name)):
             return []
         return [source for source, courts in self.guides if names_court(name, courts)]
 
@@ -183,11 +183,11 @@ class Corpus:
 
         The result is unresolved, with a reason, if no document fits, if several fit, or if the evidence is weak.
         """
-        strange = strange_courts(citation.document, self.courts, guides_only=True)
+        strange = find_strange_courts(citation.document, self.courts, guides_only=True)
         if strange and not any(self.documents(citation.document)):
             return Resolution(None, "unresolved", f"names no document of the corpus: {strange[0]} is not in it")
-        candidates = list(self._candidates(citation, row))
-        likely = self._best(candidates)
+        candidates = list(self._find_candidates(citation, row))
+        likely = self._choose_best(candidates)
         if not likely:
             return Resolution(None, "unresolved", "names no document of the corpus")
         best = likely[0]
@@ -205,7 +205,7 @@ class Corpus:
         place = self._place(best, citation.pages) if len(twins) < 2 else None
         return Resolution(best.source, best.how, place=place, score=best.likeness)
 
-    def _best(self, candidates: list[_Candidate]) -> list[_Candidate]:
+    def _choose_best(self, candidates: list[_Candidate]) -> list[_Candidate]:
         """Return the best candidate of each document, best first."""
         best: dict[str, _Candidate] = {}
         for candidate in candidates:
@@ -215,7 +215,7 @@ class Corpus:
         return sorted(best.values(), key=_rank, reverse=True)
 
     def _place(self, candidate: _Candidate, pages: tuple[int, int] | None) -> CitedSection | None:
-        layout = self.layout(candidate.source)
+        layout = self.read_layout(candidate.source)
         heading = candidate.heading
         if heading is not None:
             words = _SPACES.sub(" ", layout.text[heading.start : heading.end])
@@ -232,15 +232,19 @@ class Corpus:
 
     # ------------------------------------------------------------ candidates
 
-    def _candidates(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        named = list(self._named(citation, row))
+    def _find_candidates(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
+        named = list(self._find_named(citation, row))
         yield from named
         if citation.section:
-            yield from self._inside(citation.document, citation.section, citation, row)
+            yield from self._find_inside(citation.document, citation.section, citation, row)
             return
         inside = [
-            *(one for left, right in splits(citation.document) for one in self._inside(left, right, citation, row)),
-            *self._rules(citation, row),
+            *(
+                one
+                for left, right in list_splits(citation.document)
+                for one in self._find_inside(left, right, citation, row)
+            ),
+            *self._find_rules(citation, row),
         ]
         yield from inside
         if citation.document.startswith("§") or not re.search(r"[A-Za-z]", citation.document):
@@ -250,36 +254,40 @@ class Corpus:
         for source in self.sources:
             # where the whole document is named, its title is no section of it
             if not any(candidate.source is source for candidate in named):
-                yield from self._headings(source, citation, row)
+                yield from self._find_headings(source, citation, row)
 
-    def _named(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
+    def _find_named(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
         """Yield a candidate for each document that a citation without a section can name as a whole."""
         if citation.section:
             return
         for how, source in self.documents(citation.document):
             paged = _NO_PAGES if citation.page and not source.raw.path and "#" not in citation.text else 0.0
-            sure = _NAME if plain(citation.document) in map(plain, source.names) else _INSIDE - 1
-            score = 1 + sure + paged + self._evidence(source, row)
+            sure = _NAME if normalise_name(citation.document) in map(normalise_name, source.names) else _INSIDE - 1
+            score = 1 + sure + paged + self._weigh_evidence(source, row)
             yield _Candidate(source, how, 1.0, score, whole=True)
 
-    def _inside(self, document: str, section: str, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
+    def _find_inside(
+        self, document: str, section: str, citation: RuleCitation, row: RowEvidence
+    ) -> Iterator[_Candidate]:
         """Yield the headings that match `section` in each document that matches `document`.
 
         If no heading of a document matches, the document itself may be a candidate.
         """
         for how, source in self.documents(document):
-            score = _INSIDE + self._evidence(source, row)
+            score = _INSIDE + self._weigh_evidence(source, row)
             any_heading = False
-            for heading, like, parent in self.layout(source).meant(section):
+            for heading, like, parent in self.read_layout(source).find_meant(section):
                 any_heading = True
-                bonus = (_PARENT if parent else 0.0) + self.by_page(source, heading, citation) + _order(heading)
-                bonus += _EXACT if like == 1 and reference_of(plain(document)) == plain(document) else 0.0
+                bonus = (_PARENT if parent else 0.0) + self.weigh_page(source, heading, citation) + _order(heading)
+                bonus += (
+                    _EXACT if like == 1 and reference_of(normalise_name(document)) == normalise_name(document) else 0.0
+                )
                 yield _Candidate(source, how, like, score + bonus - (1 - like), heading)
-            if not any_heading and (citation.section or re.search(r"\d|\bguide\b", plain(document))):
+            if not any_heading and (citation.section or re.search(r"\d|\bguide\b", normalise_name(document))):
                 paged = _NO_PAGES if citation.page and not source.raw.path else 0.0
                 yield _Candidate(source, how, 1.0, score + paged)
 
-    def _rules(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
+    def _find_rules(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
         """Yield candidates for rules and paragraphs such as `CPR 44.2`, `rule 3.4(2)(a)` and `PD 16 para 4.2`.
 
         The number of a rule also names its Part: rule 44.2 is in Part 44.
@@ -287,18 +295,20 @@ class Corpus:
         match = _RULE.fullmatch(citation.document)
         if match:
             number = match.group(1).upper()
-            yield from self._inside(f"Part {number.partition('.')[0]}", number, citation, row)
+            yield from self._find_inside(f"Part {number.partition('.')[0]}", number, citation, row)
         match = _PARAGRAPH_OF.fullmatch(citation.document)
         if match:
-            yield from self._inside(match.group(1), match.group(2), citation, row)
+            yield from self._find_inside(match.group(1), match.group(2), citation, row)
 
-    def _headings(self, source: RulesFile, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
+    def _find_headings(self, source: RulesFile, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
         """Yield the headings of a document that match a citation which names no document."""
-        matches = list(self.layout(source).meant(citation.document))
-        evidence = self._evidence(source, row) if matches else 0.0
+        matches = list(self.read_layout(source).find_meant(citation.document))
+        evidence = self._weigh_evidence(source, row) if matches else 0.0
         numbered = _NUMBER if read_name(citation.document).number else 0.0
         for heading, like, parent in matches:
-            bonus = numbered + (_PARENT if parent else 0.0) + self.by_page(source, heading, citation) + _order(heading)
+            bonus = (
+                numbered + (_PARENT if parent else 0.0) + self.weigh_page(source, heading, citation) + _order(heading)
+            )
             if citation.page and not source.raw.path:
                 bonus += _NO_PAGES
             if heading is not None and not bonus and len(heading.name.words) > _TELLING:
@@ -307,17 +317,17 @@ class Corpus:
 
     # ------------------------------------------------------------ further evidence
 
-    def _evidence(self, source: RulesFile, row: RowEvidence) -> float:
+    def _weigh_evidence(self, source: RulesFile, row: RowEvidence) -> float:
         """Return the weight of the row's evidence for or against a document."""
-        total = self._court_evidence(source, row)
-        if source.kind and source.kind == _kind_said(row.source_type) and total >= 0:
+        total = self._weigh_court(source, row)
+        if source.kind and source.kind == _read_kind(row.source_type) and total >= 0:
             total += _KIND
-        number = plain(reference_of(source.raw.title))
-        if number and re.search(rf"\b{number}\b", plain(row.prose)):
+        number = normalise_name(reference_of(source.raw.title))
+        if number and re.search(rf"\b{number}\b", normalise_name(row.prose)):
             total += _MENTIONED
         return total
 
-    def _court_evidence(self, source: RulesFile, row: RowEvidence) -> float:
+    def _weigh_court(self, source: RulesFile, row: RowEvidence) -> float:
         if source.kind != GUIDE:
             return 0.0
         courts = next((courts for guide, courts in self.guides if guide is source), {})
@@ -327,11 +337,11 @@ class Corpus:
             return _COURT
         if any(names_court(text, courts) for text in prose):
             return _SPOKEN
-        foreign = any(strange_courts(text, self.courts, guides_only=False) for text in fields)
-        foreign = foreign or any(strange_courts(text, self.courts, guides_only=True) for text in prose)
+        foreign = any(find_strange_courts(text, self.courts, guides_only=False) for text in fields)
+        foreign = foreign or any(find_strange_courts(text, self.courts, guides_only=True) for text in prose)
         return _FOREIGN if foreign else 0.0
 
-    def by_page(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
+    def weigh_page(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
         """Return the weight of the cited page as evidence for a heading.
 
         The cited page may be a page of the file or a printed page number, and it is often slightly wrong.
@@ -339,7 +349,7 @@ class Corpus:
         pages = citation.pages
         if pages is None or heading is None or not heading.page:
             return 0.0
-        offset = self.layout(source).offset
+        offset = self.read_layout(source).offset
         away = min(abs(pages[0] + shift - heading.page) for shift in (0, offset))
         if away == 0:
             return _PAGE
@@ -373,12 +383,12 @@ def _pages_of(layout: Layout, first: int, last: int) -> CitedSection | None:
 _MOST_PAGES = 4  # pages of a cited section: a longer section is cited for its start
 
 
-def _kind_said(source_type: str) -> str:
+def _read_kind(source_type: str) -> str:
     """Return the kind of document that a `source_type` states.
 
     Empty if it states both rules and practice directions, or neither.
     """
-    words = plain(source_type)
+    words = normalise_name(source_type)
     directions, rules = (
         re.search(r"\bpds?\b|practice direction", words),
         re.search(r"\bcpr\b|\brules?\b|^parts?$", words),

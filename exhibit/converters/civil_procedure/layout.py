@@ -13,13 +13,13 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.civil_procedure.names import Name, likeness, read_name
+from exhibit.converters.civil_procedure.names import Name, compare_names, read_name
 from exhibit.converters.civil_procedure.sources import RulesFile
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence import Document, Span
 from exhibit.evidence.readers import pdf
-from exhibit.law.names import letters
+from exhibit.law.names import keep_letters
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.headings import FOOTNOTE
 from exhibit.law.structure.lines import Outline, find_contents
@@ -80,15 +80,17 @@ def lines_of(document: Document) -> LayoutLines:
     """Split a document into lines, and separate running heads, page numbers and the table of contents from them."""
     spans = [(page.span, page.number) for page in document.pages] or [(Span(0, len(document.text)), 0)]
     pages = [[line for line in _split(document.text, *span, number) if line.text] for span, number in spans]
-    contents, furniture, running = find_contents(document.text), document.furniture, _running(pages)
+    contents, furniture, running = find_contents(document.text), document.furniture, _find_running(pages)
     skipped = running | {span.start for span in furniture if not read_name(document.text[slice(*span)]).number}
-    printed = {line.page: int(line.text) for page in pages for line in reversed(_edges(page)) if _is_page_number(line)}
+    printed = {
+        line.page: int(line.text) for page in pages for line in reversed(_find_edges(page)) if _is_page_number(line)
+    }
     listed = [line for page in pages for line in page if contents.start <= line.start < contents.end]
     kept = [
         line for page in pages for line in page
         if line.start not in skipped and not contents.start <= line.start < contents.end
     ]  # fmt: skip
-    return LayoutLines(kept, _entries(listed), printed, running)
+    return LayoutLines(kept, _read_entries(listed), printed, running)
 
 
 def _is_page_number(line: SourceLine) -> bool:
@@ -96,7 +98,7 @@ def _is_page_number(line: SourceLine) -> bool:
     return line.text.isdecimal() and len(line.text) < _DIGITS
 
 
-def _edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
+def _find_edges(lines: Sequence[SourceLine]) -> Sequence[SourceLine]:
     return [*lines[:2], *lines[2:][-2:]]
 
 
@@ -104,24 +106,24 @@ _LABEL = 14
 """Most letters before a title that the running head repeats: a page number and `Section 12`."""
 
 
-def _running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
+def _find_running(pages: Sequence[Sequence[SourceLine]]) -> frozenset[int]:
     """Return the offsets of page numbers and running heads.
 
     On a page with a printed number, a line at the edge of the page that occurs twice counts as a running head,
     because a chapter may have only a few pages.
     """
     # the first page of a chapter has its title below the running head
-    tops = [[*_edges(lines), *lines[2:3]] for lines in pages]
-    counted = Counter(words for lines in tops for words in {letters(line.text) for line in lines})
+    tops = [[*_find_edges(lines), *lines[2:3]] for lines in pages]
+    counted = Counter(words for lines in tops for words in {keep_letters(line.text) for line in lines})
     repeated: set[int] = set()
     for before, lines in zip([[], *pages], pages, strict=False):
-        above = letters("".join(line.text for line in before[:6]))
-        edges = _edges(lines)
+        above = keep_letters("".join(line.text for line in before[:6]))
+        edges = _find_edges(lines)
         numbered = any(line.text.isdigit() for line in edges)
         for at, line in enumerate(edges):
-            below = letters("".join(other.text for other in lines[at + 1 : at + 6]))
-            twice = at < 2 and (0 <= below.find(letters(line.text)) <= _LABEL or letters(line.text) in above)
-            again = counted[letters(line.text)] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
+            below = keep_letters("".join(other.text for other in lines[at + 1 : at + 6]))
+            twice = at < 2 and (0 <= below.find(keep_letters(line.text)) <= _LABEL or keep_letters(line.text) in above)
+            again = counted[keep_letters(line.text)] > 1 and (at < 2 or not read_name(line.text, loose=False).number)
             if line.text.isdigit() or (numbered and (again or twice)):
                 repeated.add(line.start)
     return frozenset(repeated)
@@ -134,7 +136,7 @@ def _split(text: str, start: int, end: int, page: int) -> Iterator[SourceLine]:
         yield SourceLine(at, at + len(words), words, page)
 
 
-def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
+def _read_entries(lines: Sequence[SourceLine]) -> dict[str, str]:
     """Return the entries of the table of contents, keyed by their letters and digits alone.
 
     An entry may take two lines, and its page number may be missing.
@@ -151,7 +153,7 @@ def _entries(lines: Sequence[SourceLine]) -> dict[str, str]:
             pending = ""
         else:
             pending = f"{pending} {line.text}".strip() if len(pending) < _LONGEST else ""
-    return {letters(entry): entry for entry in entries if len(letters(entry)) > 2}
+    return {keep_letters(entry): entry for entry in entries if len(keep_letters(entry)) > 2}
 
 
 def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
@@ -162,7 +164,9 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
     starts = [line.start for line in lines]
     sections = (section for section in read_structure(document, outline).walk() if section.heading)
     headings = (
-        _heading(document.text, one, lines, starts, apart=outline.rules) for one in sections if one.kind != "clause"
+        _make_heading(document.text, one, lines, starts, apart=outline.rules)
+        for one in sections
+        if one.kind != "clause"
     )
     # a rule may be one sentence, or one word such as "Omitted", which looks like its title
     return [
@@ -174,7 +178,7 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
     ]
 
 
-def _heading(
+def _make_heading(
     text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int], *, apart: bool
 ) -> RuleHeading:
     """Return a section's heading; with `apart`, a space may separate the letter from the number, as in `3.5 A`."""
@@ -213,19 +217,19 @@ class Layout:
         """The text of page 1 without running heads and contents; empty if the page has only those."""
         return " ".join(line.text for line in self.lines if line.page == 1)
 
-    def alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
+    def find_alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
         """Yield each heading that a name can mean, with its similarity to the name, in document order."""
         for heading in self.headings:
             other = heading.name
             same = name.number == other.number if name.number else not name.stems.isdisjoint(other.stems)
-            like = likeness(name, other) if same or letters(name.text) == letters(other.text) else 0.0
+            like = compare_names(name, other) if same or keep_letters(name.text) == keep_letters(other.text) else 0.0
             if like:
                 yield heading, like
 
-    def titled(self, title: str) -> Iterator[RuleHeading]:
+    def find_titled(self, title: str) -> Iterator[RuleHeading]:
         """Yield a heading for each position where one or more whole lines consist of the title."""
         text, places = self._letters
-        wanted = letters(title)
+        wanted = keep_letters(title)
         at = text.find(wanted)
         while wanted and at >= 0:
             first, end = places.get(at), places.get(at + len(wanted))
@@ -237,39 +241,39 @@ class Layout:
             if words[0].islower() or words[-1] in ".,;:":
                 continue  # the end of a sentence, or a part of a list
             name = read_name(words, loose=False)
-            yield self._section_at(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
+            yield self._find_section(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
 
-    def meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
+    def find_meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
         """Yield each heading that a text can mean, its similarity, and whether a heading above it also matches.
 
         The heading is None if only the table of contents lists it.
         """
         any_heading = False
         whole = read_name(text)
-        for heading, like in self.alike(whole):
+        for heading, like in self.find_alike(whole):
             any_heading = True
             yield heading, like, False
             if (like == 1 or whole.cut) and whole.number and whole.title:
                 return  # the commas belong to the heading itself
-        for left, right in splits(text):
-            for heading, like in self._below(left, right):
+        for left, right in list_splits(text):
+            for heading, like in self._find_below(left, right):
                 any_heading = True
                 yield heading, like, True
         if any_heading:
             return
         if len(whole.words) > 1:
-            for heading in self.titled(whole.text):
+            for heading in self.find_titled(whole.text):
                 any_heading = True
                 yield heading, 1.0, False
         if (
             not any_heading
             and whole.number
             and whole.title
-            and any(likeness(whole, name) > _LISTED_LIKE for name in self.listed)
+            and any(compare_names(whole, name) > _LISTED_LIKE for name in self.listed)
         ):
             yield None, 1.0, False
 
-    def _below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
+    def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
         """Yield the headings that match `right` and are below a heading that matches `left`, with their similarity.
 
         An exact match may also count without a matching heading above it, if its number fits.
@@ -277,8 +281,8 @@ class Layout:
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
             return
-        parents = [heading for heading, _ in self.alike(above) if heading.titled]
-        for heading, like in self.alike(wanted):
+        parents = [heading for heading, _ in self.find_alike(above) if heading.titled]
+        for heading, like in self.find_alike(wanted):
             inside = any(parent.start < heading.start < parent.until for parent in parents)
             # the chapter's title has a misspelling: its number and the whole name of the section are enough
             counted = above.number and like == 1 and wanted.title and wanted.number.startswith(above.number)
@@ -288,11 +292,11 @@ class Layout:
                 yield heading, like
         if parents and wanted.title and not wanted.number:
             for parent in parents:
-                for heading in self.titled(right):
+                for heading in self.find_titled(right):
                     if parent.start < heading.start < parent.until:
                         yield heading, 1.0
 
-    def _section_at(self, heading: RuleHeading) -> RuleHeading:
+    def _find_section(self, heading: RuleHeading) -> RuleHeading:
         """Return a heading that `headings` does not contain, with the end of its section.
 
         The section ends at the next heading that is at most one level deeper than the titled heading before it.
@@ -309,7 +313,7 @@ class Layout:
         """The letters of all lines as one string, and the index of the line that begins at each offset of the
         string.
         """
-        written = [letters(line.text) for line in self.lines]
+        written = [keep_letters(line.text) for line in self.lines]
         starts = accumulate(map(len, written), initial=0)
         return "".join(written), {start: line for line, start in enumerate(starts)}
 
@@ -345,12 +349,12 @@ def read_layout(source: RulesFile) -> Layout:
     """Return the layout of a document, computed in this process."""
     if source.blocks:
         text = source.raw.text or ""
-        marked = {letters(block.text): 0.0 for block in source.blocks if block.style == "h2"}
-        lines, shown = list(_lines_in(source)), Document(source.raw.filename, text)
+        marked = {keep_letters(block.text): 0.0 for block in source.blocks if block.style == "h2"}
+        lines, shown = list(_read_lines(source)), Document(source.raw.filename, text)
         return Layout(text, lines, find_headings(shown, lines, Outline(marked, rules=True)))
     document = source.document()
     kept, entries, printed, running = lines_of(document)
-    known = dict.fromkeys(entries, 0.0) | (bookmarked_levels(source.raw.path) if source.raw.path else {})
+    known = dict.fromkeys(entries, 0.0) | (read_bookmark_levels(source.raw.path) if source.raw.path else {})
     known = {title: rank for title, rank in known.items() if title not in {"", "contents"}}
     offsets = sorted(page - number for page, number in printed.items())
     listed = tuple(read_name(entry, loose=False) for entry in entries.values())
@@ -358,7 +362,7 @@ def read_layout(source: RulesFile) -> Layout:
     return Layout(document.text, kept, find_headings(document, kept, Outline(known, running)), listed, offset)
 
 
-def _lines_in(source: RulesFile) -> Iterator[SourceLine]:
+def _read_lines(source: RulesFile) -> Iterator[SourceLine]:
     at = 0
     for block in source.blocks:
         if block.style != "h1":
@@ -366,7 +370,7 @@ def _lines_in(source: RulesFile) -> Iterator[SourceLine]:
         at += len(block.text) + len("\n\n")
 
 
-def bookmarked_levels(path: Path) -> dict[str, float]:
+def read_bookmark_levels(path: Path) -> dict[str, float]:
     """Return the rank of each title in a PDF's bookmarks.
 
     Titles at the depth of the numbered chapters, or above it, have the rank of a chapter.
@@ -374,21 +378,21 @@ def bookmarked_levels(path: Path) -> dict[str, float]:
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]
     highest = min(numbered, default=-1)
-    return {letters(title): _CHAPTER if depth <= highest else 0.0 for title, depth in reversed(listed)}
+    return {keep_letters(title): _CHAPTER if depth <= highest else 0.0 for title, depth in reversed(listed)}
 
 
 def read_outline(path: Path) -> list[tuple[str, int]]:
     """Return the titles in a PDF's bookmarks with their depths; empty if they are damaged."""
     try:
         with limit_reading(str(path), path.stat().st_size, pdf.MEMORY):
-            return pdf.outline(path)
+            return pdf.read_outline(path)
     except LimitError:
         raise
     except (DocumentError, OSError):
         return []
 
 
-def splits(text: str) -> list[tuple[str, str]]:
+def list_splits(text: str) -> list[tuple[str, str]]:
     """Return every split of a text into a name and the name below it: `Part 3, Costs` gives `Part 3` and `Costs`."""
     return [
         (text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)

@@ -8,7 +8,7 @@ from string import capwords
 
 from exhibit.evidence.fold import edit_distance
 from exhibit.law.citations import BRACKETED
-from exhibit.law.names import letters, plain
+from exhibit.law.names import keep_letters, normalise_name
 
 _SPACES = re.compile(r"\s+")
 _CUT = re.compile(r"(?<!\s)\s*+(?:…|(?<!\.)\.{3,}+)\s*$")
@@ -51,7 +51,7 @@ class Name:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The content words of the title; all words if it has no content words."""
-        words = tuple(plain(self.title).split())
+        words = tuple(normalise_name(self.title).split())
         return tuple(word for word in words if word not in _SMALL) or words
 
     @cached_property
@@ -69,10 +69,10 @@ def read_name(text: str, *, loose: bool = True) -> Name:
     cut = bool(_CUT.search(text))
     text = _SPACES.sub(" ", _CUT.sub("", text)).strip()
     if loose and (slip := _WORD.match(text)):
-        meant = next((word for word in _NUMBERED if _same(slip.group().casefold(), word)), slip.group())
+        meant = next((word for word in _NUMBERED if _is_same(slip.group().casefold(), word)), slip.group())
         text = meant + text[slip.end() :]
     kind = number = ""
-    if (match := _WORDED.match(text)) and (loose or _heads(match, text)):
+    if (match := _WORDED.match(text)) and (loose or _labels_heading(match, text)):
         word = match.group(1).lower()
         kind, number = _KINDS.get(word, word), match.group(2)
     else:
@@ -84,7 +84,7 @@ def read_name(text: str, *, loose: bool = True) -> Name:
     return Name(kind, number, title.strip(" .:;,–—-"), text, cut)
 
 
-def _heads(match: re.Match[str], text: str) -> bool:
+def _labels_heading(match: re.Match[str], text: str) -> bool:
     """Return whether a word and number such as `Part 20` label a heading; in `Part 20 claims` they are only words."""
     word, rest = match.group(1).lower(), text[match.end() :]
     if word not in {"part", "chapter", "section", "annex", "annexe", "appendix", "schedule"}:
@@ -93,9 +93,9 @@ def _heads(match: re.Match[str], text: str) -> bool:
     return marked or (word != "part" and not rest[0].islower() and rest[0] != ")")
 
 
-def likeness(cited: Name, heading: Name) -> float:
+def compare_names(cited: Name, heading: Name) -> float:
     """Return the similarity of a cited name and a heading, from 0 to 1; 0 if their numbers or words conflict."""
-    if letters(cited.text) == letters(heading.text):
+    if keep_letters(cited.text) == keep_letters(heading.text):
         return 1.0
     agreed = bool(cited.number and heading.number)
     if agreed and (cited.number != heading.number or cited.kind != heading.kind):
@@ -106,11 +106,11 @@ def likeness(cited: Name, heading: Name) -> float:
         return 1.0 if agreed else 0.0
     if not heading.title:
         return 0.0
-    return _titles(cited, heading, agreed)
+    return _compare_titles(cited, heading, agreed)
 
 
-def _titles(cited: Name, heading: Name, agreed: bool) -> float:
-    one, other = letters(cited.title), letters(heading.title)
+def _compare_titles(cited: Name, heading: Name, agreed: bool) -> float:
+    one, other = keep_letters(cited.title), keep_letters(heading.title)
     if one == other:
         return 1.0 if one else 0.0
     if cited.cut and len(one) >= 4 and other.startswith(one):
@@ -118,25 +118,25 @@ def _titles(cited: Name, heading: Name, agreed: bool) -> float:
     if set(re.findall(r"\d+", cited.title)) - set(re.findall(r"\d+", heading.title)):
         return 0.0  # "Part 8 claims" is not a misspelling of "Part 20 claims"
     mine, theirs = cited.words, heading.words
-    missing, extra = _unmatched(mine, theirs), _unmatched(theirs, mine)
+    missing, extra = _find_unmatched(mine, theirs), _find_unmatched(theirs, mine)
     if not missing and not extra:
         return 0.97
-    if agreed and len(missing) == len(extra) == 1 and _slipped(missing[0], extra[0]):
+    if agreed and len(missing) == len(extra) == 1 and _differs_by_a_letter(missing[0], extra[0]):
         return 0.93
     if missing and (extra or cited.cut):
         return 0.0
     short, long = (mine, theirs) if extra else (theirs, mine)
     share = len(short) / len(long)
-    begins = all(_same(a, b) for a, b in zip(short, long, strict=False))
+    begins = all(_is_same(a, b) for a, b in zip(short, long, strict=False))
     least, fewest = (0.3, 1) if agreed else (0.6, 3)
     return 0.8 + 0.15 * share if begins and share >= least and len(short) >= fewest else 0.0
 
 
-def _unmatched(words: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
-    return [word for word in words if word not in others and not any(_same(word, other) for other in others)]
+def _find_unmatched(words: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
+    return [word for word in words if word not in others and not any(_is_same(word, other) for other in others)]
 
 
-def _slipped(one: str, other: str) -> bool:
+def _differs_by_a_letter(one: str, other: str) -> bool:
     """Return whether two words of four or more letters differ by one letter.
 
     This is used only for headings whose number already matches.
@@ -144,7 +144,7 @@ def _slipped(one: str, other: str) -> bool:
     return min(len(one), len(other)) > 3 and not one.isdigit() and edit_distance(one, other) == 1
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same(one: str, other: str) -> bool:
     """Return whether two words are equal apart from a misspelling.
 
     Words of five or more letters may differ by one edit, and words of eight or more by two. Shorter words must
@@ -158,11 +158,11 @@ def _same(one: str, other: str) -> bool:
     # a misspelling is in one place: the word still begins or ends correctly
     if one[:3] != other[:3] and one[-3:] != other[-3:]:
         return False
-    return _edits(one, other) <= (1 if short < 8 else 2)
+    return _count_edits(one, other) <= (1 if short < 8 else 2)
 
 
 @cache
-def _edits(one: str, other: str) -> int:
+def _count_edits(one: str, other: str) -> int:
     """Return the edit distance of two words; the result is cached, because the same pairs recur."""
     return edit_distance(one, other)
 
@@ -209,7 +209,7 @@ class RuleCitation:
         return (numbers[0], max(numbers[-1], numbers[0])) if numbers else None
 
 
-def citations(truth: str) -> list[RuleCitation]:
+def find_citations(truth: str) -> list[RuleCitation]:
     """Return the distinct citations in the brackets of an answer; brackets that an editor added are skipped."""
     by_name: dict[str, RuleCitation] = {}
     for match in BRACKETED.finditer(truth):
@@ -219,7 +219,7 @@ def citations(truth: str) -> list[RuleCitation]:
             and not _NUMBERS.fullmatch(text)
             and not _is_editorial(text, truth[: match.start()], truth[match.end() :])
         ):
-            by_name.setdefault(plain(text), read_citation(text))
+            by_name.setdefault(normalise_name(text), read_citation(text))
     return list(by_name.values())
 
 
@@ -243,7 +243,7 @@ def _is_editorial(text: str, before: str, after: str) -> bool:
     if "#page=" in text or _PAGES.search(text) or read_name(text).number or (_LAW.search(text) and not text.islower()):
         return False
     at_end = bool(_FOLLOWED.match(after)) and bool(_ENDED.search(before) or not after.strip())
-    if _quoted(before):
+    if _has_open_quote(before):
         return True
     words = text.split()
     titled = text[0].isupper() and (len(words) > 2 or (len(words) == 2 and words[1][0].isupper()))
@@ -253,7 +253,7 @@ def _is_editorial(text: str, before: str, after: str) -> bool:
     return not at_end and (text[0].islower() or (" " not in text and not _FOLLOWED.match(after)))
 
 
-def _quoted(before: str) -> bool:
+def _has_open_quote(before: str) -> bool:
     """Return whether the last paragraph of a text has an open quotation mark."""
     paragraph = before.rpartition("\n")[2]
     return paragraph.count("“") > paragraph.count("”") or paragraph.count('"') % 2 == 1
@@ -275,7 +275,7 @@ _BEFORE_NAME = re.compile(r"\b(?i:the|a|an|in|at|to|by|from|for|with|under|befor
 _SYNONYMS = {"queens": "kings", "patent": "patents"}
 
 
-def courts_in(text: str, *, guides_only: bool = False, any_case: bool = False) -> dict[str, str]:
+def find_courts(text: str, *, guides_only: bool = False, any_case: bool = False) -> dict[str, str]:
     """Return the courts that a text names, by their distinguishing words: `commercial` for the Commercial Court.
 
     A court may be named directly or by its guide. The Circuit Commercial Court is not the Commercial Court.
@@ -285,7 +285,9 @@ def courts_in(text: str, *, guides_only: bool = False, any_case: bool = False) -
     if any_case or flat.islower() or flat.isupper():
         flat = capwords(flat)
     matches = [match for pattern in (_GUIDE, _COURT)[: 1 if guides_only else 2] for match in pattern.finditer(flat)]
-    named = {_telling(match[1]): match[0] for match in matches if not match[1].lower().endswith((" of", " and", " &"))}
+    named = {
+        _find_telling(match[1]): match[0] for match in matches if not match[1].lower().endswith((" of", " and", " &"))
+    }
     return {court: words for court, words in named.items() if court}
 
 
@@ -293,35 +295,35 @@ def guide_courts(names: Iterable[str]) -> dict[str, set[str]]:
     """Return the courts in the names of a guide, each with its initials; a guide may incorporate another guide."""
     courts: dict[str, set[str]] = {}
     for name in names:
-        for court, words in courts_in(name, guides_only=True).items():
-            courts.setdefault(court, set()).update(_initials(words.removesuffix(" Guide")))
+        for court, words in find_courts(name, guides_only=True).items():
+            courts.setdefault(court, set()).update(_make_initials(words.removesuffix(" Guide")))
     return courts
 
 
 def names_court(text: str, courts: Mapping[str, Collection[str]]) -> bool:
     """Return whether a text names one of these courts, in full or by its initials."""
     short = {initials.upper() for known in courts.values() for initials in known}
-    named = {_telling(text), *courts_in(text), *courts_in(text, any_case=True)}
+    named = {_find_telling(text), *find_courts(text), *find_courts(text, any_case=True)}
     return not named.isdisjoint(courts) or not short.isdisjoint(re.findall(r"\b[A-Z]{2,}\b", text))
 
 
-def strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_only: bool) -> list[str]:
+def find_strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_only: bool) -> list[str]:
     """Return the courts and guides that a text names and that `known` does not contain."""
-    return [words for words in courts_in(text, guides_only=guides_only).values() if not names_court(words, known)]
+    return [words for words in find_courts(text, guides_only=guides_only).values() if not names_court(words, known)]
 
 
-def _telling(name: str) -> str:
+def _find_telling(name: str) -> str:
     own = _BEFORE_NAME.split(name)[-1]
-    words = (_SYNONYMS.get(word, word) for word in plain(own).split())
+    words = (_SYNONYMS.get(word, word) for word in normalise_name(own).split())
     return " ".join(word for word in words if word not in _NEUTRAL and not word[0].isdigit())
 
 
-def _initials(name: str) -> set[str]:
+def _make_initials(name: str) -> set[str]:
     """Return a court's initials: `tcc` for the Technology and Construction Court, `kb` and `kbd` for the King's
     Bench.
     """
     own = _BEFORE_NAME.split(name)[-1]
-    short = "".join(word[0] for word in plain(own).split() if word not in {"and", "of"})
+    short = "".join(word[0] for word in normalise_name(own).split() if word not in {"and", "of"})
     if len(short) < 2 or own.endswith(" Court"):
         return {short} if len(short) > 1 else set()
     return {short, short[:-1]} - {short[:1]} if own.endswith(" Division") else {short, f"{short}d"}

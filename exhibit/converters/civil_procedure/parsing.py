@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters.benchmark import Block, Item, Style
-from exhibit.converters.printing.text_pdf import printable as drawable
+from exhibit.converters.printing.text_pdf import make_printable as drawable
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence.files import decode_page
-from exhibit.evidence.markup import pieces
-from exhibit.law.names import file_key
-from exhibit.schemas.errors import DocumentError, printable
+from exhibit.evidence.markup import split_markup
+from exhibit.law.names import make_file_key
+from exhibit.schemas.errors import DocumentError, escape_surrogates
 from exhibit.schemas.parsing import parse_json
 
 Record = Mapping[str, object]
@@ -49,17 +49,17 @@ class IndexExport:
     def add(self, record: Record) -> None:
         """Add the text and the metadata of one record of the document."""
         # JSON can contain a lone surrogate, which no file can store
-        self.sourcefile = self.sourcefile or printable(string(record, "sourcefile", "document"))
-        self.url = self.url or printable(string(record, "storageUrl", "url"))
-        if section := printable(string(record, "sourcepage")):
+        self.sourcefile = self.sourcefile or escape_surrogates(read_string(record, "sourcefile", "document"))
+        self.url = self.url or escape_surrogates(read_string(record, "storageUrl", "url"))
+        if section := escape_surrogates(read_string(record, "sourcepage")):
             self.sections.setdefault(section)
         self.records += 1
         chunks, first = record.get("chunks"), len(self.pieces)
         # a record with chunks repeats the first chunk as its content
         parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
         for place, part in enumerate(parts, first):
-            number = _CHUNK_ID.search(string(part, "id"))
-            if words := printable(body(string(part, "content"))):
+            number = _CHUNK_ID.search(read_string(part, "id"))
+            if words := escape_surrogates(cut_body(read_string(part, "content"))):
                 self.pieces.append((int(number[1]) if number and len(number[1]) <= _MOST_DIGITS else place, words))
 
 
@@ -79,8 +79,8 @@ def read_export(path: Path) -> list[IndexExport]:
     data = load_json(path)
     exports: dict[str, IndexExport] = {}
     # search results are parts of documents; --from-search reads them
-    for record in () if isinstance(data, dict) and "query" in data else records(data):
-        key = printable(document_key(record))
+    for record in () if isinstance(data, dict) and "query" in data else read_records(data):
+        key = escape_surrogates(make_document_key(record))
         exports.setdefault(key, IndexExport(key)).add(record)
     return list(exports.values())
 
@@ -99,40 +99,40 @@ def read_page(path: Path) -> ParsedPage:
     data = path.read_bytes()
     with limit_reading(str(path), len(data)):
         markup = decode_page(data)
-        return ParsedPage(*_title_and_blocks(markup), markup)
+        return ParsedPage(*_read_title_and_blocks(markup), markup)
 
 
 # ---------------------------------------------------------------- exports
 
 
-def records(data: object) -> Iterator[Record]:
+def read_records(data: object) -> Iterator[Record]:
     """Yield the records of an export, which may be one record, a list of records, or a search reply with a list."""
     if isinstance(data, list):
         for item in data:
-            yield from records(item)
+            yield from read_records(item)
     elif isinstance(data, dict):
         if "content" in data or "chunks" in data:
             yield data
         for name in ("value", "results", "documents"):
             if isinstance(data.get(name), list):
-                yield from records(data[name])
+                yield from read_records(data[name])
 
 
-def string(record: Record, *names: str) -> str:
+def read_string(record: Record, *names: str) -> str:
     """Return the first of the named fields that contains text; an empty string if there is none."""
     values = (record.get(name) for name in names)
     return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
 
 
-def document_key(record: Record) -> str:
+def make_document_key(record: Record) -> str:
     """Return the key that the chunks of one document share, which is made from their ids.
 
     `sourcefile` is only the fallback, because twelve practice directions share the value `51Z`.
     """
-    return _CHUNK_ID.sub("", string(record, "parent_id", "id")) or string(record, "sourcefile", "document")
+    return _CHUNK_ID.sub("", read_string(record, "parent_id", "id")) or read_string(record, "sourcefile", "document")
 
 
-def body(content: str) -> str:
+def cut_body(content: str) -> str:
     """Return a chunk's own text, without the lines that the exporter added above it."""
     return _CHUNK_HEAD.sub("", content).strip()
 
@@ -145,7 +145,7 @@ _EDGES = frozenset("p div li ul ol table tr section article blockquote pre br dt
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
-def _title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
+def _read_title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
     """Return a page's title, and its paragraphs and headings."""
     title, inside = "", ""
     tag: Style = "p"
@@ -158,7 +158,7 @@ def _title_and_blocks(markup: str) -> tuple[str, tuple[Block, ...]]:
         if line:
             blocks.append(Block(tag, line))
 
-    for kind, value in pieces(markup):
+    for kind, value in split_markup(markup):
         if kind == "text":
             if inside == "title":
                 title = title or value
@@ -183,7 +183,7 @@ def blocks_of(title: str, text: str) -> list[Block]:
     """Return the blocks to print: a document's name and its text, paragraph by paragraph."""
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", drawable(text)) if part.strip()]
     blocks = [Block("h1", title)]
-    if paragraphs and file_key(heading_of(text)).startswith(file_key(title)):
+    if paragraphs and make_file_key(heading_of(text)).startswith(make_file_key(title)):
         # the text begins with its own title; printing both would repeat it
         blocks = [Block("h1", paragraphs.pop(0))]
     after_separator = False

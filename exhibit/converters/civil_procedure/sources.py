@@ -12,17 +12,17 @@ from exhibit.converters.civil_procedure.parsing import (
     IndexExport,
     Record,
     blocks_of,
-    body,
-    document_key,
+    cut_body,
     heading_of,
     load_json,
+    make_document_key,
     read_export,
     read_page,
-    records,
-    string,
+    read_records,
+    read_string,
 )
 from exhibit.converters.fetching.fetch import Policy, fetch_all, fetch_folder, report
-from exhibit.converters.raw.titles import own_title, unique_titles
+from exhibit.converters.raw.titles import choose_unique_titles, read_own_title
 from exhibit.engine import run_in_worker
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.read import NamedFile, has_page, list_folder, with_attachments
@@ -73,10 +73,10 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     Raise SourceError if there is no document, or if two documents would have the same file name.
     """
     if root.suffix.lower() == ".txt" and root.is_file():
-        return _fetched(root, policy, tally)
+        return _fetch_sources(root, policy, tally)
     files = list(with_attachments([NamedFile(root, root.name)])) if root.is_file() else list_folder(root)
     files = [file for file in files if file.path != table]  # the rows of the table have their own account
-    tally.take(_item(file) for file in files)
+    tally.take(_make_item(file) for file in files)
     for path, why in list_left_out(root) if root.is_dir() else ():
         tally.leave_out(why, path.relative_to(root).as_posix())
     digest = hashlib.sha256()
@@ -85,30 +85,32 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     for file in files:
         path, ending = file.path, file.path.suffix.lower()
         if path.name.startswith(".") or (ending not in _ENDINGS and (ending in _NOTES or not has_page(path))):
-            tally.leave_out(NO_DOCUMENT, file.name, item=_item(file))
+            tally.leave_out(NO_DOCUMENT, file.name, item=_make_item(file))
             continue
         digest.update(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
         if ending == ".json":
             _add_exports(file, exports, tally)
             continue
         try:
-            source = _pdf(path) if ending == ".pdf" else _page(path) if ending in _ENDINGS else _office(path)
+            source = (
+                _read_pdf(path) if ending == ".pdf" else _read_page(path) if ending in _ENDINGS else _read_office(path)
+            )
         except DocumentError as error:
-            tally.fault(_why(error, UNREADABLE), str(error), item=_item(file))
+            tally.fault(_explain_error(error, UNREADABLE), str(error), item=_make_item(file))
             continue
-        sources.append(replace(source, raw=replace(source.raw, items=(_item(file),))))
+        sources.append(replace(source, raw=replace(source.raw, items=(_make_item(file),))))
     shared = Counter(export.sourcefile for export in exports.values())
     sources += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
     if not sources:
         raise SourceError(f"{root}: no document in it; expected JSON exports, PDFs or HTML, or pass --documents")
-    return _distinct(sources), digest.hexdigest()
+    return _keep_distinct(sources), digest.hexdigest()
 
 
-def _item(file: NamedFile) -> Item:
+def _make_item(file: NamedFile) -> Item:
     return Item("files", file.name)
 
 
-def _why(error: DocumentError, usual: str) -> str:
+def _explain_error(error: DocumentError, usual: str) -> str:
     return PAST_A_LIMIT if isinstance(error, LimitError) else usual
 
 
@@ -131,7 +133,7 @@ def reference_of(name: str) -> str:
 # ---------------------------------------------------------------- exports
 
 
-def full_name(name: str, section: str) -> str:
+def restore_full_name(name: str, section: str) -> str:
     """Return a document's name as it was before the exporter cut it at 100 characters and replaced `:` by `_`."""
     mangled = _EXPORTER_CHANGED.sub("_", section)
     for start in range(len(name)):
@@ -145,16 +147,16 @@ def _add_exports(file: NamedFile, exports: dict[str, IndexExport], tally: Tally)
     try:
         here = {export.key: export for export in run_in_worker(read_export, file.path)}
     except DocumentError as error:
-        tally.fault(_why(error, "JSON file cannot be read"), str(error), item=_item(file))
+        tally.fault(_explain_error(error, "JSON file cannot be read"), str(error), item=_make_item(file))
         return
     for _ in range(here.pop("").records if "" in here else 0):
         tally.fault("export record without a document's name", name)
     if not here:
-        tally.leave_out("JSON file that is no export of documents", name, item=_item(file))
+        tally.leave_out("JSON file that is no export of documents", name, item=_make_item(file))
     for key, export in here.items():
         export.origin = name
         first = exports.setdefault(key, export)
-        first.items.append(_item(file))  # count the file, although its copy may not be used
+        first.items.append(_make_item(file))  # count the file, although its copy may not be used
         if first is not export:
             same = first.text == export.text
             remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
@@ -162,7 +164,7 @@ def _add_exports(file: NamedFile, exports: dict[str, IndexExport], tally: Tally)
 
 
 def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
-    title, text = full_name(export.key, next(iter(export.sections), "")), export.text
+    title, text = restore_full_name(export.key, next(iter(export.sections), "")), export.text
     name = _NOT_IN_NAMES.sub("_", export.key)
     name = name.encode("utf-8")[:_LONGEST].decode("utf-8", "ignore")
     if name != export.key:
@@ -171,7 +173,7 @@ def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
     raw = RawDocument(
         f"{name}.pdf",
         title,
-        text=_joined(blocks),
+        text=_join_blocks(blocks),
         blocks=blocks,
         source=export.url,
         items=tuple(export.items),
@@ -180,14 +182,14 @@ def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
     # then the first line of the text has the words
     misleading = shared or kind_of(export.sourcefile) in {CPR, PD}
     names = (title, export.key, "" if misleading else export.sourcefile)
-    return replace(_source(raw, (*names, *export.sections, heading_of(text)), export.origin), blocks=blocks)
+    return replace(_make_source(raw, (*names, *export.sections, heading_of(text)), export.origin), blocks=blocks)
 
 
-def _joined(blocks: Iterable[Block]) -> str:
+def _join_blocks(blocks: Iterable[Block]) -> str:
     return "\n\n".join(block.text for block in blocks)
 
 
-def _source(raw: RawDocument, names: tuple[str, ...], origin: str) -> RulesFile:
+def _make_source(raw: RawDocument, names: tuple[str, ...], origin: str) -> RulesFile:
     # an export's title may be only a number, while its text begins with the whole name
     words = [_LETTER_APART.sub(r"\1\2", name) for name in (raw.title, *names)]
     after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
@@ -195,7 +197,7 @@ def _source(raw: RawDocument, names: tuple[str, ...], origin: str) -> RulesFile:
     return RulesFile(raw, called, next(filter(None, map(kind_of, called)), ""), origin)
 
 
-def _distinct(sources: list[RulesFile]) -> list[RulesFile]:
+def _keep_distinct(sources: list[RulesFile]) -> list[RulesFile]:
     first: dict[str, RulesFile] = {}
     for source in sources:
         name = source.raw.filename.casefold()
@@ -204,14 +206,14 @@ def _distinct(sources: list[RulesFile]) -> list[RulesFile]:
             raise SourceError(f"two documents would be named {source.raw.filename!r}: {origins}; remove one")
         first[name] = source
     ordered = sorted(sources, key=lambda source: source.raw.filename)
-    titles = unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in ordered})
+    titles = choose_unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in ordered})
     return [replace(s, raw=replace(s.raw, title=titles[s.raw.filename])) for s in ordered]
 
 
 # ---------------------------------------------------------------- files and links
 
 
-def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile], str]:
+def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile], str]:
     lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     urls = [line for line in lines if line and not line.startswith("#")]
     if not urls:
@@ -221,7 +223,7 @@ def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile],
     sources = []
     for page in pages.values():
         if page.path is not None:
-            source = _pdf(page.path)
+            source = _read_pdf(page.path)
             raw = replace(source.raw, filename=page.filename, source=page.url)
             names = (
                 source.raw.title,
@@ -230,30 +232,30 @@ def _fetched(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile],
                 Path(page.filename).stem,
                 page.url,
             )
-            sources.append(_source(raw, names, page.url))
+            sources.append(_make_source(raw, names, page.url))
     if not sources:
         raise SourceError(f"{path}: none of its {len(urls)} URLs gave a document; run `python -m converters.web` on it")
     digest = hashlib.sha256("\n".join(f"{page.url} {page.sha256}" for page in pages.values()).encode())
-    return _distinct(sources), digest.hexdigest()
+    return _keep_distinct(sources), digest.hexdigest()
 
 
-def _pdf(path: Path) -> RulesFile:
-    own = own_title(path)
+def _read_pdf(path: Path) -> RulesFile:
+    own = read_own_title(path)
     title = tidy(re.sub(r"[-_]+", " ", path.stem) if own.startswith("Microsoft Word") or not tidy(own) else own)
     # `text_path` tells the conversion that offsets refer to the file's own text
-    return _source(RawDocument(path.name, title, path, text_path=path), (title, path.stem, path.name), path.name)
+    return _make_source(RawDocument(path.name, title, path, text_path=path), (title, path.stem, path.name), path.name)
 
 
-def _office(path: Path) -> RulesFile:
+def _read_office(path: Path) -> RulesFile:
     title = tidy(re.sub(r"[-_]+", " ", path.stem))
-    return _source(RawDocument(f"{path.name}.pdf", title, original=path), (title, path.stem, path.name), path.name)
+    return _make_source(RawDocument(f"{path.name}.pdf", title, original=path), (title, path.stem, path.name), path.name)
 
 
-def _page(path: Path) -> RulesFile:
+def _read_page(path: Path) -> RulesFile:
     page = run_in_worker(read_page, path)
     title = tidy(page.title) or tidy(re.sub(r"[-_]+", " ", path.stem))
-    raw = RawDocument(f"{path.stem}.pdf", title, text=_joined(page.blocks), html=page.markup)
-    return replace(_source(raw, (title, path.stem, path.name), path.name), blocks=page.blocks)
+    raw = RawDocument(f"{path.stem}.pdf", title, text=_join_blocks(page.blocks), html=page.markup)
+    return replace(_make_source(raw, (title, path.stem, path.name), path.name), blocks=page.blocks)
 
 
 _CITED = 3
@@ -261,7 +263,7 @@ _CITED = 3
 _LONGEST_EXCERPT = 600  # characters of an excerpt: a paragraph
 
 
-def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
+def make_candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
     """Yield a candidate row of ground truth for each distinct query in the files.
 
     An export without queries gives one row per document.
@@ -286,56 +288,61 @@ def candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
 def read_candidates(path: Path) -> list[dict[str, str]]:
     """Return a candidate row of ground truth for each query in a file; called in a worker."""
     data = load_json(path)
-    searches = [(query, records) for query, records in _searches(data) if records]
-    return [_candidate(query or f"What does {_document(records[0])} provide?", records) for query, records in searches]
+    searches = [(query, records) for query, records in _read_searches(data) if records]
+    return [
+        _make_candidate(query or f"What does {_name_document(records[0])} provide?", records)
+        for query, records in searches
+    ]
 
 
-def _searches(data: object) -> Iterator[tuple[str, list[Record]]]:
+def _read_searches(data: object) -> Iterator[tuple[str, list[Record]]]:
     """Yield each query with its results, best first; records without a query are grouped by document."""
-    if isinstance(data, dict) and string(data, "query", "question"):
-        results = [record for name in ("results", "value", "documents") for record in records(data.get(name))]
-        yield string(data, "query", "question"), results or list(records(data))
+    if isinstance(data, dict) and read_string(data, "query", "question"):
+        results = [record for name in ("results", "value", "documents") for record in read_records(data.get(name))]
+        yield read_string(data, "query", "question"), results or list(read_records(data))
         return
     if isinstance(data, list) and any(isinstance(item, dict) and "results" in item for item in data):
         for item in data:
-            yield from _searches(item)
+            yield from _read_searches(item)
         return
     grouped: dict[tuple[str, str], list[Record]] = {}
-    for record in records(data):
-        query = string(record, "query", "question")
-        grouped.setdefault((query, "" if query else document_key(record)), []).append(record)
+    for record in read_records(data):
+        query = read_string(record, "query", "question")
+        grouped.setdefault((query, "" if query else make_document_key(record)), []).append(record)
     for (query, _), group in grouped.items():
         yield query, group
 
 
-def _candidate(question: str, records: list[Record]) -> dict[str, str]:
-    cited = list(dict.fromkeys(_citation(record) for record in records))[:_CITED]
+def _make_candidate(question: str, records: list[Record]) -> dict[str, str]:
+    cited = list(dict.fromkeys(_make_citation(record) for record in records))[:_CITED]
     return {
         "question": question,
-        "truth": " ".join([_excerpt(body(_content(records[0]))), *cited]),
-        "source_type": kind_of(_document(records[0])),
-        "category": string(records[0], "category"),
+        "truth": " ".join([_cut_excerpt(cut_body(_read_content(records[0]))), *cited]),
+        "source_type": kind_of(_name_document(records[0])),
+        "category": read_string(records[0], "category"),
     }
 
 
-def _content(record: Record) -> str:
-    return string(record, "content") or next((string(r, "content") for r in records(record.get("chunks"))), "")
+def _read_content(record: Record) -> str:
+    return read_string(record, "content") or next(
+        (read_string(r, "content") for r in read_records(record.get("chunks"))), ""
+    )
 
 
-def _document(record: Record) -> str:
+def _name_document(record: Record) -> str:
     """Return the name by which a citation refers to a document: `Part 36`, or the whole name if it has no number."""
-    name = full_name(document_key(record), string(record, "sourcepage"))
+    name = restore_full_name(make_document_key(record), read_string(record, "sourcepage"))
     return reference_of(name) or name
 
 
-def _citation(record: Record) -> str:
-    document, section = _document(record), string(record, "sourcepage")
+def _make_citation(record: Record) -> str:
+    document, section = _name_document(record), read_string(record, "sourcepage")
     mark = document if section in {"", document} else f"{document}#page={section}"
     # brackets inside would end the citation early
     return "[" + mark.replace("[", "(").replace("]", ")") + "]"
 
 
-def _excerpt(text: str) -> str:
+def _cut_excerpt(text: str) -> str:
     """Return the first whole sentences of a text, as many as fit into an excerpt.
 
     Square brackets become round ones, because they would look like citations.

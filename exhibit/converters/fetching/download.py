@@ -33,7 +33,7 @@ from exhibit.storage.http_policy import (
     LateError,
     Retries,
     TooLargeError,
-    seconds_asked,
+    parse_retry_after,
 )
 
 ROBOT = "exhibit-rag"
@@ -248,17 +248,17 @@ class Downloader:
         cookies: dict[str, dict[str, str]] = defaultdict(dict)
         for _ in range(_MOST_HOPS + 1):
             try:
-                host = self._checked(url, robots=sift and not self._policy.ignore_robots)
+                host = self._check_host(url, robots=sift and not self._policy.ignore_robots)
                 reply = host.retries(partial(self._ask, url, host, limit, sift, cookies))
             except FetchError as error:
                 error.url = error.url or url
                 raise
-            if not (target := _target(reply)):
+            if not (target := _find_target(reply)):
                 return reply
             url = urljoin(url, target)
         raise FetchError("failed", "redirects without end", f"more than {_MOST_HOPS}", url=url)
 
-    def _checked(self, url: str, *, robots: bool) -> Host:
+    def _check_host(self, url: str, *, robots: bool) -> Host:
         flaw = flaw_of(url)
         if flaw is not None:
             raise FetchError("refused", flaw, f"redirected to {url}")
@@ -266,11 +266,11 @@ class Downloader:
         name = parsed.raw_host.decode("ascii")
         self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
         host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
-        if robots and not self._rules(host, urljoin(url, "/robots.txt")).allow(parsed.raw_path.decode("ascii")):
+        if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(parsed.raw_path.decode("ascii")):
             raise FetchError("disallowed", "robots.txt asks to leave it (--ignore-robots)")
         return host
 
-    def _rules(self, host: Host, url: str) -> Rules:
+    def _fetch_rules(self, host: Host, url: str) -> Rules:
         """Return the robots.txt rules of a site, with one request per site."""
         with host.lock:
             if url not in host.robots:
@@ -311,20 +311,20 @@ class Downloader:
         except FetchError:
             raise
         except HttpError as error:
-            raise _failure(error, url, limit, self._policy.timeout) from error
+            raise _make_failure(error, url, limit, self._policy.timeout) from error
 
 
-def _target(reply: PageReply) -> str:
+def _find_target(reply: PageReply) -> str:
     """Return the target of a redirect; empty if the reply is not a redirect."""
     return reply.headers.get("location", "") if reply.status in REDIRECTS else ""
 
 
 def _read(url: str, response: Response, sift: bool) -> PageReply:
     reply = PageReply(url, response.status, response.headers)
-    if _target(reply):
+    if _find_target(reply):
         return reply
     if response.status >= 400:
-        wait = seconds_asked(response.headers.get("retry-after", ""))
+        wait = parse_retry_after(response.headers.get("retry-after", ""))
         if wait > LONGEST_WAIT and response.status in TRANSIENT:
             raise FetchError("failed", "the server asks to come back later", f"in {wait:g} s")
         known = response.status in {status.value for status in HTTPStatus}
@@ -332,7 +332,7 @@ def _read(url: str, response: Response, sift: bool) -> PageReply:
         raise FetchError("failed", reason, status=response.status, wait=wait, transient=response.status in TRANSIENT)
     data = bytearray()
     kind: Kind | None = None
-    for block in response.parts():
+    for block in response.read_parts():
         data += block
         if sift and kind is None and len(data) >= _SNIFF:
             kind = _kind_of(reply, bytes(data[:_SNIFF]))
@@ -341,7 +341,7 @@ def _read(url: str, response: Response, sift: bool) -> PageReply:
     return replace(reply, kind=kind, data=bytes(data))
 
 
-def _failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchError:
+def _make_failure(error: HttpError, url: str, limit: int, timeout: float) -> FetchError:
     """Convert an HTTP error to a FetchError with one of the fixed reasons by which failures are counted."""
     if isinstance(error, TooLargeError):
         return FetchError("unusable", "too large (--max-bytes)", f"more than {limit} bytes", url=url)
@@ -360,7 +360,7 @@ def _kind_of(reply: PageReply, head: bytes) -> Kind:
     if not head.strip():
         raise FetchError("unusable", "empty", url=reply.url, status=reply.status)
     if b"\0" not in head or "charset=utf-16" in reply.headers.get("content-type", "").lower():
-        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(_after_comments(head)):
+        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(_skip_comments(head)):
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
@@ -371,7 +371,7 @@ def _kind_of(reply: PageReply, head: bytes) -> Kind:
     raise FetchError("unusable", "neither a page nor a PDF", shown, url=reply.url, status=reply.status)
 
 
-def _after_comments(head: bytes) -> bytes:
+def _skip_comments(head: bytes) -> bytes:
     """Return the start of a body without leading white space and HTML comments."""
     head = head.lstrip()
     while head.startswith(b"<!--"):

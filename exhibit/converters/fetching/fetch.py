@@ -3,7 +3,7 @@
 A converter whose source contains links uses it like this:
 
     add_fetch_arguments(parser)                                   # in add_arguments
-    fetched = fetch_all(urls, folder=fetch_folder(), policy=policy_from(options))
+    fetched = fetch_all(urls, folder=fetch_folder(), policy=read_policy(options))
     report(fetched, tally)                                        # counts failed URLs by reason
     documents = [RawDocument(f.filename, title, f.path, source=f.url, printer=f.printer) for f in … if f.path]
 
@@ -33,15 +33,15 @@ from tqdm import tqdm
 from exhibit.converters.benchmark import Block, Item, Tally
 from exhibit.converters.fetching.download import Downloader, FetchError, PageReply, Policy, flaw_of
 from exhibit.converters.fetching.page import PagePrinter
-from exhibit.converters.printing.press import office_page
-from exhibit.converters.printing.text_pdf import needs_browser, pdf_of, printer_name
+from exhibit.converters.printing.press import read_office_page
+from exhibit.converters.printing.text_pdf import name_printer, needs_browser, pdf_of
 from exhibit.engine import run_in_worker, track
 from exhibit.runtime.command import add_arguments
 from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.schemas.parsing import read_beside
-from exhibit.storage.atomic import scratch_folder, write_whole
+from exhibit.storage.atomic import make_scratch_folder, write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 
 _LONGEST = 255
 """Most bytes of a file name that every common file system accepts."""
@@ -71,7 +71,7 @@ def filename_of(url: str) -> str:
     return name
 
 
-def corpus_names(urls: Iterable[str]) -> dict[str, str]:
+def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
     """Return the file name of each URL; raise a SourceError that names both URLs if two have the same name."""
     names: dict[str, str] = {}
     owners: dict[str, str] = {}
@@ -130,7 +130,7 @@ class FetchedStore:
 
     def load(self, url: str, filename: str) -> UrlLine | None:
         """Return the stored result for a URL; None if there is none or its file has changed."""
-        path, record = self._places(url)
+        path, record = self._find_places(url)
         try:
             kept = UrlLine(**json.loads(record.read_bytes()))
             whole = sha256_of(path) == kept.sha256
@@ -140,10 +140,10 @@ class FetchedStore:
 
     def save(self, fetched: UrlLine, data: bytes) -> UrlLine:
         """Store a PDF and its record."""
-        path, record = self._places(fetched.url)
+        path, record = self._find_places(fetched.url)
         fetched = replace(fetched, bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
         write_whole(path, data)
-        write_whole(record, _line(fetched))
+        write_whole(record, _format_line(fetched))
         return replace(fetched, path=path)
 
     def write_manifest(self, fetched: Iterable[UrlLine]) -> Path:
@@ -151,21 +151,21 @@ class FetchedStore:
         lines = list(fetched)
         key = hashlib.sha256("\n".join(one.url for one in lines).encode()).hexdigest()[:16]
         path = self.folder / f"manifest-{key}.jsonl"
-        write_whole(path, b"".join(map(_line, lines)))
+        write_whole(path, b"".join(map(_format_line, lines)))
         return path
 
-    def _places(self, url: str) -> tuple[Path, Path]:
+    def _find_places(self, url: str) -> tuple[Path, Path]:
         key = hashlib.sha256(f"{_RECIPE} {url}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return self.folder / f"{key}.pdf", self.folder / f"{key}.json"
 
 
-def _line(fetched: UrlLine) -> bytes:
+def _format_line(fetched: UrlLine) -> bytes:
     record = asdict(fetched)
     del record["path"]
     return (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
-__all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "fetch_folder", "policy_from", "report"]
+__all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "fetch_folder", "read_policy", "report"]
 
 _AT_ONCE = 8
 """Most downloads at the same time, over all hosts."""
@@ -173,11 +173,11 @@ _THREADS = 32  # threads for these downloads, and for the requests of pages in t
 
 
 def add_fetch_arguments(parser: ArgumentParser) -> None:
-    """Add the flags for fetching pages; `policy_from` reads them."""
+    """Add the flags for fetching pages; `read_policy` reads them."""
     add_arguments(parser, read_beside(__file__))
 
 
-def policy_from(options: Namespace) -> Policy:
+def read_policy(options: Namespace) -> Policy:
     """Return the policy that the flags of `add_fetch_arguments` set."""
     given = {name: value for name, value in vars(options).items() if name in Policy.__dataclass_fields__}
     return Policy(**given, pages=max(4, getattr(options, "jobs", None) or os.cpu_count() or 4))
@@ -185,7 +185,7 @@ def policy_from(options: Namespace) -> Policy:
 
 def fetch_folder() -> Path:
     """Return the folder of fetched pages; all converters share it, so that no page is fetched twice."""
-    return cache_folder() / "web"
+    return find_cache_folder() / "web"
 
 
 def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
@@ -211,8 +211,10 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool =
     With `tell`, print the path of the manifest on stderr.
     """
     flaws = {url: flaw_of(url) for url in urls}
-    names = corpus_names(url for url, flaw in flaws.items() if flaw is None)
-    pages = {url: UrlLine(_shown(url), "", "refused", reason=flaw) for url, flaw in flaws.items() if flaw is not None}
+    names = make_corpus_names(url for url, flaw in flaws.items() if flaw is None)
+    pages = {
+        url: UrlLine(_strip_user(url), "", "refused", reason=flaw) for url, flaw in flaws.items() if flaw is not None
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
         store = FetchedStore(folder)
@@ -273,10 +275,10 @@ class _Crew:
             try:
                 reply = await asyncio.to_thread(self.downloader.get, base)
             except FetchError as error:
-                return [_failed(url, name, error) for url, name in names.items()]
-            return [await self._stored(url, name, reply) for url, name in names.items()]
+                return [_make_failed_line(url, name, error) for url, name in names.items()]
+            return [await self._store_reply(url, name, reply) for url, name in names.items()]
 
-    async def _stored(self, url: str, name: str, reply: PageReply) -> UrlLine:
+    async def _store_reply(self, url: str, name: str, reply: PageReply) -> UrlLine:
         if reply.kind == "pdf":
             return self.store.save(UrlLine(url, name, "pdf", final_url=reply.url, status=reply.status), reply.data)
         fragment = urldefrag(url).fragment
@@ -285,31 +287,31 @@ class _Crew:
                 reply = await asyncio.to_thread(_as_page, reply)
             if reply.kind == "text" and not needs_browser(reply.text):
                 data = await asyncio.to_thread(pdf_of, [Block("p", reply.text)], title=name.removesuffix(".pdf"))
-                final, note, printer = reply.url, "", printer_name()
+                final, note, printer = reply.url, "", name_printer()
             else:
                 address = f"{reply.url}#{fragment}" if fragment else reply.url
                 data, final, note = await self.printer.print(reply, address)
                 printer = f"Chromium {self.printer.browser}"
         except FetchError as error:
-            return _failed(url, name, error)
+            return _make_failed_line(url, name, error)
         printed = UrlLine(url, name, "printed", final_url=final, status=reply.status, note=note, printer=printer)
         return self.store.save(printed, data)
 
 
 def _as_page(reply: PageReply) -> PageReply:
     """Return a reply with a file, such as a Word document, as a reply with the HTML page to print."""
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         path = folder / f"document{reply.suffix}"
         path.write_bytes(reply.data)
         try:
-            page = run_in_worker(office_page, path).html
+            page = run_in_worker(read_office_page, path).html
         except DocumentError as error:
             reason = str(error).removeprefix(f"{path}: ")
             raise FetchError("unusable", "cannot be read", reason, url=reply.url, status=reply.status) from error
     return replace(reply, kind="html", data=page.encode("utf-8"), headers={"content-type": "text/html; charset=utf-8"})
 
 
-def _failed(url: str, name: str, error: FetchError) -> UrlLine:
+def _make_failed_line(url: str, name: str, error: FetchError) -> UrlLine:
     return UrlLine(
         url,
         name,
@@ -321,6 +323,6 @@ def _failed(url: str, name: str, error: FetchError) -> UrlLine:
     )
 
 
-def _shown(url: str) -> str:
+def _strip_user(url: str) -> str:
     """Return an address without its user name and password."""
     return re.sub(r"//[^/@]*@", "//…@", url)

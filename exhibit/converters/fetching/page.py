@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from exhibit.converters.fetching.download import USER_AGENT, Downloader, FetchError, PageReply, Resource
-from exhibit.converters.printing.browser import browser_error, running_browser
-from exhibit.converters.printing.press import fix_dates, html_from_text, in_order, pdf_options
+from exhibit.converters.printing.browser import import_browser_error, run_browser
+from exhibit.converters.printing.press import fix_dates, make_html, make_pdf_options, restore_order
 from exhibit.storage.http import REDIRECTS
 from exhibit.storage.http_policy import HttpError
 
@@ -61,7 +61,7 @@ class PagePrinter:
             with suppress(GoneError):
                 return await self._attempt(browser, reply, url)
             # this page or another may have crashed the browser: try it again in a browser of its own
-            async with running_browser(tell=True) as browser:
+            async with run_browser(tell=True) as browser:
                 with suppress(GoneError):
                     return await self._attempt(browser, reply, url)
             raise FetchError("failed", "the browser cannot print it", "it ends the browser", url=url)
@@ -78,10 +78,10 @@ class PagePrinter:
                     accept_downloads=False,
                 )
                 return await self.print_page(await context.new_page(), reply, url)
-        except (TimeoutError, browser_error(late=True)):
+        except (TimeoutError, import_browser_error(late=True)):
             detail = f"in the browser, after {self._timeout:g} s"
             raise FetchError("failed", "timed out", detail, url=url, status=reply.status) from None
-        except browser_error() as error:
+        except import_browser_error() as error:
             if not browser.is_connected() or re.search(r"has been closed|crashed|ERR_ABORTED", error.message):
                 raise GoneError from error
             detail = error.message.splitlines()[0]
@@ -89,7 +89,7 @@ class PagePrinter:
         finally:
             if context is not None:
                 # a page in an endless loop may not answer; its process ends with the browser
-                with suppress(browser_error(), TimeoutError):
+                with suppress(import_browser_error(), TimeoutError):
                     await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
     async def print_page(self, page: Page, reply: PageReply, url: str) -> tuple[bytes, str, str]:
@@ -101,25 +101,25 @@ class PagePrinter:
         # one route for all requests: when a route ends, requests may be lost on a busy machine
         await page.context.route("**/*", visit.answer)
         await page.goto(url, wait_until="domcontentloaded", timeout=1000 * self._timeout)
-        note = "" if await self._settled(page) else UNFINISHED
+        note = "" if await self._await_settled(page) else UNFINISHED
         if visit.astray is not None:
             raise visit.astray
         if not page.url.startswith(("http://", "https://")):
             raise FetchError("refused", _NOWHERE, page.url, url=page.url, status=reply.status)
-        data = await page.pdf(**pdf_options(margins="15mm"))
-        return in_order(fix_dates(data), await page.content()), page.url, note
+        data = await page.pdf(**make_pdf_options(margins="15mm"))
+        return restore_order(fix_dates(data), await page.content()), page.url, note
 
-    async def _settled(self, page: Page) -> bool:
+    async def _await_settled(self, page: Page) -> bool:
         """Wait until the page and its images have loaded and the network is idle; return False on a timeout."""
         idle = min(_IDLE_SECONDS, self._timeout / 2)
         try:
             async with asyncio.timeout(self._timeout / 2 + idle):
                 await page.wait_for_load_state("load", timeout=500 * self._timeout)
-                with suppress(browser_error()):  # the page moved on: wait for the load of the new page below
+                with suppress(import_browser_error()):  # the page moved on: wait for the load of the new page below
                     await asyncio.wait_for(page.evaluate(_REVEAL), idle)
                 await page.wait_for_load_state("load", timeout=1000 * idle)
                 await page.wait_for_load_state("networkidle", timeout=1000 * idle)
-        except (TimeoutError, browser_error(late=True)):
+        except (TimeoutError, import_browser_error(late=True)):
             return False
         return True
 
@@ -127,7 +127,7 @@ class PagePrinter:
         """Return the browser; start it at first use, and again after a crash."""
         async with self._launching:
             if self._browser is None or not self._browser.is_connected():
-                self._browser = await self._stack.enter_async_context(running_browser(tell=True))
+                self._browser = await self._stack.enter_async_context(run_browser(tell=True))
             return self._browser
 
 
@@ -149,13 +149,13 @@ class _Visit:
         """Answer the browser's first request with the downloaded page, and fetch the replies to its later requests."""
         if self._given is not None:
             given, self._given = self._given, None
-            await route.fulfill(status=200, headers=_headers(given), body=_body(given))
+            await route.fulfill(status=200, headers=_make_headers(given), body=_make_body(given))
             return
         request = route.request
         moves = request.is_navigation_request()
         asked = Resource(request.method, request.url, request.headers, request.post_data_buffer, moves)
         leads = moves and request.frame == self._page.main_frame
-        with suppress(browser_error()):  # the page is closed
+        with suppress(import_browser_error()):  # the page is closed
             try:
                 status, headers, body = await asyncio.to_thread(self._downloader.resource, asked)
             except HttpError as error:
@@ -176,7 +176,7 @@ class _Visit:
                 await route.fulfill(status=status, headers=headers, body=body)
 
 
-def _headers(reply: PageReply) -> dict[str, str]:
+def _make_headers(reply: PageReply) -> dict[str, str]:
     headers = {name: reply.headers[name] for name in _KEPT_HEADERS if name in reply.headers}
     declared = reply.headers.get("content-type", "")
     if reply.kind == "text":
@@ -186,5 +186,5 @@ def _headers(reply: PageReply) -> dict[str, str]:
     return {**headers, "content-type": declared}
 
 
-def _body(reply: PageReply) -> bytes:
-    return html_from_text(reply.text).encode("utf-8") if reply.kind == "text" else reply.data
+def _make_body(reply: PageReply) -> bytes:
+    return make_html(reply.text).encode("utf-8") if reply.kind == "text" else reply.data

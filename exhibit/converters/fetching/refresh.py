@@ -19,14 +19,14 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from exhibit.converters.fetching.fetch import UrlLine, add_fetch_arguments, fetch_all, fetch_folder, policy_from
+from exhibit.converters.fetching.fetch import UrlLine, add_fetch_arguments, fetch_all, fetch_folder, read_policy
 from exhibit.evidence import Document, Span, locate, read_document
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.runtime.command import FAILED, build_parser, guarded
 from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.models import Gold
-from exhibit.storage.atomic import scratch_folder, write_whole
+from exhibit.storage.atomic import make_scratch_folder, write_whole
 from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.storage.locations import Remote
 
@@ -43,24 +43,24 @@ class Change(NamedTuple):
     words_added: tuple[str, ...]
 
 
-def changes_between(old: str, new: str) -> list[Change]:
+def find_changes(old: str, new: str) -> list[Change]:
     """Return the passages in which two texts differ; a difference in white space is no change."""
-    before, after = _sentences(old), _sentences(new)
+    before, after = _split_sentences(old), _split_sentences(new)
     changes = []
     for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag != "equal":
             removed, added = " ".join(before[a:b]), " ".join(after[c:d])
             if removed.split() != added.split():  # the same words in other sentences are no change
-                changes.append(Change(removed, added, *_differing(removed.split(), added.split())))
+                changes.append(Change(removed, added, *_find_differing_words(removed.split(), added.split())))
     return changes
 
 
-def _sentences(text: str) -> list[str]:
+def _split_sentences(text: str) -> list[str]:
     plain = " ".join(text.split())
-    return [plain[span.start : span.end] for span in sentences(plain)]
+    return [plain[span.start : span.end] for span in split_sentences(plain)]
 
 
-def _differing(removed: list[str], added: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _find_differing_words(removed: list[str], added: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the removed and the added words of a changed passage, by a word-by-word comparison.
 
     In a very long passage, all words count as removed and added.
@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_fetch_arguments(parser)
     options = parser.parse_args(argv)
     states = refresh(options.refresh, options)
-    sys.stdout.write("\n".join(state_lines(states)) + "\n")
+    sys.stdout.write("\n".join(format_states(states)) + "\n")
     if options.changes:
         write_whole(options.changes, json.dumps([as_json(one) for one in states], ensure_ascii=False, indent=1) + "\n")
     kinds = {one.state for one in states}
@@ -147,15 +147,15 @@ def refresh(root: Path, options: Namespace) -> list[PageState]:
     bundle = open_bundle(root)
     options.refetch = True
     with ExitStack() as stack:
-        temporary = stack.enter_context(scratch_folder())
+        temporary = stack.enter_context(make_scratch_folder())
         folder = fetch_folder() if options.keep else temporary
-        fetched = fetch_all(list(urls.values()), folder=folder, policy=policy_from(options), tell=options.keep)
-        return [_state(bundle, name, fetched[url]) for name, url in urls.items()]
+        fetched = fetch_all(list(urls.values()), folder=folder, policy=read_policy(options), tell=options.keep)
+        return [_find_state(bundle, name, fetched[url]) for name, url in urls.items()]
 
 
-def _state(bundle: BundleFolder, name: str, one: UrlLine) -> PageState:
+def _find_state(bundle: BundleFolder, name: str, one: UrlLine) -> PageState:
     if one.path is not None:
-        return _compared(bundle, name, one.url, one.path)
+        return _compare_page(bundle, name, one.url, one.path)
     reason = f"{one.reason}: {one.detail}" if one.detail else one.reason
     if one.status not in _GONE:
         return PageState(name, one.url, "unknown", reason=reason)
@@ -163,7 +163,7 @@ def _state(bundle: BundleFolder, name: str, one: UrlLine) -> PageState:
     return PageState(name, one.url, "gone", reason=reason, questions=lost)
 
 
-def _compared(bundle: BundleFolder, name: str, url: str, path: Path) -> PageState:
+def _compare_page(bundle: BundleFolder, name: str, url: str, path: Path) -> PageState:
     here = bundle.files.get(name)
     if here is None or isinstance(here, Remote):
         raise BundleError(f"{bundle.address}: corpus/ has no file {name!r} on this disk; pull the bundle first")
@@ -172,12 +172,12 @@ def _compared(bundle: BundleFolder, name: str, url: str, path: Path) -> PageStat
         new = read_document(path)
     except ToolkitError as error:
         return PageState(name, url, "unknown", reason=f"cannot be read: {error}")
-    changes = changes_between(old.text, new.text)
-    touched = list(_touched(bundle, name, old, new)) if changes else []
+    changes = find_changes(old.text, new.text)
+    touched = list(_find_touched(bundle, name, old, new)) if changes else []
     return PageState(name, url, "changed" if changes else "same", changes=changes, questions=touched)
 
 
-def _touched(bundle: BundleFolder, name: str, old: Document, new: Document) -> Iterator[Touched]:
+def _find_touched(bundle: BundleFolder, name: str, old: Document, new: Document) -> Iterator[Touched]:
     """Yield the questions whose gold in a file is gone or has moved."""
     for line in bundle.gold:
         if line.filename != name or not line.spans:
@@ -201,7 +201,7 @@ def _quote(bundle: BundleFolder, line: Gold) -> str:
 # ---------------------------------------------------------------- output
 
 
-def state_lines(states: Sequence[PageState]) -> list[str]:
+def format_states(states: Sequence[PageState]) -> list[str]:
     """Return the lines to print: each changed page, then the number of unchanged pages."""
     lines: list[str] = []
     for one in (one for one in states if one.state != "same"):
@@ -229,19 +229,19 @@ def _change_lines(one: PageState) -> Iterator[str]:
     for change in one.changes[:_SHOWN]:
         for sign, text in (("-", change.removed), ("+", change.added)):
             if text:
-                yield f"  {sign} {_short(text)}"
+                yield f"  {sign} {_shorten(text)}"
     if len(one.changes) > _SHOWN:
         yield f"  … and {len(one.changes) - _SHOWN} more changes (--changes)"
     for touched in one.questions[:_SHOWN]:
         where = f" to page {', '.join(map(str, touched.pages))}" if touched.fate == "moved" and touched.pages else ""
         yield f"  question {touched.id}: its gold {'moved' if touched.fate == 'moved' else 'is gone'}{where}: " + (
-            _short(touched.quote)
+            _shorten(touched.quote)
         )
     if len(one.questions) > _SHOWN:
         yield f"  … and {len(one.questions) - _SHOWN} more questions (--changes)"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return textwrap.shorten(text, _WIDTH, placeholder=" …")
 
 

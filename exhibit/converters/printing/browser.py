@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from exhibit.converters.printing.text_pdf import font_hashes, font_path, sealed_environment
+from exhibit.converters.printing.text_pdf import find_font, make_sealed_environment, read_font_hashes
 from exhibit.runtime.command import guarded
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.programs import find_program
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def find_browser() -> Path | None:
         path = find_program(name)
         if path:
             return Path(path)
-    return next((Path(p) for p in (*_MAC, _playwrights()) if p and Path(p).is_file()), None)
+    return next((Path(p) for p in (*_MAC, _find_playwrights()) if p and Path(p).is_file()), None)
 
 
 def launch_arguments() -> list[str]:
@@ -73,13 +73,13 @@ def launch_options(folder: Path) -> dict[str, Any]:
     return {
         "executable_path": require_browser(),
         "args": [*launch_arguments(), "--host-resolver-rules=MAP * ~NOTFOUND"],
-        "env": sealed_environment(folder),
+        "env": make_sealed_environment(folder),
         "proxy": {"server": "http://nowhere.invalid:9", "bypass": "<-loopback>"},
     }
 
 
 @asynccontextmanager
-async def running_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
+async def run_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
     """Yield a running Chromium, which is closed at the end of the `async with` block.
 
     It runs in its sandbox, unless the user is root or the system allows no sandbox. With `tell`, print a note
@@ -91,7 +91,7 @@ async def running_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
 
     async with AsyncExitStack() as stack:
         # in a thread: Playwright cannot be asked for its browser's path inside a running event loop
-        options = await asyncio.to_thread(launch_options, stack.enter_context(scratch_folder()))
+        options = await asyncio.to_thread(launch_options, stack.enter_context(make_scratch_folder()))
         try:
             driver = await async_playwright().start()
         except Exception as error:  # Playwright raises any error of its pipe to the driver, even plain Exception
@@ -103,22 +103,22 @@ async def running_browser(*, tell: bool = False) -> AsyncIterator[Browser]:
             try:
                 browser = await driver.chromium.launch(chromium_sandbox=sandbox, **options)
                 break
-            except browser_error() as error:
+            except import_browser_error() as error:
                 problem = error.message.splitlines()[0]
             if sandbox and tell:
                 tqdm.write("note: Chromium's sandbox is not available here; pages print without it", file=sys.stderr)
         else:
             raise ServiceError(f"Chromium does not start: {problem}")
-        stack.push_async_callback(_end, browser)
+        stack.push_async_callback(_end_browser, browser)
         yield browser
 
 
-async def _end(browser: Browser) -> None:
-    with suppress(browser_error()):  # the browser may have ended by itself
+async def _end_browser(browser: Browser) -> None:
+    with suppress(import_browser_error()):  # the browser may have ended by itself
         await browser.close()
 
 
-def browser_error(*, late: bool = False) -> type[Error]:
+def import_browser_error(*, late: bool = False) -> type[Error]:
     """Return Playwright's error class, or with `late` its timeout class; call it only if Playwright is installed."""
     from playwright.async_api import Error, TimeoutError
 
@@ -156,7 +156,7 @@ def fetch_browser() -> Path:
         if find_browser() is not None:
             break
         started = time.monotonic()
-        problem = _fault(commands)
+        problem = _run_commands(commands)
         took = f"{time.monotonic() - started:.1f} s"
         print(f"{name}: {'not to be had' if problem else 'fetched'} ({took})", file=sys.stderr)
         failures += [f"{name}: {problem}"] if problem else []
@@ -166,7 +166,7 @@ def fetch_browser() -> Path:
         raise ServiceError("; ".join([str(error), *failures])) from None
 
 
-def _fault(commands: list[list[str]]) -> str:
+def _run_commands(commands: list[list[str]]) -> str:
     """Run commands in order and hide their output; return the error line of the first that fails, else empty."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in commands:
@@ -178,7 +178,7 @@ def _fault(commands: list[list[str]]) -> str:
     return ""
 
 
-def _playwrights() -> str | None:
+def _find_playwrights() -> str | None:
     if not HERE:
         return None
     from playwright.sync_api import sync_playwright
@@ -191,7 +191,7 @@ def _playwrights() -> str | None:
 @guarded()
 def main() -> int:
     """Find or install a browser and verify the pinned fonts; print the browser's path and the number of fonts."""
-    fonts = list(map(font_path, font_hashes()))
+    fonts = list(map(find_font, read_font_hashes()))
     print(f"{fetch_browser()}, {len(fonts)} fonts")
     return 0
 

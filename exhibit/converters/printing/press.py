@@ -18,28 +18,28 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exhibit.converters.benchmark import Block, RawDocument, source_text
-from exhibit.converters.printing.browser import HERE, NEEDED, browser_error, running_browser
+from exhibit.converters.benchmark import Block, RawDocument, read_source_text
+from exhibit.converters.printing.browser import HERE, NEEDED, import_browser_error, run_browser
 from exhibit.converters.printing.text_pdf import (
     PAGE_BREAK,
-    font_hashes,
+    make_printable,
+    name_printer,
     needs_browser,
     print_blocks,
-    printable,
-    printer_name,
-    style,
+    read_font_hashes,
+    read_style,
 )
 from exhibit.engine import Limits, OneWorker
-from exhibit.engine.limits import programs_unlimited, programs_watched
+from exhibit.engine.limits import lift_memory_limit, watch_programs
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import has_page, read_document
-from exhibit.evidence.read import printable as page_of
+from exhibit.evidence.read import read_printable as page_of
 from exhibit.evidence.readers.html import SUFFIXES as HTML
 from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import DocumentError, ServiceError
 from exhibit.schemas.models import Printing
-from exhibit.storage.atomic import scratch_folder, write_whole
+from exhibit.storage.atomic import make_scratch_folder, write_whole
 
 if TYPE_CHECKING:
     from playwright.async_api import Route
@@ -87,8 +87,8 @@ class Printer:
         return self
 
     def _start(self) -> None:
-        self._running = running_browser()
-        with programs_unlimited():
+        self._running = run_browser()
+        with lift_memory_limit():
             self._browser = self._runner.run(self._running.__aenter__())
 
     @property
@@ -102,17 +102,17 @@ class Printer:
 
     def print_html(self, html: str, path: Path, *, header: str = "", footer: str = "", margins: str = "22mm") -> None:
         """Print a self-contained HTML page to a PDF; its CSS may set the paper size with `@page { size: … }`."""
-        options = pdf_options(header=header, footer=footer, margins=margins)
+        options = make_pdf_options(header=header, footer=footer, margins=margins)
         try:
-            data = self._runner.run(self._printed(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace"), options))
-        except browser_error() as error:
+            data = self._runner.run(self._print_html(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace"), options))
+        except import_browser_error() as error:
             # a page that crashed may have crashed the browser
             self._runner.run(self._running.__aexit__(None, None, None))
             self._start()
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
-        write_whole(path, in_order(fix_dates(data), html))
+        write_whole(path, restore_order(fix_dates(data), html))
 
-    async def _printed(self, html: bytes, options: dict[str, Any]) -> bytes:
+    async def _print_html(self, html: bytes, options: dict[str, Any]) -> bytes:
         # a new page for each document, so that a refresh or a timer of one cannot affect another
         page = await self._browser.new_page(**PAGE)
         await page.route("**/*", partial(_hand_over, html))
@@ -132,13 +132,13 @@ async def _hand_over(html: bytes, route: Route) -> None:
         await route.abort("aborted")  # an aborted navigation leaves the page unchanged; a failed one does not
 
 
-def printing(printers: Iterable[str]) -> Printing | None:
+def describe_printing(printers: Iterable[str]) -> Printing | None:
     """Return the programs that printed documents, for `bundle.json`; None if no document was printed."""
     names = sorted(set(printers) - {""})
-    return Printing(printer=", ".join(names), fonts=font_hashes()) if names else None
+    return Printing(printer=", ".join(names), fonts=read_font_hashes()) if names else None
 
 
-def pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") -> dict[str, Any]:
+def make_pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") -> dict[str, Any]:
     """Return the options of `page.pdf`, the same for all callers."""
     return {
         "print_background": True,
@@ -153,10 +153,10 @@ def pdf_options(*, header: str = "", footer: str = "", margins: str = "22mm") ->
 
 def fix_dates(data: bytes) -> bytes:
     """Return a PDF with fixed dates instead of its creation dates, so that its bytes do not depend on the day."""
-    return _DATE.sub(_same_length, data)
+    return _DATE.sub(_fix_date, data)
 
 
-def in_order(data: bytes, html: str) -> bytes:
+def restore_order(data: bytes, html: str) -> bytes:
     """Return the PDF of a page with its Arabic text in reading order.
 
     Chromium stores the plain letter beside each joined glyph (`ActualText`), and PDFium then reads a word of
@@ -179,7 +179,7 @@ def in_order(data: bytes, html: str) -> bytes:
     return buffer.getvalue()
 
 
-def _same_length(match: re.Match[bytes]) -> bytes:
+def _fix_date(match: re.Match[bytes]) -> bytes:
     """Return a fixed date of the same length, so that the file's offsets stay valid."""
     name = match.group(1)
     room = len(match.group()) - len(name) - 4
@@ -221,7 +221,7 @@ class PdfPrinter:
         """Print a document into the corpus in a separate process, from its original if it has one."""
         if self._worker is None:
             # the files of a killed browser are removed with the folder
-            self._folder = self._stack.enter_context(scratch_folder())
+            self._folder = self._stack.enter_context(make_scratch_folder())
             self._worker = OneWorker(_print_sheet, limits=self._limits)
             self._stack.callback(self._worker.close)
             self._stack.callback(self._worker.run, _Sheet(None, self._folder, self._folder, self._limits))
@@ -264,17 +264,17 @@ def _print_sheet(sheet: _Sheet) -> Printed:
             _running.pop().__exit__(None, None, None)
         return Printed("")
     path = sheet.corpus / raw.filename
-    text = _text(raw)
+    text = _read_text(raw)
     if text is not None:
         print_blocks(text.blocks, path, title=raw.title, subject=raw.subject)
-        return Printed(printer_name(), text.notes)
-    words = "\n\n".join(block.text for block in _blocks(raw))
-    page = office_page(raw.original) if raw.original else Printable(raw.html or html_from_text(words))
+        return Printed(name_printer(), text.notes)
+    words = "\n\n".join(block.text for block in _read_blocks(raw))
+    page = read_office_page(raw.original) if raw.original else Printable(raw.html or make_html(words))
     if not _running:
         os.environ["TMPDIR"] = tempfile.tempdir = str(sheet.folder)
         _running.append(Printer().__enter__())
     (printer,) = _running
-    with programs_watched(sheet.limits, str(sheet)):
+    with watch_programs(sheet.limits, str(sheet)):
         printer.print_html(page.html, path)
     return Printed(f"Chromium {printer.browser}", page.notes)
 
@@ -284,12 +284,12 @@ class _Text(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def _text(raw: RawDocument) -> _Text | None:
+def _read_text(raw: RawDocument) -> _Text | None:
     """Return the blocks of a document that is printed without a browser, and the notes from reading it; else None."""
     if raw.html is not None:
         return None
     if raw.original is None:
-        text = _Text(_blocks(raw))
+        text = _Text(_read_blocks(raw))
     elif _needs_page(raw.original):
         return None
     else:
@@ -298,20 +298,20 @@ def _text(raw: RawDocument) -> _Text | None:
     return None if any(needs_browser(block.text) for block in text.blocks) else text
 
 
-def _blocks(raw: RawDocument) -> Sequence[Block]:
+def _read_blocks(raw: RawDocument) -> Sequence[Block]:
     heading = [Block("h1", raw.heading)] if raw.heading else []
-    return raw.blocks or [*heading, Block("p", source_text(raw))]
+    return raw.blocks or [*heading, Block("p", read_source_text(raw))]
 
 
 # ---------------------------------------------------------------- pages for the browser
 
 
-def html_from_text(text: str, *, title: str = "") -> str:
+def make_html(text: str, *, title: str = "") -> str:
     """Return an HTML page with the unchanged text, below a title if there is one."""
     heading = f"<h1>{html.escape(title)}</h1>" if title else ""
     return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{style('text')}</style>"
-        f"<body>{heading}<pre>{html.escape(printable(text), quote=False)}</pre></body></html>"
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{read_style('text')}</style>"
+        f"<body>{heading}<pre>{html.escape(make_printable(text), quote=False)}</pre></body></html>"
     )
 
 
@@ -319,12 +319,12 @@ def html_from_text(text: str, *, title: str = "") -> str:
 _ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>\s*\Z", re.IGNORECASE | re.DOTALL)
 
 
-def filing(data: bytes) -> str:
+def strip_filing(data: bytes) -> str:
     """Return a document filed with the SEC, without EDGAR's tags around it."""
     return _ENVELOPE.sub("", decode_page(data))
 
 
-def filed_text(page: str) -> tuple[Block, ...]:
+def split_filed_text(page: str) -> tuple[Block, ...]:
     """Return the blocks to print for a plain-text filing: monospaced, 80 columns by 66 lines."""
     return (Block("pre", page.replace("<PAGE>", PAGE_BREAK)),)
 
@@ -333,14 +333,14 @@ _WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; h
 """A scan has its margins in the image."""
 
 
-def office_page(path: Path) -> Printable:
+def read_office_page(path: Path) -> Printable:
     """Return the HTML page from which a file, such as a Word document, is printed, and the notes from reading it."""
     if path.suffix.lower() in HTML:
         return Printable(decode(path))  # an HTML file has its own style
     page = page_of(path)
     if page is None:
         document = read_document(path)
-        return Printable(html_from_text(document.text), document.notes)
-    css = style("office") + (_WHOLE_PAGE if 'class="scan"' in page.html[:200] else "")
-    head = html_from_text("").partition("<body>")[0]  # the same fonts as in every other print
-    return Printable(f"{head}<style>{css}</style><body>{printable(page.html)}</body></html>", page.notes)
+        return Printable(make_html(document.text), document.notes)
+    css = read_style("office") + (_WHOLE_PAGE if 'class="scan"' in page.html[:200] else "")
+    head = make_html("").partition("<body>")[0]  # the same fonts as in every other print
+    return Printable(f"{head}<style>{css}</style><body>{make_printable(page.html)}</body></html>", page.notes)

@@ -81,7 +81,7 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _FORM = re.compile(rb"<(F[BCDE][0-9A-F]{2})>")
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Return a text with plain line feeds, and with a space in place of each control or private-use character."""
     return _CONTROLS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -91,7 +91,7 @@ def needs_browser(text: str) -> bool:
     return not text.isascii() and _CJK.search(text) is not None
 
 
-def printer_name() -> str:
+def name_printer() -> str:
     """Return the name of this printer in bundle.json."""
     import reportlab
 
@@ -109,21 +109,21 @@ def pdf_of(blocks: Iterable[Block], *, title: str, subject: str = "") -> bytes:
 
     file = io.BytesIO()
     canvas = Canvas(file, pagesize=_A4, pageCompression=0, invariant=1)
-    canvas.setTitle(printable(title))
+    canvas.setTitle(make_printable(title))
     canvas.setAuthor("")
     canvas.setCreator("exhibit-rag")
     if subject:
-        canvas.setSubject(printable(subject))
+        canvas.setSubject(make_printable(subject))
     sheet = _Sheet(canvas)
     for block in blocks:
         sheet.add(block)
     sheet.close()
     canvas.save()
     # an Arabic letter is drawn in the form that its neighbours require, and read back as the plain letter
-    return _FORM.sub(lambda form: b"<%04X>" % ord(_letter(form[1])), file.getvalue())
+    return _FORM.sub(lambda form: b"<%04X>" % ord(_decode_letter(form[1])), file.getvalue())
 
 
-def _letter(form: bytes) -> str:
+def _decode_letter(form: bytes) -> str:
     plain = unicodedata.normalize("NFKC", chr(int(form, 16)))
     return plain if len(plain) == 1 and ord(plain) < 0x10000 else chr(int(form, 16))
 
@@ -149,7 +149,7 @@ class _Sheet:
         for part, text in enumerate(block.text.split(PAGE_BREAK) if block.style == "pre" else [block.text]):
             if part:
                 self.close()
-            for line in _lines(_drawable(text, kind.font), kind):
+            for line in _break_lines(_make_drawable(text, kind.font), kind):
                 if self._text is not None and self._left < self._gap + kind.leading:
                     self.close()
                 self._draw(line, kind)
@@ -174,14 +174,14 @@ class _Sheet:
         shift = kind.aside
         if _RIGHT_TO_LEFT.search(line):
             line, right = _as_drawn(line)
-            shift = _WIDTH - _width(line, kind) if right else 0.0
+            shift = _WIDTH - _measure_width(line, kind) if right else 0.0
         self._text.moveCursor(shift - self._shift, self._gap + kind.leading)
         self._left -= self._gap + kind.leading
         self._gap, self._shift = 0.0, shift
         if self._gray != kind.gray:
             self._gray = kind.gray
             self._text.setFillGray(kind.gray)
-        for font, run in _runs(line, kind.font):
+        for font, run in _split_runs(line, kind.font):
             if self._font != (font, kind.size):
                 self._font = (font, kind.size)
                 self._text.setFont(font, kind.size)
@@ -204,15 +204,15 @@ _ESCAPES = {ord(sign): f"\\{sign}" for sign in "\\()"}
 # ---------------------------------------------------------------- lines
 
 
-def _drawable(text: str, font: str) -> str:
+def _make_drawable(text: str, font: str) -> str:
     """Return a printable text, with a box in place of each character that no font has."""
-    text = printable(text)
-    known = _face(font).charWidths.keys() | _face(SIGNS).charWidths.keys() | {ord("\n"), ord("\t")}
+    text = make_printable(text)
+    known = _register_face(font).charWidths.keys() | _register_face(SIGNS).charWidths.keys() | {ord("\n"), ord("\t")}
     missing = {ord(character) for character in set(text) if ord(character) not in known or ord(character) > 0xFFFF}
     return text.translate(dict.fromkeys(missing, _BOX)) if missing else text
 
 
-def _lines(text: str, kind: _Type) -> Iterator[str]:
+def _break_lines(text: str, kind: _Type) -> Iterator[str]:
     """Yield a text's lines; a line that is too long is broken between words, or inside a word that is too long."""
     space = _advance(" ", kind.font) * (kind.size / 1000)
     measured: dict[str, list[tuple[str, float]]] = {}
@@ -221,7 +221,7 @@ def _lines(text: str, kind: _Type) -> Iterator[str]:
         used = 0.0
         for spaces, word in _WORDS.findall(paragraph.rstrip()):
             if word not in measured:
-                measured[word] = [(piece, _width(piece, kind)) for piece in _pieces(word, kind)]
+                measured[word] = [(piece, _measure_width(piece, kind)) for piece in _break_word(word, kind)]
             for piece, wide in measured[word]:
                 if line and (len(measured[word]) > 1 or used + len(spaces) * space + wide > _WIDTH):
                     yield "".join(line)
@@ -231,11 +231,11 @@ def _lines(text: str, kind: _Type) -> Iterator[str]:
         yield "".join(line)
 
 
-def _pieces(word: str, kind: _Type) -> Iterator[str]:
+def _break_word(word: str, kind: _Type) -> Iterator[str]:
     """Yield a word as a whole if it fits on one line, else in parts that fit."""
     start, used = 0, 0.0
-    for at, character in enumerate(word if _width(word, kind) > _WIDTH else ""):
-        wide = _width(character, kind)
+    for at, character in enumerate(word if _measure_width(word, kind) > _WIDTH else ""):
+        wide = _measure_width(character, kind)
         if used + wide > _WIDTH and at > start:
             yield word[start:at]
             start, used = at, 0.0
@@ -246,30 +246,30 @@ def _pieces(word: str, kind: _Type) -> Iterator[str]:
 _WORDS = re.compile(r"( *)([^ ]+)")
 
 
-def _width(text: str, kind: _Type) -> float:
+def _measure_width(text: str, kind: _Type) -> float:
     return sum(_advance(character, kind.font) for character in text) * kind.size / 1000
 
 
 @cache
 def _advance(character: str, font: str) -> float:
     """Return the width of a character in a font, or in the fallback font if the font lacks it."""
-    faces = (_face(name).charWidths for name in (font, SIGNS))
+    faces = (_register_face(name).charWidths for name in (font, SIGNS))
     return float(next(widths[ord(character)] for widths in faces if ord(character) in widths))
 
 
 @cache
-def _face(name: str) -> Any:
+def _register_face(name: str) -> Any:
     """Return a font's face after registering the font with ReportLab."""
     from reportlab.pdfbase import pdfmetrics
     from reportlab.pdfbase.ttfonts import TTFont
 
-    pdfmetrics.registerFont(TTFont(name, str(font_path(name))))
+    pdfmetrics.registerFont(TTFont(name, str(find_font(name))))
     return pdfmetrics.getFont(name).face  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _runs(line: str, font: str) -> Iterator[tuple[str, str]]:
+def _split_runs(line: str, font: str) -> Iterator[tuple[str, str]]:
     """Yield the parts of a line, each with a font that has its characters."""
-    first, second = _face(font).charWidths, _face(SIGNS).charWidths
+    first, second = _register_face(font).charWidths, _register_face(SIGNS).charWidths
     if line.isascii():
         yield font, line
         return
@@ -289,7 +289,7 @@ def _as_drawn(line: str) -> tuple[str, bool]:
 
 def join_arabic_letters(line: str) -> str:
     """Return a line with each Arabic letter in its initial, medial, final or isolated form."""
-    forms = _forms()
+    forms = _read_forms()
     shaped = []
     for at, letter in enumerate(line):
         mine = forms.get(letter, {})
@@ -301,7 +301,7 @@ def join_arabic_letters(line: str) -> str:
 
 
 @cache
-def _forms() -> dict[str, dict[str, str]]:
+def _read_forms() -> dict[str, dict[str, str]]:
     """Return the positional forms of each Arabic letter, from Unicode's table."""
     forms: dict[str, dict[str, str]] = {}
     for code in (*range(0xFB50, 0xFBB2), *range(0xFBD3, 0xFC00), *range(0xFE80, 0xFEF5)):
@@ -315,40 +315,40 @@ def _forms() -> dict[str, dict[str, str]]:
 
 
 @cache
-def style(name: str) -> str:
+def read_style(name: str) -> str:
     """Return the style sheet of our own pages: `text`, or `office` for Word documents and similar files."""
     return (_FOLDER / f"{name}.css").read_text(encoding="utf-8")
 
 
 @cache
-def font_hashes() -> dict[str, str]:
+def read_font_hashes() -> dict[str, str]:
     """Return the pinned sha256 of every font by its file name, as listed in SHA256SUMS."""
     lines = (_FOLDER / "SHA256SUMS").read_text(encoding="ascii").splitlines()
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
 @cache
-def font_path(name: str) -> Path:
+def find_font(name: str) -> Path:
     """Return the path of a font, by its name or its file's name; raise if it is missing or has another sha256."""
     file = _FILES.get(name, name)
-    path = (_cjk_folder() if file == _CJK_FILE else _FOLDER) / file
+    path = (_find_cjk_folder() if file == _CJK_FILE else _FOLDER) / file
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-    if digest != font_hashes()[file]:
+    if digest != read_font_hashes()[file]:
         problem = "is not the font that documents are printed with" if digest else "is missing"
         again = "install the project again (make, or pip install --force-reinstall 'exhibit-rag[print]')"
         raise ServiceError(f"{path}: {problem}; {again}")
     return path
 
 
-def _cjk_folder() -> Path:
+def _find_cjk_folder() -> Path:
     spec = importlib.util.find_spec(_CJK_PACKAGE)
     return Path(spec.origin).parent if spec and spec.origin else Path(_CJK_PACKAGE)
 
 
-def sealed_environment(folder: Path) -> dict[str, str]:
+def make_sealed_environment(folder: Path) -> dict[str, str]:
     """Return the environment variables of a browser that uses only our fonts; write its font settings to `folder`."""
     configuration = folder / "fonts.conf"
-    folders = dict.fromkeys(font_path(file).parent for file in font_hashes())  # our fonts first, wherever they are
+    folders = dict.fromkeys(find_font(file).parent for file in read_font_hashes())  # our fonts first, wherever they are
     places = "\n".join(f"<dir>{escape(str(path))}</dir>" for path in folders)
     template = (_FOLDER / "fonts.conf").read_text(encoding="utf-8")
     text = template.format(folders=places, cache=escape(str(folder / "cache")))

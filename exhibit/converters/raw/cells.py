@@ -20,14 +20,14 @@ _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
 def list_cell_values(cell: Any) -> list[Any]:
     """Return the non-blank values of a cell, which may be a list, a list written as text, or a single value."""
     if isinstance(cell, str) and cell.strip()[:1] in "[{" and cell.strip()[-1:] in "]}":
-        cell = _parsed(cell.strip())
+        cell = _parse_text(cell.strip())
     if isinstance(cell, dict) and isinstance(cell.get("text"), list):
         cell = cell["text"]  # SQuAD's answers: {"text": […], "answer_start": […]}
     items = cell if isinstance(cell, list | tuple) else [cell]
     return [item for item in items if read_cell_words(item)]
 
 
-def _parsed(text: str) -> Any:
+def _parse_text(text: str) -> Any:
     for parse in (json.loads, ast.literal_eval):
         try:
             value = parse(text)
@@ -96,12 +96,12 @@ def is_number(cell: Any) -> bool:
     return read_cell_words(cell).isdecimal()
 
 
-def number(cell: Any) -> int | None:
+def read_number(cell: Any) -> int | None:
     """Return a cell as a non-negative integer; None for anything else."""
     return int(read_cell_words(cell)) if is_number(cell) else None
 
 
-def refusal(cell: Any) -> bool | None:
+def read_refusal(cell: Any) -> bool | None:
     """Return whether a cell says that a question must be refused; None if it says neither yes nor no.
 
     An empty cell says no.
@@ -110,7 +110,7 @@ def refusal(cell: Any) -> bool | None:
     return True if said_so in _YES else False if said_so in _NO else None
 
 
-def options_in(cell: Any) -> list[str]:
+def read_options(cell: Any) -> list[str]:
     """Return the options of a multiple-choice question, from a list or from an object such as `{"A": …, "B": …}`."""
     held = list_cell_values(cell)
     if len(held) == 1 and isinstance(held[0], dict):
@@ -118,7 +118,7 @@ def options_in(cell: Any) -> list[str]:
     return [read_cell_field(one, "text") if isinstance(one, dict) else read_cell_words(one) for one in held]
 
 
-def chosen_option(answer: str, options: Sequence[str]) -> str:
+def find_chosen_option(answer: str, options: Sequence[str]) -> str:
     """Return the option that an answer such as `B` or `(b)` names; the answer itself if it names no option."""
     match = _LETTER.fullmatch(answer.strip())
     at = ord(match[1].upper()) - ord("A") if match else -1

@@ -9,7 +9,7 @@ from typing import Any
 from tqdm import tqdm
 
 from exhibit.converters.benchmark import Tally
-from exhibit.converters.raw.cells import is_number, list_cell_values, read_cell_words, refusal
+from exhibit.converters.raw.cells import is_number, list_cell_values, read_cell_words, read_refusal
 from exhibit.converters.raw.documents import Shelf, Texts, is_url
 from exhibit.converters.raw.records import Record, columns_of
 from exhibit.evidence.fields import HELPS, choose_name, flatten_object
@@ -54,7 +54,7 @@ def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
     return (column, path[len(column) + 1 :]) if column is not None else None
 
 
-def nested_columns(records: Sequence[Record]) -> list[str]:
+def list_nested_columns(records: Sequence[Record]) -> list[str]:
     """Return the dotted paths, such as `evidence.text`, of all fields of objects in the columns."""
     paths: dict[str, None] = {}
     for record in records:
@@ -89,18 +89,18 @@ def show_columns(
     kept = f"; kept as labels: {', '.join(unread)}" if unread else ""
     tqdm.write(f"columns: {', '.join(shown) or 'none is known'}{kept}", file=sys.stderr)
     if chosen["question"] is None:
-        hint = _likely(("question",), unread, records)
+        hint = _suggest_flags(("question",), unread, records)
         raise SourceError(f"{table}: which column is the question?{list_columns(seen)}; {hint}")
     if not any(chosen.get(role) for role in (*_GOLD, "impossible", "answerable")):
-        hint = _likely(("answer", "text", "provision"), unread, records)
+        hint = _suggest_flags(("answer", "text", "provision"), unread, records)
         raise SourceError(
             f"{table}: no column of answers, passages, provisions or documents{list_columns(seen)}; {hint}"
         )
 
 
-def _likely(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]) -> str:
+def _suggest_flags(roles: Sequence[str], free: Sequence[str], records: Sequence[Record]) -> str:
     """Return a hint for an error message: up to three flags to try, such as `--answer reply`."""
-    lengths = {name: _mean_length(records, name) for name in free}
+    lengths = {name: _compute_mean_length(records, name) for name in free}
     ranked = sorted(lengths, key=lambda name: -lengths[name])[:_FLAGS]
     if not ranked:
         return f"name it with {' or '.join(f'--{role} COLUMN' for role in roles)}"
@@ -114,7 +114,7 @@ _FLAGS = 3
 """Most flags that an error proposes."""
 
 
-def _mean_length(records: Sequence[Record], column: str) -> float:
+def _compute_mean_length(records: Sequence[Record], column: str) -> float:
     cells = [
         len(read_cell_words(cell))
         for record in records[:_LOOKED_AT]
@@ -138,7 +138,7 @@ _LONG = 20
 """Fewest folded characters of a passage: a shorter text occurs in any contract."""
 
 
-def columns_by_cells(columns: Columns, named: Iterable[str], records: Sequence[Record], texts: Texts) -> Columns:
+def correct_columns(columns: Columns, named: Iterable[str], records: Sequence[Record], texts: Texts) -> Columns:
     """Return the column of each role, corrected by the content of the cells unless the user named the column.
 
     A column whose cells name files of the folder is the document, whatever its name. A column whose cells occur
@@ -146,20 +146,20 @@ def columns_by_cells(columns: Columns, named: Iterable[str], records: Sequence[R
     has no role if one of its cells is not a number.
     """
     given = set(named)
-    columns = _checked(dict(columns), given, records)
+    columns = _check_columns(dict(columns), given, records)
     if texts.shelf.folder is not None and "document" not in given:
-        columns = _by_names(columns, records, texts.shelf)
+        columns = _assign_by_names(columns, records, texts.shelf)
     if "provision" not in given and columns.get("provision") is None:
-        columns = _by_provisions(columns, given, records, texts.shelf)
-    columns = _by_nesting(columns, given, nested_columns(records))
+        columns = _assign_by_provisions(columns, given, records, texts.shelf)
+    columns = _assign_by_nesting(columns, given, list_nested_columns(records))
     document = columns["document"]
     if texts.shelf.folder is not None and columns["text"] is None and "text" not in given and document:
         free = [name for name in columns_of(records) if name not in columns.values()]
-        columns["text"] = _best(free, lambda name: _quotes(records, name, document, texts), _MOST)
+        columns["text"] = _choose_best(free, lambda name: _measure_quotes(records, name, document, texts), _MOST)
     return columns
 
 
-def _checked(columns: Columns, given: set[str], records: Sequence[Record]) -> Columns:
+def _check_columns(columns: Columns, given: set[str], records: Sequence[Record]) -> Columns:
     """Return the columns after two checks of their cells.
 
     A numeric role, such as `page`, is removed if a cell of its column is not a number. A column of verdicts
@@ -167,35 +167,35 @@ def _checked(columns: Columns, given: set[str], records: Sequence[Record]) -> Co
     """
     for role in _NUMERIC:
         column = columns.get(role)
-        if column is not None and role not in given and not _all_cells(records, column, is_number):
+        if column is not None and role not in given and not _is_true_of_all(records, column, is_number):
             columns[role] = None
     verdict = choose_name((name for name in columns_of(records) if name not in columns.values()), "verdict")
     asked = columns["impossible"] or columns.get("answerable") or "impossible" in given
-    if verdict and not asked and _all_cells(records, verdict, lambda cell: refusal(cell) is not None):
+    if verdict and not asked and _is_true_of_all(records, verdict, lambda cell: read_refusal(cell) is not None):
         columns["impossible"] = verdict
     return columns
 
 
-def _all_cells(records: Sequence[Record], column: str, check: Callable[[Any], bool]) -> bool:
+def _is_true_of_all(records: Sequence[Record], column: str, check: Callable[[Any], bool]) -> bool:
     cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
     return bool(cells) and all(map(check, cells))
 
 
-def _by_provisions(columns: Columns, given: set[str], records: Sequence[Record], shelf: Shelf) -> Columns:
+def _assign_by_provisions(columns: Columns, given: set[str], records: Sequence[Record], shelf: Shelf) -> Columns:
     """Return the columns; the one whose cells name provisions gets the role `provision`.
 
     This may be the column with the role `document`, if its cells name no file.
     """
     free = [name for name in columns_of(records) if name not in columns.values()]
-    best = _best(free, lambda name: _naming_provisions(records, name), _MOST)
+    best = _choose_best(free, lambda name: _measure_naming_provisions(records, name), _MOST)
     document = columns["document"]
-    if best or not document or "document" in given or _naming(records, document, shelf):
+    if best or not document or "document" in given or _measure_naming(records, document, shelf):
         return columns | {"provision": best}
-    cited = _naming_provisions(records, document) >= _MOST
+    cited = _measure_naming_provisions(records, document) >= _MOST
     return columns | ({"document": None, "provision": document} if cited else {})
 
 
-def _by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Columns:
+def _assign_by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Columns:
     """Return the columns with missing roles given to fields of nested objects, such as `evidence.text`."""
     columns = dict(columns)
     for role in _NESTED:
@@ -205,11 +205,11 @@ def _by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Col
     return columns
 
 
-def _by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
+def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
     """Return the columns; the one whose cells most often name files of the folder gets the role `document`."""
     guessed = columns["document"]
     others = {name for role, name in columns.items() if role not in ("document", "provision")}
-    shares = {name: _naming(records, name, shelf) for name in columns_of(records)}
+    shares = {name: _measure_naming(records, name, shelf) for name in columns_of(records)}
     likely = [name for name in shares if shares[name] >= (_NEARLY_ALL if name in others else _MOST)]
     best = max(likely, key=lambda name: shares[name], default=None)
     if best and (guessed is None or shares[best] > shares.get(guessed, 0.0)):
@@ -217,13 +217,13 @@ def _by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Colu
     return columns
 
 
-def _best(names: Sequence[str], share: Callable[[str], float], least: float) -> str | None:
+def _choose_best(names: Sequence[str], share: Callable[[str], float], least: float) -> str | None:
     shares = {name: share(name) for name in names}
     best = max(shares, key=lambda name: shares[name], default=None)
     return best if best is not None and shares[best] >= least else None
 
 
-def _cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
+def _list_cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
     cells = [
         (record, read_cell_words(cell))
         for record in records
@@ -233,15 +233,15 @@ def _cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
     return [(record, cell) for record, cell in cells if not is_url(cell)]
 
 
-def _naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:
+def _measure_naming(records: Sequence[Record], column: str, shelf: Shelf) -> float:
     """Return the share of a column's cells that name a file of the folder."""
-    cells = _cells(records, column)
-    return sum(bool(shelf.named_in(cell)) for _, cell in cells) / len(cells) if cells else 0.0
+    cells = _list_cells(records, column)
+    return sum(bool(shelf.find_named(cell)) for _, cell in cells) / len(cells) if cells else 0.0
 
 
-def _naming_provisions(records: Sequence[Record], column: str) -> float:
+def _measure_naming_provisions(records: Sequence[Record], column: str) -> float:
     """Return the share of a column's cells that are short and name a provision."""
-    cells = [cell for _, cell in _cells(records, column)]
+    cells = [cell for _, cell in _list_cells(records, column)]
     return (
         sum(len(cell) < _SHORT and bool(read_provisions(cell, bare=False)) for cell in cells) / len(cells)
         if cells
@@ -253,10 +253,10 @@ _SHORT = 80
 """Most characters of a cell that names a provision: a longer one is a sentence that cites one."""
 
 
-def _quotes(records: Sequence[Record], column: str, document: str, texts: Texts) -> float:
+def _measure_quotes(records: Sequence[Record], column: str, document: str, texts: Texts) -> float:
     """Return the share of a column's cells that occur in the document of their row."""
     files = {file.name: file for file in texts.shelf.files}
-    looked = [(record, fold(cell, loose=True)) for record, cell in _cells(records, column)]
+    looked = [(record, fold(cell, loose=True)) for record, cell in _list_cells(records, column)]
     looked = [(record, cell) for record, cell in looked if len(cell) >= _LONG][:_LOOKED_AT]
     hits = 0
     for record, cell in looked:

@@ -12,11 +12,11 @@ from exhibit.converters.raw.titles import pair_files
 from exhibit.engine import track
 from exhibit.evidence import Document
 from exhibit.evidence.fold import fold
-from exhibit.evidence.read import NamedFile, list_folder, read_within, readable
-from exhibit.law.names import FileNames, file_key, split_page
+from exhibit.evidence.read import NamedFile, is_readable, list_folder, read_within
+from exhibit.law.names import FileNames, make_file_key, split_page
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import NamedProvision
-from exhibit.schemas.errors import DocumentError, SourceError, printable
+from exhibit.schemas.errors import DocumentError, SourceError, escape_surrogates
 from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_left_out
 
@@ -54,10 +54,12 @@ class Shelf:
         """The files by all names that a table may use for them."""
         return FileNames((file.name for file in self.files), {file.name: file.aliases for file in self.files})
 
-    def named_in(self, cell: str) -> tuple[str, int | None] | None:
+    def find_named(self, cell: str) -> tuple[str, int | None] | None:
         """Return the file that a cell names, and the page if it states one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
         for name, page in (split_page(cell), (cell, None)):
-            if name and (file := self.names.find(name.strip(" []")) or self._keys.get(file_key(_last(name)))):
+            if name and (
+                file := self.names.find(name.strip(" []")) or self._keys.get(make_file_key(_cut_folder(name)))
+            ):
                 return file, page
         return None
 
@@ -66,24 +68,24 @@ class Shelf:
         """The files by the normalised form of their names; a form that several files share is left out."""
         keys: dict[str, list[str]] = {}
         for file in self.files:
-            keys.setdefault(file_key(file.path.name), []).append(file.name)
+            keys.setdefault(make_file_key(file.path.name), []).append(file.name)
         return {key: names[0] for key, names in keys.items() if key and len(names) == 1}
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
         """Return the document of each name that has one; the reasons for the other names are added to `lost`."""
-        tally.take(_item(file) for file in self.files)
+        tally.take(_make_item(file) for file in self.files)
         for path, why in list_left_out(self.folder) if self.folder else ():
             tally.leave_out(why, path.relative_to(self.folder or path).as_posix())
         urls = [name for name in names if is_url(name)]
         wanted = [name for name in names if not is_url(name)]
-        paired = self._in_folder(wanted, tally) if self.folder else self._beside(wanted, tally)
+        paired = self._find_in_folder(wanted, tally) if self.folder else self._find_beside(wanted, tally)
         documents = {}
         for name, file in paired.items():
-            if not readable(file.path) and not _looks_like_pdf(file.path):
+            if not is_readable(file.path) and not _looks_like_pdf(file.path):
                 self._refuse(file, tally)
                 self.lost[name] = NO_READER, ""
             else:
-                documents[name] = self._document(file)
+                documents[name] = self._make_document(file)
         if urls:
             fetched = fetch_all(urls, folder=fetch_folder(), policy=self.policy)
             report(fetched, tally)
@@ -108,14 +110,14 @@ class Shelf:
         taken = {document.filename for document in documents.values()}
         others = {}
         for file in self.files:
-            if _item(file) in asked:
+            if _make_item(file) in asked:
                 continue
-            if not readable(file.path) and not _looks_like_pdf(file.path):
+            if not is_readable(file.path) and not _looks_like_pdf(file.path):
                 self._refuse(file, tally)
             elif not take or limited:
-                tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_item(file))
-            elif (document := self._document(file)).filename in taken:
-                tally.leave_out(NAMESAKE, file.name, item=_item(file))
+                tally.leave_out(BEYOND if limited else UNASKED, file.name, item=_make_item(file))
+            elif (document := self._make_document(file)).filename in taken:
+                tally.leave_out(NAMESAKE, file.name, item=_make_item(file))
             else:
                 taken.add(document.filename)
                 others[file.name] = document
@@ -123,20 +125,20 @@ class Shelf:
 
     def _refuse(self, file: NamedFile, tally: Tally) -> None:
         line = f"{file.name}: {file.path.suffix or 'a file without ending'}"
-        tally.leave_out(NO_READER, line, item=_item(file))
+        tally.leave_out(NO_READER, line, item=_make_item(file))
 
-    def _document(self, file: NamedFile) -> RawDocument:
+    def _make_document(self, file: NamedFile) -> RawDocument:
         path = file.path
         pdf = path.suffix.lower() == ".pdf" or _looks_like_pdf(path)
         filename = (
             path.name if path.suffix.lower() == ".pdf" or not (self.as_pdf or pdf) else fit_name(path.name, ".pdf")
         )
-        document = RawDocument(filename, path.stem, path, items=(_item(file),))
+        document = RawDocument(filename, path.stem, path, items=(_make_item(file),))
         return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
 
     # ------------------------------------------------------------ files
 
-    def _in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
+    def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
         """Assign each name to a file of the folder: by its path or exact name, then by similarity to the other
         files.
         """
@@ -151,34 +153,36 @@ class Shelf:
             elif same:
                 self.lost[name] = "several files have the document's name", ", ".join(same)
         rest = [name for name in names if name not in files and name not in self.lost]
-        return files | self._alike(rest, files.values(), tally)
+        return files | self._find_alike(rest, files.values(), tally)
 
-    def _alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
+    def _find_alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
         """Assign names that no file has exactly to files with similar names; two spellings of a name give one file."""
         files = {file.path: file for file in self.files}
-        used = {file_key(file.path.name): file for file in taken}
-        pairs_by_name = {name: used[file_key(_last(name))] for name in names if file_key(_last(name)) in used}
+        used = {make_file_key(file.path.name): file for file in taken}
+        pairs_by_name = {
+            name: used[make_file_key(_cut_folder(name))] for name in names if make_file_key(_cut_folder(name)) in used
+        }
         rest = [name for name in names if name not in pairs_by_name]
         free = [path for path, file in files.items() if file not in used.values()]
-        pairs = pair_files([_last(name) for name in rest], free)
+        pairs = pair_files([_cut_folder(name) for name in rest], free)
         pairs_by_name |= {rest[row]: files[path] for row, path in pairs.files.items()}
-        paired = {file_key(path.name): files[path] for path in pairs.files.values()}
+        paired = {make_file_key(path.name): files[path] for path in pairs.files.values()}
         for name, similar in pairs.similar:
             tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
         for row in pairs.doubled:
-            pairs_by_name[rest[row]] = paired[file_key(_last(rest[row]))]
+            pairs_by_name[rest[row]] = paired[make_file_key(_cut_folder(rest[row]))]
         for row in pairs.missing:
             self.lost[rest[row]] = "document is not in the folder", ""
         return pairs_by_name
 
-    def _beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
+    def _find_beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
         """Return the file at each path relative to the table's folder; a path that leads out of the folder is
         refused.
         """
         root = self.table.parent.resolve()
         files: dict[str, NamedFile] = {}
         for name in names:
-            path = _resolved(root, name)
+            path = _resolve_path(root, name)
             if path is None:
                 self.lost[name] = "no name that a file can have", shorten_name(name)
             elif not path.is_relative_to(root):
@@ -187,7 +191,7 @@ class Shelf:
                 files[name] = NamedFile(path, path.relative_to(root).as_posix())
             else:
                 self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", ""
-        tally.take(_item(file) for file in files.values())
+        tally.take(_make_item(file) for file in files.values())
         return files
 
 
@@ -196,20 +200,20 @@ def files_of(folder: Path) -> list[NamedFile]:
     if not folder.is_dir():
         raise SourceError(f"{folder}: no such folder; --documents takes the folder that holds the documents")
     files = list_folder(folder)
-    if not any(readable(file.path) for file in files):
+    if not any(is_readable(file.path) for file in files):
         raise SourceError(f"{folder}: no documents in it that can be read; {len(files)} other files")
     return files
 
 
-def _item(file: NamedFile) -> Item:
+def _make_item(file: NamedFile) -> Item:
     return Item("files", file.name)
 
 
-def _last(name: str) -> str:
+def _cut_folder(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).name
 
 
-def _resolved(root: Path, name: str) -> Path | None:
+def _resolve_path(root: Path, name: str) -> Path | None:
     """Return the absolute path of a file name; None if it is invalid, such as a name with a zero byte."""
     try:
         path = (root / name).resolve()
@@ -221,7 +225,7 @@ def _resolved(root: Path, name: str) -> Path | None:
 
 def shorten_name(name: str) -> str:
     """Return a name shortened for a message."""
-    return printable(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
+    return escape_surrogates(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
 
 
 def _looks_like_pdf(path: Path) -> bool:
@@ -247,7 +251,7 @@ _OPENINGS = (200, 1000)
 """Characters at the start of a law that contain its name: its title, or all text above its first paragraph."""
 
 
-def _stem_words(stem: str) -> list[str]:
+def _split_stem(stem: str) -> list[str]:
     return re.findall(r"[^\W_]+", stem.casefold())
 
 
@@ -269,7 +273,7 @@ class Texts:
         """Return a document as read from its original file; None if it cannot be read."""
         if file.name not in self._read:
             try:
-                self._read[file.name] = read_within(file.path) if readable(file.path) else None
+                self._read[file.name] = read_within(file.path) if is_readable(file.path) else None
             except DocumentError:
                 self._read[file.name] = None  # the conversion reports the error
         return self._read[file.name]
@@ -281,16 +285,16 @@ class Texts:
             self._folded[file.name] = fold(document.text, loose=True) if document else ""
         return self._folded[file.name]
 
-    def law_file(self, source: str) -> str | None:
+    def find_law_file(self, source: str) -> str | None:
         """Return the file of a law or contract that is cited by name; None if no file or several files match.
 
         The name is searched for in the file names, and then at the start of the texts.
         """
-        found = self.shelf.named_in(source)
+        found = self.shelf.find_named(source)
         if found:
             return found[0]
         wanted = source.casefold().split()
-        by_stem = [file.name for file in self.shelf.files if _follow(wanted, _stem_words(file.path.stem))]
+        by_stem = [file.name for file in self.shelf.files if _follow(wanted, _split_stem(file.path.stem))]
         if len(by_stem) == 1:
             return by_stem[0]
         opening = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)", 0 if source.isupper() else re.IGNORECASE)
@@ -315,7 +319,7 @@ class Texts:
         document = self.document(file) if file else None
         return document is None or provision.source in document.text[: _OPENINGS[-1]]
 
-    def having(self, provision: NamedProvision) -> list[str]:
+    def find_having(self, provision: NamedProvision) -> list[str]:
         """Return the files in which a provision occurs, whatever law they contain."""
         having = []
         for file in self.shelf.files:
@@ -330,7 +334,7 @@ class Texts:
         files = track(self.shelf.files, total=len(self.shelf.files), label="documents searched for passages")
         return [(file.name, self.of(file)) for file in files]
 
-    def holders(self, passage: str) -> list[str]:
+    def find_holders(self, passage: str) -> list[str]:
         """Return the documents that contain a passage."""
         needle = fold(passage, loose=True)
         return [name for name, text in self._all if needle and needle in text]

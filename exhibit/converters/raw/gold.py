@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exhibit.converters.benchmark import Label, Tally
-from exhibit.converters.raw.cells import list_cell_values, number, read_cell_words, split_values
+from exhibit.converters.raw.cells import list_cell_values, read_cell_words, read_number, split_values
 from exhibit.converters.raw.columns import Columns, split_path
 from exhibit.converters.raw.documents import Texts
 from exhibit.evidence.fields import choose_name, flatten_object
@@ -46,31 +46,31 @@ class GoldReader:
 
     def read(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
         """Return the gold of a row; raise a ValueError with the reason if it is ambiguous."""
-        named = list(self._documents(cells))
-        quoted = self._items(cells, "text")
-        passages = list(self._quoted(quoted, named, cells))
+        named = list(self._read_documents(cells))
+        quoted = self._list_items(cells, "text")
+        passages = list(self._read_quoted(quoted, named, cells))
         if not passages or not any(one.text or one.provision for one in passages):
-            cited = [self._cited(value, named, place) for value in self._items(cells, "provision")]
+            cited = [self._read_cited(value, named, place) for value in self._list_items(cells, "provision")]
             provisions = [passage for group in cited for passage in group]
             passages = provisions or passages
         if passages or quoted:
             return passages
         if not named or named == [(self.only, None)]:
-            answer = " ".join(read_cell_words(one) for one in self._items(cells, "answer"))
-            found = [self.texts.shelf.named_in(one) for one in BRACKETED.findall(answer)]
+            answer = " ".join(read_cell_words(one) for one in self._list_items(cells, "answer"))
+            found = [self.texts.shelf.find_named(one) for one in BRACKETED.findall(answer)]
             cited_files = [CitedPassage(one[0], page=one[1]) for one in found if one]
             if cited_files:
                 return cited_files  # "… within 30 days [lease.pdf#page=2]" cites a file
-        pages = self._numbers(cells, "page")
+        pages = self._read_numbers(cells, "page")
         if len(named) == 1 and pages:
             return [CitedPassage(named[0][0], page=page) for page in pages]
         paired = pages if len(pages) == len(named) else [None] * len(named)
         return [CitedPassage(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
 
-    def acceptable(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
+    def read_acceptable(self, cells: Mapping[str, Any], place: str) -> list[CitedPassage]:
         """Return the passages that a row accepts as alternatives to the expected ones."""
-        named = list(self._documents(cells))
-        cited = (self._cited(value, named, place) for value in self._items(cells, "acceptable"))
+        named = list(self._read_documents(cells))
+        cited = (self._read_cited(value, named, place) for value in self._list_items(cells, "acceptable"))
         return [passage for group in cited for passage in group]
 
     def check(self, table: object) -> None:
@@ -88,55 +88,55 @@ class GoldReader:
 
     # ------------------------------------------------------------ columns
 
-    def _path(self, role: str) -> tuple[str, str]:
+    def _split_path(self, role: str) -> tuple[str, str]:
         path = self.columns.get(role)
         return (split_path(path, self.seen) or (path, "")) if path else ("", "")
 
-    def _items(self, cells: Mapping[str, Any], role: str) -> list[Any]:
-        column, _ = self._path(role)
+    def _list_items(self, cells: Mapping[str, Any], role: str) -> list[Any]:
+        column, _ = self._split_path(role)
         cell = cells.get(column) if column else None
-        return list_cell_values(cell) if role == "text" else self._listed(cell)
+        return list_cell_values(cell) if role == "text" else self._split_cell(cell)
 
-    def _listed(self, cell: Any) -> list[Any]:
+    def _split_cell(self, cell: Any) -> list[Any]:
         """Return the values of a cell; a text with several names is split, unless it is the name of a known file."""
         found = list_cell_values(cell)
-        if len(found) == 1 and isinstance(found[0], str) and not self.texts.shelf.named_in(found[0]):
+        if len(found) == 1 and isinstance(found[0], str) and not self.texts.shelf.find_named(found[0]):
             pieces = split_values(cell)
             if len(pieces) == 1 and ", " in found[0]:
                 cut = [part.strip() for part in found[0].split(", ")]
-                pieces = cut if all(self.texts.shelf.named_in(part) for part in cut) else pieces
+                pieces = cut if all(self.texts.shelf.find_named(part) for part in cut) else pieces
             return pieces
         return found
 
-    def _documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
+    def _read_documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
         """Yield the documents that a row names, each with the page that is stated with its name, else None.
 
         Documents that are named in the objects of the passages are not included.
         """
-        column, inner = self._path("document")
-        if inner and column in (self._path("text")[0], self._path("provision")[0]):
+        column, inner = self._split_path("document")
+        if inner and column in (self._split_path("text")[0], self._split_path("provision")[0]):
             return
         cited = [
             (
-                self._field(flatten_object(value), "document", column)
+                self._find_field(flatten_object(value), "document", column)
                 if isinstance(value, dict)
                 else read_cell_words(value)
             )
-            for value in self._listed(cells.get(column) if column else None)
+            for value in self._split_cell(cells.get(column) if column else None)
         ]
         named = list(filter(None, map(read_cell_words, cited)))
         for name in named or ([self.only] if self.only else []):
-            found = self.texts.shelf.named_in(name)
+            found = self.texts.shelf.find_named(name)
             yield (found if found and found[1] is not None else (name, None))
 
-    def _numbers(self, cells: Mapping[str, Any], role: str) -> list[int]:
-        column, inner = self._path(role)
+    def _read_numbers(self, cells: Mapping[str, Any], role: str) -> list[int]:
+        column, inner = self._split_path(role)
         held = list_cell_values(cells.get(column)) if column and not inner else []
-        return [found for one in held if (found := number(one)) is not None]
+        return [found for one in held if (found := read_number(one)) is not None]
 
-    def _field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
+    def _find_field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
         """Return a field of an object: the one that the user named for its column, else one with a common name."""
-        own, inner = self._path(role)
+        own, inner = self._split_path(role)
         if inner and own == column:
             return fields.get(inner)
         name = choose_name((name for name, held in fields.items() if read_cell_words(held)), role)
@@ -144,7 +144,7 @@ class GoldReader:
 
     # ------------------------------------------------------------ passages
 
-    def _quoted(
+    def _read_quoted(
         self, items: Sequence[Any], named: Sequence[tuple[str, int | None]], cells: Mapping[str, Any]
     ) -> Iterator[CitedPassage]:
         """Yield the passages of the text column, each with its document.
@@ -152,30 +152,32 @@ class GoldReader:
         The document is stated in the passage's object, or is the row's only document, or is the one at the same
         position in the row. Raise ValueError if the number of documents does not fit.
         """
-        column, _ = self._path("text")
-        beside = {role: self._numbers(cells, role) for role in ("page", "start", "end", "grade")}
+        column, _ = self._split_path("text")
+        beside = {role: self._read_numbers(cells, role) for role in ("page", "start", "end", "grade")}
         for at, value in enumerate(items):
             passage = (
-                self._object(value, column) if isinstance(value, dict) else CitedPassage("", read_cell_words(value))
+                self._read_object(value, column)
+                if isinstance(value, dict)
+                else CitedPassage("", read_cell_words(value))
             )
             if passage is None:
                 continue
             if not passage.document and len(named) not in (0, 1, len(items)):
                 raise ValueError(f"{len(items)} passages and {len(named)} documents: which stands where?")
             document, page = named[at if len(named) > 1 else 0] if named and not passage.document else ("", None)
-            numbers = {role: _nth(found, at, len(items)) for role, found in beside.items()}
+            numbers = {role: _choose_nth(found, at, len(items)) for role, found in beside.items()}
             ends = (numbers["start"], numbers["end"])
             yield passage._replace(
                 document=passage.document or document,
-                page=_first(passage.page, page, numbers["page"]),
-                offsets=passage.offsets or _offsets(*ends, passage.text),
-                grade=_first(passage.grade, numbers["grade"]),
+                page=_choose_first(passage.page, page, numbers["page"]),
+                offsets=passage.offsets or _make_offsets(*ends, passage.text),
+                grade=_choose_first(passage.grade, numbers["grade"]),
             )
 
-    def _object(self, value: Mapping[str, Any], column: str) -> CitedPassage | None:
+    def _read_object(self, value: Mapping[str, Any], column: str) -> CitedPassage | None:
         """Return the passage that an object describes; None if the object has no known field."""
         fields = flatten_object(value)
-        held = {role: self._field(fields, role, column) for role in _IN_OBJECTS}
+        held = {role: self._find_field(fields, role, column) for role in _IN_OBJECTS}
         pages = list_cell_values(held["page"])
         text = read_cell_words(held["text"]) or None
         provision = read_cell_words(held["provision"])
@@ -190,23 +192,23 @@ class GoldReader:
             read_cell_words(held["document"]),
             text,
             provision,
-            number(pages[0]) if pages else None,
-            _offsets(number(held["start"]), number(held["end"]), text),
-            number(held["grade"]),
+            read_number(pages[0]) if pages else None,
+            _make_offsets(read_number(held["start"]), read_number(held["end"]), text),
+            read_number(held["grade"]),
         )
         return passage if any((text, provision, passage.document, passage.page is not None)) else None
 
     # ------------------------------------------------------------ provisions
 
-    def _cited(self, value: Any, named: Sequence[tuple[str, int | None]], place: str) -> list[CitedPassage]:
+    def _read_cited(self, value: Any, named: Sequence[tuple[str, int | None]], place: str) -> list[CitedPassage]:
         """Return the passages that a citation names: a file, a page of a file, or provisions.
 
         Record a note if the citation names none of these.
         """
         grade = None
         if isinstance(value, dict):
-            column = self._path("provision")[0]
-            passage = self._object(value, column)
+            column = self._split_path("provision")[0]
+            passage = self._read_object(value, column)
             if passage is None or not passage.provision:
                 return [passage] if passage else []
             law, text, grade = passage.document, passage.provision, passage.grade
@@ -214,7 +216,7 @@ class GoldReader:
                 text = f"{law} {text}"
         else:
             law, text = "", read_cell_words(value)
-            found = self.texts.shelf.named_in(text)
+            found = self.texts.shelf.find_named(text)
             if found:
                 return [CitedPassage(found[0], page=found[1])]
         provisions = read_provisions(text)
@@ -236,13 +238,13 @@ class GoldReader:
         It is the file of the named law, else the row's only document, else the only document with the provision.
         """
         for source in filter(None, (law, provision.source)):
-            file = self.texts.law_file(source)
+            file = self.texts.find_law_file(source)
             if file:
                 return file
         files = list(dict.fromkeys(name for name, _ in named))
         if len(files) == 1 and self.texts.may_be(files[0], provision):
             return files[0]
-        having = [name for name in self.texts.having(provision) if self.texts.may_be(name, provision)]
+        having = [name for name in self.texts.find_having(provision) if self.texts.may_be(name, provision)]
         if len(having) == 1:
             return having[0]
         several = f"provision stands in {len(having)} documents, and the row names none of them: it is ambiguous"
@@ -271,16 +273,16 @@ def _is_part(passage: CitedPassage) -> bool:
 _IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
 
 
-def _nth(found: Sequence[int], at: int, count: int) -> int | None:
+def _choose_nth(found: Sequence[int], at: int, count: int) -> int | None:
     """Return the number for the passage at position `at`; None unless there are as many numbers as passages."""
     return found[at] if len(found) == count else None
 
 
-def _first(*numbers: int | None) -> int | None:
+def _choose_first(*numbers: int | None) -> int | None:
     return next((one for one in numbers if one is not None), None)
 
 
-def _offsets(start: int | None, end: int | None, text: str | None) -> tuple[int, int] | None:
+def _make_offsets(start: int | None, end: int | None, text: str | None) -> tuple[int, int] | None:
     if start is None:
         return None
     end = start + len(text) if end is None and text else end

@@ -10,7 +10,7 @@ from exhibit.converters.benchmark import Benchmark, Item, Label, Quote, RawDocum
 from exhibit.converters.raw.cells import read_cell_words
 from exhibit.converters.raw.documents import Shelf
 from exhibit.converters.raw.records import ENDINGS, Record, decode_table, read_records
-from exhibit.converters.raw.titles import unique_titles
+from exhibit.converters.raw.titles import choose_unique_titles
 from exhibit.evidence.fields import choose_name
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import ANSWER_FROM
@@ -29,7 +29,7 @@ class JudgedFolder(NamedTuple):
     corpus: Path | None
 
 
-def judged_folder(source: Path) -> JudgedFolder | None:
+def find_judged_folder(source: Path) -> JudgedFolder | None:
     """Return the files of a folder that contains queries and judgments; None for any other folder."""
     if not source.is_dir():
         return None
@@ -46,8 +46,8 @@ def judged_folder(source: Path) -> JudgedFolder | None:
 def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
     """Return the judged queries as questions; their gold is every document with a grade above 0."""
     sha256: dict[str, str] = {}
-    judged = _judgments(folder.judgments, sha256, tally)
-    documents = dict(_corpus(folder.corpus, sha256, tally)) if folder.corpus and shelf.folder is None else {}
+    judged = _read_judgments(folder.judgments, sha256, tally)
+    documents = dict(_read_corpus(folder.corpus, sha256, tally)) if folder.corpus and shelf.folder is None else {}
     if not documents:
         if shelf.folder is None:
             raise SourceError(
@@ -56,7 +56,7 @@ def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
         documents = shelf.find(list(dict.fromkeys(name for grades in judged.values() for name in grades)), tally)
     others = {} if not shelf.folder else shelf.find_others(documents, take=True, limited=False, tally=tally)
     rows = []
-    for at, (key, question, item) in enumerate(_queries(folder.queries, sha256, tally)):
+    for at, (key, question, item) in enumerate(_read_queries(folder.queries, sha256, tally)):
         grades = judged.get(key, {})
         gold = sorted((name for name in grades if grades[name] > 0 and name in documents), key=lambda one: -grades[one])
         if not gold:
@@ -70,7 +70,7 @@ def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
         labels: dict[str, Label] = {"id": key, ANSWER_FROM: "document"}
         rows.append(RawRow(at, question, answer, quotes, quotes[0].filename, labels=labels, items=(item,), place=key))
     kept = {document.filename: document for document in (*documents.values(), *others.values())}
-    titles = unique_titles({name: [document.title, name] for name, document in kept.items()})
+    titles = choose_unique_titles({name: [document.title, name] for name, document in kept.items()})
     named = [RawDocument(**{**vars(one), "title": titles[name]}) for name, one in kept.items()]
     return Benchmark(documents=named, rows=rows, sha256=sha256)
 
@@ -81,21 +81,21 @@ def _quote(document: RawDocument, grade: int) -> Quote:
     return Quote(document.filename, document.text, spans=spans, labels=(("grade", grade),))
 
 
-def _records(path: Path, sha256: dict[str, str], tally: Tally) -> list[Record]:
+def _read_records(path: Path, sha256: dict[str, str], tally: Tally) -> list[Record]:
     data = path.read_bytes()
     sha256[path.name] = hashlib.sha256(data).hexdigest()
     return read_records(path, data, tally, accounted=False)
 
 
-def _field(cells: Mapping[str, object], field: str) -> str:
+def _find_field(cells: Mapping[str, object], field: str) -> str:
     name = choose_name((name for name, held in cells.items() if read_cell_words(held)), field)
     return read_cell_words(cells[name]) if name is not None else ""
 
 
-def _corpus(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[str, RawDocument]]:
+def _read_corpus(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[str, RawDocument]]:
     taken: set[str] = set()
-    for record in _records(path, sha256, tally):
-        key, text = _field(record.cells, "id"), _field(record.cells, "text")
+    for record in _read_records(path, sha256, tally):
+        key, text = _find_field(record.cells, "id"), _find_field(record.cells, "text")
         stem = _ODD.sub("_", key).strip("_.")[:_LONGEST]
         if not text or not stem or stem.casefold() in taken:
             tally.fault(
@@ -107,7 +107,7 @@ def _corpus(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[
         yield key, RawDocument(f"{stem}.pdf", title or stem, text=text, heading=title)
 
 
-def _queries(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[str, str, Item]]:
+def _read_queries(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple[str, str, Item]]:
     """Yield the id, the text and the item of each query, from a table or from lines of `id<TAB>text`."""
     if path.suffix.lower() in (".tsv", ".txt"):
         data = path.read_bytes()
@@ -117,8 +117,8 @@ def _queries(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple
         if pairs and pairs[0][1].casefold() in ("query", "text", "question"):
             pairs = pairs[1:]
     else:
-        cells = [record.cells for record in _records(path, sha256, tally)]
-        pairs = [(_field(one, "id"), _field(one, "question") or _field(one, "text")) for one in cells]
+        cells = [record.cells for record in _read_records(path, sha256, tally)]
+        pairs = [(_find_field(one, "id"), _find_field(one, "question") or _find_field(one, "text")) for one in cells]
     for key, question in pairs:
         item = Item("rows", key)
         tally.take([item])
@@ -128,7 +128,7 @@ def _queries(path: Path, sha256: dict[str, str], tally: Tally) -> Iterator[tuple
             tally.fault("query without an id or words", key or question[:80], item=item)
 
 
-def _judgments(paths: tuple[Path, ...], sha256: dict[str, str], tally: Tally) -> dict[str, dict[str, int]]:
+def _read_judgments(paths: tuple[Path, ...], sha256: dict[str, str], tally: Tally) -> dict[str, dict[str, int]]:
     """Return the grades of all judgments, by query and then by document."""
     judged: dict[str, dict[str, int]] = {}
     for path in paths:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import read_regular
-from exhibit.storage.atomic import files_below, list_left_out
+from exhibit.storage.atomic import list_files, list_left_out
 from exhibit.storage.programs import GitRepository, is_git_repository, open_repository
 
 _DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
@@ -51,24 +51,28 @@ def read_versions(source: Path, *, skip: Skip, since: date | None = None, as_of:
     """
     if is_git_repository(source):
         with open_repository(source) as repository:
-            versions = list(_history(repository, skip))
+            versions = list(_read_history(repository, skip))
     else:
-        versions = list(_files(source, skip))
+        versions = list(_read_files(source, skip))
     if not versions:
         raise SourceError(f"{source}: no laws; expected LAW/DATE.md, LAW.md or a Git repository of such files")
     versions.sort(key=lambda version: (version.law, version.start or date.min))
-    dated = [version for _, group in groupby(versions, lambda version: version.law) for version in _dated(list(group))]
-    kept = [version for version in dated if _wanted(version, since, as_of)]
+    dated = [
+        version
+        for _, group in groupby(versions, lambda version: version.law)
+        for version in _date_versions(list(group))
+    ]
+    kept = [version for version in dated if _is_wanted(version, since, as_of)]
     if not kept:
         raise SourceError(f"{source}: none of {len(dated)} versions was in force then; see --from and --as-of")
     return kept
 
 
-def _wanted(version: Version, since: date | None, as_of: date | None) -> bool:
+def _is_wanted(version: Version, since: date | None, as_of: date | None) -> bool:
     return (as_of is None or version.holds(as_of)) and (since is None or version.end is None or version.end >= since)
 
 
-def _dated(versions: list[Version]) -> list[Version]:
+def _date_versions(versions: list[Version]) -> list[Version]:
     """Return the versions of a law, each with its last day: the day before the next version starts.
 
     If two versions start on the same day, only the later one is returned.
@@ -80,7 +84,7 @@ def _dated(versions: list[Version]) -> list[Version]:
     return [replace(version, end=end) for version, end in zip(ordered, [*ends, None], strict=True)]
 
 
-def _parsed(data: bytes, dated: str) -> tuple[str, date | None]:
+def _parse_file(data: bytes, dated: str) -> tuple[str, date | None]:
     """Return a file's text and the day in its name or header; raise ValueError with the reason if it is invalid."""
     if len(data) > _LARGEST:
         raise ValueError(f"more than {_LARGEST:,} bytes")
@@ -108,19 +112,19 @@ def _is_law(name: str) -> bool:
 Key = TypeVar("Key")
 
 
-def _files(folder: Path, skip: Skip) -> Iterator[Version]:
+def _read_files(folder: Path, skip: Skip) -> Iterator[Version]:
     for path, why in list_left_out(folder):
         if _is_law(path.name):
             skip(f"a {why}", path.relative_to(folder).as_posix())
-    paths = [path for path in files_below(folder) if _is_law(path.name)]
+    paths = [path for path in list_files(folder) if _is_law(path.name)]
     dated = {path: match[1] if (match := _DATED.fullmatch(path.name)) else "" for path in paths}
     # for DATE.md the folder is the law; without a folder, and for any other file, the file is the law
     laws = {path: path.parent if dated[path] and path.parent != folder else path.with_suffix("") for path in paths}
-    names = _distinct_names({law: PurePosixPath(law.relative_to(folder).as_posix()) for law in laws.values()})
+    names = _make_distinct_names({law: PurePosixPath(law.relative_to(folder).as_posix()) for law in laws.values()})
     for path in paths:
         name = path.relative_to(folder).as_posix()
         try:
-            text, start = _parsed(read_regular(path, most=_LARGEST), dated[path])
+            text, start = _parse_file(read_regular(path, most=_LARGEST), dated[path])
         except OSError as error:
             skip(f"cannot be read: {error.strerror}", name)
         except ValueError as error:
@@ -129,7 +133,7 @@ def _files(folder: Path, skip: Skip) -> Iterator[Version]:
             yield Version(names[laws[path]], text, name, start)
 
 
-def _distinct_names(paths: dict[Key, PurePosixPath]) -> dict[Key, str]:
+def _make_distinct_names(paths: dict[Key, PurePosixPath]) -> dict[Key, str]:
     """Return a name for each law: the last part of its path, or the whole path if several laws share it."""
     sharing = defaultdict(set)
     for path in paths.values():
@@ -156,24 +160,24 @@ class _Written:
     """The number of the law: a moved file is the same law, and two files at the same time are two laws."""
 
 
-def _history(repository: GitRepository, skip: Skip) -> Iterator[Version]:
+def _read_history(repository: GitRepository, skip: Skip) -> Iterator[Version]:
     """Yield a version for each law that a commit changed, commit by commit.
 
     A date of effect in the file's header overrides the commit's date.
     """
-    written = list(_writings(repository))
+    written = list(_read_writings(repository))
     last = {one.law: PurePosixPath(one.path).with_suffix("") for one in written}
-    names = _distinct_names(last)
+    names = _make_distinct_names(last)
     for one in written:
         source = f"{one.commit[:10]}:{one.path}"
         try:
-            text, start = _parsed(repository.run("cat-file", "blob", f"{one.commit}:{one.path}"), "")
+            text, start = _parse_file(repository.run("cat-file", "blob", f"{one.commit}:{one.path}"), "")
             yield Version(names[one.law], text, source, start or date.fromisoformat(one.day))
         except (ValueError, SourceError) as error:
             skip(str(error) if isinstance(error, ValueError) else "not in the repository", source)
 
 
-def _writings(repository: GitRepository) -> Iterator[_Written]:
+def _read_writings(repository: GitRepository) -> Iterator[_Written]:
     form = "--format=%x01%H %as"
     log = repository.run("log", "--reverse", "--diff-filter=AMD", "--no-renames", "-z", "--name-status", form)
     laws: dict[str, int] = {}

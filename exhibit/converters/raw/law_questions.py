@@ -12,7 +12,7 @@ from functools import cached_property
 from exhibit.converters.benchmark import Label, Quote, RawRow
 from exhibit.converters.raw.law_files import Version
 from exhibit.converters.raw.laws import Law, Paragraph
-from exhibit.law.editions import LawName, english_names, label_key, law_name, provisions
+from exhibit.law.editions import LawName, find_provisions, label_key, list_english_names, make_law_name
 from exhibit.law.figures import write_day
 from exhibit.law.language import LegalSystem
 
@@ -38,7 +38,7 @@ class PrintedEdition:
         """Return the span of a paragraph in the printed text."""
         return paragraph.start + self.shift, paragraph.end + self.shift
 
-    def paragraph(self, label: str) -> Paragraph | None:
+    def find_paragraph(self, label: str) -> Paragraph | None:
         """Return a § by its label; None if this version does not have it, or has it twice."""
         found = self._by_label.get(label_key(label), ())
         return found[0] if len(found) == 1 else None
@@ -109,87 +109,95 @@ class QuestionMaker:
 
     def rows(self) -> Iterator[RawRow]:
         """Yield the questions, kind by kind."""
-        for make in (self._says, self._said, self._governs, self._changed, self._leads, self._repealed, self._before):
+        for make in (
+            self._ask_says,
+            self._ask_said,
+            self._ask_governs,
+            self._ask_changed,
+            self._ask_leads,
+            self._ask_repealed,
+            self._ask_before,
+        ):
             yield from make()
 
     # ------------------------------------------------------------ kinds
 
-    def _says(self) -> Iterator[RawRow]:
-        for paragraph in self._chosen("says", self.last.live):
+    def _ask_says(self) -> Iterator[RawRow]:
+        for paragraph in self._choose_paragraphs("says", self.last.live):
             words = self.last.law.words(paragraph)
-            yield self._row("says", paragraph.label, words, [(self.last, paragraph)])
+            yield self._make_row("says", paragraph.label, words, [(self.last, paragraph)])
 
-    def _said(self) -> Iterator[RawRow]:
+    def _ask_said(self) -> Iterator[RawRow]:
         dated = [edition for edition in self.editions if edition.version.start]
         for at, edition in enumerate(dated):
             share = self.most // len(dated) + (at < self.most % len(dated))
-            for paragraph in self._chosen(f"said {edition.version.start}", edition.live)[:share]:
-                day = self._day(edition, paragraph.label)
+            for paragraph in self._choose_paragraphs(f"said {edition.version.start}", edition.live)[:share]:
+                day = self._choose_day(edition, paragraph.label)
                 words = edition.law.words(paragraph)
-                yield self._row("said", paragraph.label, words, [(edition, paragraph)], as_of=day)
+                yield self._make_row("said", paragraph.label, words, [(edition, paragraph)], as_of=day)
 
-    def _governs(self) -> Iterator[RawRow]:
+    def _ask_governs(self) -> Iterator[RawRow]:
         if self.foreign:
             return  # a heading cannot be translated by rule
         titles = Counter(paragraph.title.casefold() for paragraph in self.last.own)
         alone = [p for p in self.last.live if p.title and titles[p.title.casefold()] == 1]
-        for paragraph in self._chosen("governs", alone):
-            yield self._row(
+        for paragraph in self._choose_paragraphs("governs", alone):
+            yield self._make_row(
                 "governs", paragraph.label, paragraph.label, [(self.last, paragraph)], title=paragraph.title
             )
 
-    def _changed(self) -> Iterator[RawRow]:
+    def _ask_changed(self) -> Iterator[RawRow]:
         pairs = list(zip(self.editions, self.editions[1:], strict=False))
         both = [
             (old, new, before, after)
             for old, new in pairs
             for before in old.live
-            if (after := new.paragraph(before.label)) and old.version.start and new.version.start
+            if (after := new.find_paragraph(before.label)) and old.version.start and new.version.start
         ]
         moved = [pair for pair in both if pair[0].law.words(pair[2]) != pair[1].law.words(pair[3])]
         same = [pair for pair in both if pair[0].law.words(pair[2]) == pair[1].law.words(pair[3])]
         changed = sorted(moved, key=lambda pair: _order("changed", pair[0].filename, pair[2].label))
         unchanged = sorted(same, key=lambda pair: _order("same", pair[0].filename, pair[2].label))
         for old, new, before, after in [*changed[: self.most - self.most // 3], *unchanged[: self.most // 3]]:
-            answer = self._difference(old.law.words(before), new.law.words(after))
-            days = self._day(old, before.label), self._day(new, before.label)
+            answer = self._describe_difference(old.law.words(before), new.law.words(after))
+            days = self._choose_day(old, before.label), self._choose_day(new, before.label)
             gold = [(old, before), (new, after)]
-            yield self._row("changed", before.label, answer, gold, as_of=days[0], until=days[1])
+            yield self._make_row("changed", before.label, answer, gold, as_of=days[0], until=days[1])
 
-    def _leads(self) -> Iterator[RawRow]:
+    def _ask_leads(self) -> Iterator[RawRow]:
         targets = []
         for paragraph in self.last.live:
-            for words, edition, target in self._references(paragraph):
+            for words, edition, target in self._find_references(paragraph):
                 if target is not paragraph:
                     targets.append((paragraph, words, edition, target))
                     break
         targets.sort(key=lambda target: _order("leads", self.name.key, target[0].label))
         for paragraph, words, edition, target in targets[: self.most]:
             answer = f"{target.label}: {edition.law.words(target)}"
-            yield self._row("leads", paragraph.label, answer, [(edition, target)], words=words)
+            yield self._make_row("leads", paragraph.label, answer, [(edition, target)], words=words)
 
-    def _repealed(self) -> Iterator[RawRow]:
+    def _ask_repealed(self) -> Iterator[RawRow]:
         gone = []
         for old, new in zip(self.editions, self.editions[1:], strict=False):
             still = {label_key(paragraph.label) for paragraph in new.law.paragraphs}
             gone += [(p, new) for p in old.live if new.version.start and label_key(p.label) not in still]
         gone.sort(key=lambda pair: _order("repealed", pair[1].filename, pair[0].label))
         for paragraph, edition in gone[: self.most]:
-            yield self._row(
-                "repealed", paragraph.label, "", [], about=edition, as_of=self._day(edition, paragraph.label)
+            yield self._make_row(
+                "repealed", paragraph.label, "", [], about=edition, as_of=self._choose_day(edition, paragraph.label)
             )
 
-    def _before(self) -> Iterator[RawRow]:
+    def _ask_before(self) -> Iterator[RawRow]:
         first = self.editions[0]
         if first.version.start is None:
             return
-        for at, paragraph in enumerate(self._chosen("before", first.live)[: max(1, self.most // 3)]):
+        for at, paragraph in enumerate(self._choose_paragraphs("before", first.live)[: max(1, self.most // 3)]):
             day = first.version.start - timedelta(days=365 * (at + 1) + 30)
-            yield self._row("before", paragraph.label, "", [], about=first, as_of=day)
+            yield self._make_row("before", paragraph.label, "", [], about=first, as_of=day)
 
     # ------------------------------------------------------------ parts of a question
 
-    def _row(
+    def _make_row(
         self,
         kind: str,
         unit: str,
@@ -208,8 +216,8 @@ class QuestionMaker:
         key += f"|{system.language}" if self.foreign else ""
         at = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16)
         question = templates[at % len(templates)].format(
-            unit=self._called(unit, at),
-            law=self._law(at),
+            unit=self._name_unit(unit, at),
+            law=self._name_law(at),
             name=self.title,
             date=write_day(as_of, system) if as_of else "",
             date2=write_day(until, system) if until else "",
@@ -226,7 +234,7 @@ class QuestionMaker:
             "language": self.last.law.system.language,
             "question_language": system.language,
             "as_of": as_of.isoformat() if as_of else None,
-            "other_versions": self._near_misses(gold),
+            "other_versions": self._list_near_misses(gold),
         }
         quotes = tuple(edition.quote(paragraph) for edition, paragraph in gold)
         edition = gold[0][0] if gold else about or self.last
@@ -241,20 +249,22 @@ class QuestionMaker:
             place=f"{self.name.key} {unit} ({kind})",
         )
 
-    def _law(self, at: int) -> str:
+    def _name_law(self, at: int) -> str:
         """Return the law's code or title; in an English question about a foreign law, its English name may be used."""
-        names = english_names(law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
+        names = (
+            list_english_names(make_law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
+        )
         codes = (*names[:1], *self.name.codes[:1]) or (self.title,)
         return codes[at // 7 % len(codes)]
 
-    def _called(self, unit: str, at: int) -> str:
+    def _name_unit(self, unit: str, at: int) -> str:
         """Return a provision's label as the law writes it, or in the language of the question: `§ 8`, `section 8`."""
         level = self.last.law.system.by_word.get(unit.partition(" ")[0].lower())
         words = self.system.data.get("units", {}).get(level.kind, []) if self.foreign and level else []
         word = [None, *words][at // 11 % (1 + len(words))]
         return f"{word} {unit.partition(' ')[2]}" if word else unit
 
-    def _near_misses(self, gold: Sequence[tuple[PrintedEdition, Paragraph]]) -> str:
+    def _list_near_misses(self, gold: Sequence[tuple[PrintedEdition, Paragraph]]) -> str:
         """Return the locations of the same § in every other version: `file#start-end`, separated by spaces."""
         if not gold:
             return ""
@@ -263,16 +273,16 @@ class QuestionMaker:
         places = [
             (edition.filename, *edition.span(paragraph))
             for edition in editions
-            if edition.filename not in given and (paragraph := edition.paragraph(gold[0][1].label))
+            if edition.filename not in given and (paragraph := edition.find_paragraph(gold[0][1].label))
         ]
         return " ".join(f"{name}#{start}-{end}" for name, start, end in places)
 
-    def _chosen(self, kind: str, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
+    def _choose_paragraphs(self, kind: str, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
         """Return some paragraphs spread over a law, the same ones on every machine."""
         ordered = sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))
         return ordered[: self.most]
 
-    def _day(self, edition: PrintedEdition, label: str) -> date:
+    def _choose_day(self, edition: PrintedEdition, label: str) -> date:
         """Return a day on which a version is in force; if possible, neither its first nor its last day."""
         start = edition.version.start or date.min
         length = (edition.version.end - start).days if edition.version.end else 700
@@ -280,18 +290,18 @@ class QuestionMaker:
             start + timedelta(days=1 + _order("day", edition.filename, label) % max(1, length - 1)) if length else start
         )
 
-    def _references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
+    def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
         """Yield each reference of a paragraph to a § in the corpus: its words, the version, and the § itself."""
         words = self.last.law.words(paragraph)
-        for reference in provisions(words, self.last.law.system, self.names):
+        for reference in find_provisions(words, self.last.law.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
                 continue
             editions = self.laws.get(reference.law or self.name.key, ())
-            target = editions[-1].paragraph(reference.label) if editions else None
+            target = editions[-1].find_paragraph(reference.label) if editions else None
             if target is not None and editions[-1].says(target):
                 yield words[slice(*reference.span)], editions[-1], target
 
-    def _difference(self, old: str, new: str) -> str:
+    def _describe_difference(self, old: str, new: str) -> str:
         """Return the answer to the question whether a paragraph changed, with the added and removed words."""
         texts = self.system.data["questions"]
         if old == new:
@@ -299,12 +309,12 @@ class QuestionMaker:
         before, after = old.split(), new.split()
         matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
         edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal"]
-        removed = _quoted([before[a:b] for _, a, b, _, _ in edits])
-        added = _quoted([after[a:b] for _, _, _, a, b in edits])
+        removed = _quote_pieces([before[a:b] for _, a, b, _, _ in edits])
+        added = _quote_pieces([after[a:b] for _, _, _, a, b in edits])
         return str(texts["yes"]).format(added=added or "–", removed=removed or "–")
 
 
-def _quoted(pieces: Sequence[Sequence[str]]) -> str:
+def _quote_pieces(pieces: Sequence[Sequence[str]]) -> str:
     """Return fragments of a text in quotation marks, separated by commas; together they have at most 60 words."""
     room = _MOST_WORDS
     shown = []

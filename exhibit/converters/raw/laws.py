@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from exhibit.law.language import LegalSystem, Level, system_for, systems
+from exhibit.law.language import LegalSystem, Level, choose_system, load_systems
 
 _WIDTH = 84
 """Letters of a printed line: a line that the printer does not break is read back unchanged."""
@@ -65,13 +65,13 @@ def read_law(markdown: str) -> Law:
     """Return the law in a Markdown file."""
     header = _HEADER.match(markdown)
     fields: dict[str, str] = dict(_FIELD.findall(header[1])) if header else {}
-    blocks = list(_blocks(markdown[header.end() :] if header else markdown))
-    system = _system(fields, blocks)
-    blocks = [(depth or _unmarked(text, system), text) for depth, text in blocks]
+    blocks = list(_split_blocks(markdown[header.end() :] if header else markdown))
+    system = _choose_system(fields, blocks)
+    blocks = [(depth or _find_unmarked_depth(text, system), text) for depth, text in blocks]
     reader = _Reader()
     for (depth, text), (after, _) in zip(blocks, [*blocks[1:], (0, "")], strict=True):
         if depth:
-            reader.heading(_heading(depth, text, system), words_follow=not after)
+            reader.add_heading(_make_heading(depth, text, system), words_follow=not after)
         else:
             reader.write(text)
     reader.close()
@@ -96,7 +96,7 @@ class _Reader:
             self.lines.append(line)
             self.at += len(line) + 1
 
-    def heading(self, heading: LawHeading, *, words_follow: bool) -> None:
+    def add_heading(self, heading: LawHeading, *, words_follow: bool) -> None:
         """Add a heading to the law; below a § without a title, a heading with text after it is the title of the §."""
         if self.unit is not None and self.bare and heading.level is None and words_follow:
             self.write(heading.text)
@@ -152,7 +152,7 @@ def _rank(heading: LawHeading) -> float:
     return heading.level.rank if heading.level else _BARE
 
 
-def _heading(depth: int, text: str, system: LegalSystem) -> LawHeading:
+def _make_heading(depth: int, text: str, system: LegalSystem) -> LawHeading:
     plain = _PLACEHOLDER.sub("", text)
     match = system.label.match(plain)
     if match is not None and (match["number"] or match["before"] or (not plain[match.end() :] and plain.isupper())):
@@ -166,7 +166,7 @@ def _heading(depth: int, text: str, system: LegalSystem) -> LawHeading:
     return LawHeading(depth, plain, None, "", plain)
 
 
-def _unmarked(text: str, system: LegalSystem) -> int:
+def _find_unmarked_depth(text: str, system: LegalSystem) -> int:
     """Return the heading depth of a part's label that has no `#` marks, such as `Pododdíl 1`; 0 for other text."""
     match = system.label.fullmatch(text) if len(text) < _WIDTH else None
     level = system.by_word[match["word"].lower()] if match and (match["number"] or match["before"]) else None
@@ -176,25 +176,25 @@ def _unmarked(text: str, system: LegalSystem) -> int:
 _DIVISION = 4  # the depth of marks for the smaller divisions of Czech laws
 
 
-def _system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> LegalSystem:
+def _choose_system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> LegalSystem:
     country = fields.get("country", "")
-    named = next((system for system in systems() if country and country in system.country.split()), None)
+    named = next((system for system in load_systems() if country and country in system.country.split()), None)
     if named:
         return named
     words = re.findall(r"[^\W\d_]+", " ".join(text for _, text in blocks[:400]).lower())
-    legal = [system for system in systems() if system.units]
-    return max(legal, key=lambda system: sum(word in system.glue for word in words), default=system_for("en"))
+    legal = [system for system in load_systems() if system.units]
+    return max(legal, key=lambda system: sum(word in system.glue for word in words), default=choose_system("en"))
 
 
-def _blocks(markdown: str) -> Iterator[tuple[int, str]]:
+def _split_blocks(markdown: str) -> Iterator[tuple[int, str]]:
     """Yield the blocks of a Markdown text, each as its heading depth and its text without marks.
 
     Paragraphs, list items and table rows have the depth 0.
     """
     pending: list[str] = []
 
-    def paragraph() -> Iterator[tuple[int, str]]:
-        text = _plain(" ".join(pending))
+    def end_paragraph() -> Iterator[tuple[int, str]]:
+        text = _strip_marks(" ".join(pending))
         pending.clear()
         if text:
             yield 0, text
@@ -204,20 +204,20 @@ def _blocks(markdown: str) -> Iterator[tuple[int, str]]:
         heading = _HEADING.fullmatch(line)
         row = line.startswith("|")
         if not line or heading or row or _NUMBERED.match(raw):
-            yield from paragraph()
+            yield from end_paragraph()
         if heading:
-            text = _plain(heading[2].rstrip("#"))
+            text = _strip_marks(heading[2].rstrip("#"))
             if text:
                 yield len(heading[1]), text
         elif row and not _RULE.fullmatch(line):
-            cells = [_plain(cell) for cell in line.strip("|").split("|")]
+            cells = [_strip_marks(cell) for cell in line.strip("|").split("|")]
             pending.append("; ".join(cell for cell in cells if cell))
         elif line and not row and line != "[image omitted]":
             pending.append(line.removeprefix(":   "))
-    yield from paragraph()
+    yield from end_paragraph()
 
 
-def _plain(text: str) -> str:
+def _strip_marks(text: str) -> str:
     text = _ITEM.sub("", text.strip(), count=1) if text[:2].strip() in {"-", "*", "+"} else text
     return " ".join(_MARKS.sub("", text).replace("\xa0", " ").replace("\xad", "").split())
 

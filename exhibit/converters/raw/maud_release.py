@@ -12,13 +12,13 @@ from exhibit.converters.benchmark import DatasetInfo, Tally
 from exhibit.converters.raw.source import find_one, read_csv, unpack
 from exhibit.converters.raw.titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
-from exhibit.evidence.locate import in_order, measure_stretch, prefer_whole_words
+from exhibit.evidence.locate import chain_in_order, measure_stretch, prefer_whole_words
 from exhibit.law.figures import MONTH
 from exhibit.law.names import DESCRIBED
-from exhibit.law.profile import tidy, title_case
+from exhibit.law.profile import tidy, to_title_case
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import quote_parts
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 
 MAE = "MAE Definition"
 """The deal point by which a row is assigned to its agreement."""
@@ -58,7 +58,7 @@ def read_release(source: Path, info: DatasetInfo, columns: Collection[str], tall
     """Read the release from maud-main/, its data/, or data.zip in either of them."""
     with ExitStack() as stack:
         if not any(source.rglob(f"raw/{_MAIN}")) and any(source.rglob("data.zip")):  # unpack it, as in the repository
-            archive, source = find_one(source, info, "data.zip"), stack.enter_context(scratch_folder())
+            archive, source = find_one(source, info, "data.zip"), stack.enter_context(make_scratch_folder())
             unpack(archive, source)
         main = find_one(source, info, f"raw/{_MAIN}")
         data = main.parent.parent
@@ -70,19 +70,19 @@ def read_release(source: Path, info: DatasetInfo, columns: Collection[str], tall
             )
         files = {_MAIN: main.read_bytes(), **tables}
 
-    def table(name: str, wanted: Collection[str]) -> list[dict[str, str]]:
+    def read_table(name: str, wanted: Collection[str]) -> list[dict[str, str]]:
         # the release has two spaces in one header: "Fiduciary exception:  Board determination (no-shop)"
         return read_csv(Path(name), files[name], wanted, info, header=lambda cell: " ".join(cell.split()))
 
     return Release(
-        rows=table(_MAIN, columns),
-        labels=_labels(row for name in _LABEL_FILES for row in table(name, _LABEL_COLUMNS)),
-        texts=dict(_decoded(texts, tally)),
+        rows=read_table(_MAIN, columns),
+        labels=_read_labels(row for name in _LABEL_FILES for row in read_table(name, _LABEL_COLUMNS)),
+        texts=dict(_decode_texts(texts, tally)),
         sha256={name: hashlib.sha256(content).hexdigest() for name, content in (files | texts).items()},
     )
 
 
-def _labels(records: Iterable[dict[str, str]]) -> Labels:
+def _read_labels(records: Iterable[dict[str, str]]) -> Labels:
     labels = Labels()
     for record in records:
         if record.get("data_type") in _MADE_UP:
@@ -90,7 +90,7 @@ def _labels(records: Iterable[dict[str, str]]) -> Labels:
         contract = Path(record["contract_name"]).stem
         point = " ".join(record["text_type"].split())
         if point == MAE:
-            labels.owners[definition_key(record["text"])].add(contract)
+            labels.owners[make_definition_key(record["text"])].add(contract)
             labels.verbatim.add(record["text"])
         asked = [record["question"], record.get("subquestion", "")]
         question = ", ".join(part for part in asked if part and part != "<NONE>")
@@ -98,7 +98,7 @@ def _labels(records: Iterable[dict[str, str]]) -> Labels:
     return labels
 
 
-def _decoded(texts: dict[str, bytes], tally: Tally) -> Iterator[tuple[str, str]]:
+def _decode_texts(texts: dict[str, bytes], tally: Tally) -> Iterator[tuple[str, str]]:
     for name, data in texts.items():
         try:
             yield Path(name).stem, data.decode("utf-8")
@@ -170,7 +170,7 @@ def read_cell(cell: str) -> DealPointCell:
     return DealPointCell(tuple(dict.fromkeys(parts)), "; ".join(pages))
 
 
-def definition_key(cell: str) -> str:
+def make_definition_key(cell: str) -> str:
     """Return a key that copies of a definition share despite different spaces, dashes and page marks."""
     return fold("".join(read_cell(cell).excerpts), loose=True)
 
@@ -185,7 +185,7 @@ def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
     ]
     located = [choices for choices in places if choices]
     # prefer close locations: a section's heading is also in the table of contents, and the one near the text is quoted
-    tightest: list[Match] = min(in_order(located), key=measure_stretch, default=[])
+    tightest: list[Match] = min(chain_in_order(located), key=measure_stretch, default=[])
     chain = iter(tightest or [choices[0] for choices in located])
     allowed = iter(_with_room(located) or located)
     excerpts = []
@@ -195,7 +195,7 @@ def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
             continue
         match = next(chain)
         excerpts.append(Excerpt(text, match, tuple(other for other in next(allowed) if other != match)))
-    return _joined(_without_repeats(excerpts), document.text)
+    return _join_excerpts(_without_repeats(excerpts), document.text)
 
 
 def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
@@ -222,11 +222,11 @@ def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
     return [
         excerpt
         for index, excerpt in enumerate(excerpts)
-        if not any(_inside(excerpt, index, span, other) for other, span in taken if other != index)
+        if not any(_is_inside(excerpt, index, span, other) for other, span in taken if other != index)
     ]
 
 
-def _inside(excerpt: Excerpt, index: int, span: Span, other: int) -> bool:
+def _is_inside(excerpt: Excerpt, index: int, span: Span, other: int) -> bool:
     if excerpt.match is None:
         return False
     # of two equal locations keep the first
@@ -236,7 +236,7 @@ def _inside(excerpt: Excerpt, index: int, span: Span, other: int) -> bool:
     )
 
 
-def _joined(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
+def _join_excerpts(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
     """Return the excerpts; those with only white space between their locations are joined, as nothing was omitted."""
     joined: list[Excerpt] = []
     for excerpt in excerpts:
@@ -265,21 +265,21 @@ def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
     """
     page = "".join(c for c in text[:_FIRST_PAGE] if c != "\ufeff" and c != "\u200b")
     name = _NAME.search(page)
-    kind = title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
-    names = [_as_usual(party, text[:_PREAMBLE]) for party in _parties(page[name.end() :])] if name else []
+    kind = to_title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
+    names = [_as_usual(party, text[:_PREAMBLE]) for party in _find_parties(page[name.end() :])] if name else []
     if len(names) > 1:
         title = f"{kind} {'between' if len(names) == 2 else 'among'} {join_names(names, most=2 * _MOST)}"
     else:
-        title = f"{kind} {_between(deal)}"
+        title = f"{kind} {_name_parties(deal)}"
     yield title
     date = _DATE.search(page, name.end() if name else 0)
     if date:
-        title = f"{title} dated {title_case(' '.join(date.group().upper().split()))}"
+        title = f"{title} dated {to_title_case(' '.join(date.group().upper().split()))}"
         yield title
     yield f"{title} ({stem})"
 
 
-def _parties(page: str) -> list[str]:
+def _find_parties(page: str) -> list[str]:
     """Return the names between `by and among` and the date or the table of contents; [] if it is not a title page."""
     among = _AMONG.search(page)
     after = _AFTER.search(page, among.end()) if among else None
@@ -306,7 +306,7 @@ def _as_usual(name: str, text: str) -> str:
     return tidy(name)
 
 
-def _between(deal: str) -> str:
+def _name_parties(deal: str) -> str:
     """Return the parties from a deal's file name: `Target_Buyer.pdf` gives `between Target and Buyer`."""
     names = re.sub(r"\.pdf$", "", deal.split(" | ")[0], flags=re.IGNORECASE).split("_")
     return f"between {names[0]} and {names[1]}" if len(names) == 2 else f"of {' '.join(names)}"

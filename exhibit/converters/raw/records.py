@@ -15,11 +15,11 @@ import yaml
 
 from exhibit.converters.benchmark import Item, Tally
 from exhibit.engine import run_in_worker
-from exhibit.engine.limits import limit_reading, memory_left
+from exhibit.engine.limits import limit_reading, measure_memory_left
 from exhibit.evidence.fields import FIELDS
 from exhibit.evidence.files import Decoded, decode_bytes
 from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
-from exhibit.evidence.readers.excel import workbook
+from exhibit.evidence.readers.excel import open_workbook
 from exhibit.schemas.errors import DocumentError, SourceError
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
@@ -65,17 +65,17 @@ def read_records(
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        records = list(_numbered(_unpacked(read_parquet, path)))
+        records = list(_number_rows(_read_unpacked(read_parquet, path)))
     elif suffix in EXCEL:
-        records = list(_sheet(path, sheet, tally))
+        records = list(_read_sheet(path, sheet, tally))
     else:
         text = decode_table(path, data, tally, encoding=encoding)
         if suffix in (".jsonl", ".ndjson"):
-            records = list(_lines(path, text, tally))
+            records = list(_read_lines(path, text, tally))
         elif suffix in (".json", ".yaml", ".yml"):
-            records = list(_numbered(_json(path, text, as_yaml=suffix != ".json")))
+            records = list(_number_rows(_read_json(path, text, as_yaml=suffix != ".json")))
         else:
-            records = list(_rows(path, text, tally))
+            records = list(_read_rows(path, text, tally))
     if accounted:
         tally.take(record.item for record in records)
     return records
@@ -101,17 +101,17 @@ def decode_table(path: Path, data: bytes, tally: Tally, *, encoding: str | None 
 
 def split_cells(text: str, delimiter: str) -> list[list[str]]:
     """Return the cells of a delimited text; tab-separated cells may be quoted as in CSV, or not at all."""
-    quoted = _cells(text, delimiter, csv.QUOTE_MINIMAL)
+    quoted = _split_cells(text, delimiter, csv.QUOTE_MINIMAL)
     if delimiter != "\t" or '"' not in text:
         return quoted
-    plain = _cells(text, delimiter, csv.QUOTE_NONE)
+    plain = _split_cells(text, delimiter, csv.QUOTE_NONE)
     # a program that quotes cells quotes all cells with a quotation mark; a single bare mark shows that none are quoted
     if all(_WRAPPED.fullmatch(cell) for record in plain for cell in record if '"' in cell):
         return quoted
-    return quoted if _even(quoted) and not _even(plain) else plain
+    return quoted if _is_even(quoted) and not _is_even(plain) else plain
 
 
-def _cells(text: str, delimiter: str, quoting: Any) -> list[list[str]]:
+def _split_cells(text: str, delimiter: str, quoting: Any) -> list[list[str]]:
     usual = csv.field_size_limit(_LONGEST_CELL)  # a cell may contain a whole contract
     try:
         return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting))
@@ -119,27 +119,27 @@ def _cells(text: str, delimiter: str, quoting: Any) -> list[list[str]]:
         csv.field_size_limit(usual)
 
 
-def _even(records: list[list[str]]) -> bool:
+def _is_even(records: list[list[str]]) -> bool:
     return len({len(record) for record in records if record}) == 1
 
 
-def _rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
+def _read_rows(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     first = text.split("\n", _DEEPEST_HEADER)[:_DEEPEST_HEADER]  # a title above the header has no delimiter
     # spreadsheets of many countries write semicolons, and a .csv file may contain tabs
-    widest = max(_DELIMITERS, key=lambda mark: max(_width(line, mark) for line in first))
+    widest = max(_DELIMITERS, key=lambda mark: max(_measure_width(line, mark) for line in first))
     delimiter = "\t" if path.suffix.lower() == ".tsv" else widest
     try:
         rows = split_cells(text, delimiter)
     except csv.Error as error:
         raise SourceError(f"{path}: not a delimited table: {error}") from error
-    yield from _cut(path, _filled_rows(rows), tally)
+    yield from _cut(path, _keep_filled_rows(rows), tally)
 
 
 Numbered = tuple[int, list[Any]]
 """A row with its number in a spreadsheet: from 1, counting the header and empty rows."""
 
 
-def _filled_rows(rows: Iterable[Sequence[Any]]) -> list[Numbered]:
+def _keep_filled_rows(rows: Iterable[Sequence[Any]]) -> list[Numbered]:
     """Return the rows that are not empty, each with its number and without empty cells at its end."""
     filled = []
     for number, row in enumerate(rows, 1):
@@ -155,7 +155,7 @@ def _is_blank(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
-def _header_at(rows: Sequence[Numbered]) -> int:
+def _find_header(rows: Sequence[Numbered]) -> int:
     """Return the index of the header: the first row that is more than half as wide as the typical row."""
     widths = [len({str(cell) for cell in cells if not _is_blank(cell)}) for _, cells in rows]
     usual = sorted(widths)[len(widths) // 2] if widths else 0
@@ -165,7 +165,7 @@ def _header_at(rows: Sequence[Numbered]) -> int:
 
 def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", first: int = 0) -> Iterator[Record]:
     """Yield the rows below the header as records by column name; `first` is the index of the first record."""
-    at = _header_at(rows)
+    at = _find_header(rows)
     for number, cells in rows[:at]:
         words = " ".join(str(cell) for cell in cells if not _is_blank(cell))
         tally.note("row above the header of the table", f"{path.name}: row {number}: {words[:80]}")
@@ -189,7 +189,7 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", fir
         yield Record(index, place, {name: cell for name, cell in by_name.items() if name})
 
 
-def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
+def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
     """Read a compressed table in a worker, because a small file may decompress to a very large table."""
     try:
         return run_in_worker(read, path)
@@ -197,18 +197,18 @@ def _unpacked(read: Callable[[Path], Out], path: Path) -> Out:
         raise SourceError(str(error)) from error
 
 
-def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
+def _read_sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
     """Yield the rows of the named sheet of a workbook.
 
     Without a name, yield the rows of the first sheet with a table and of all sheets with the same header.
     """
-    tables, others = _unpacked(partial(_read_sheets, name=name), path)
+    tables, others = _read_unpacked(partial(_read_sheets, name=name), path)
     if name is not None and name not in tables:
         raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(others)}")
     filled = {title: rows for title, rows in tables.items() if rows}
     if not filled:
         raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
-    headers = {title: rows[_header_at(rows)][1] for title, rows in filled.items()}
+    headers = {title: rows[_find_header(rows)][1] for title, rows in filled.items()}
     # a cover sheet has no columns
     tabular = [title for title, rows in filled.items() if len(headers[title]) > 1 and len(rows) > 1]
     main = next(iter([*tabular, *filled]))
@@ -218,18 +218,18 @@ def _sheet(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
     count = 0
     for title in alike:
         yield from _cut(path, filled[title], tally, sheet=title if len(alike) > 1 else "", first=count)
-        count += len(filled[title]) - _header_at(filled[title]) - 1
+        count += len(filled[title]) - _find_header(filled[title]) - 1
 
 
 def _read_sheets(path: Path, name: str | None) -> tuple[dict[str, list[Numbered]], list[str]]:
     """Return the rows of the named sheet, or of all sheets, and the names of unread sheets; called in a worker."""
-    with limit_reading(str(path), path.stat().st_size), workbook(path, merged=True) as book:
+    with limit_reading(str(path), path.stat().st_size), open_workbook(path, merged=True) as book:
         wanted = [title for title in book.sheetnames if name in (None, title)]
-        tables = {title: _filled_rows(_unmerged(book[title])) for title in wanted}
+        tables = {title: _keep_filled_rows(_unmerge_cells(book[title])) for title in wanted}
         return tables, [title for title in book.sheetnames if title not in tables]
 
 
-def _unmerged(sheet: Any) -> list[list[Any]]:
+def _unmerge_cells(sheet: Any) -> list[list[Any]]:
     """Return the rows of a sheet; vertically merged cells all have the value of the first cell."""
     rows = [list(row) for row in sheet.iter_rows(values_only=True)] if hasattr(sheet, "merged_cells") else []
     for area in sheet.merged_cells.ranges if rows else ():
@@ -238,11 +238,11 @@ def _unmerged(sheet: Any) -> list[list[Any]]:
     return rows
 
 
-def _width(line: str, delimiter: str) -> int:
+def _measure_width(line: str, delimiter: str) -> int:
     return len(next(iter(split_cells(line, delimiter)), []))
 
 
-def _lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
+def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     index = 0
     # not splitlines: JSON may contain U+2028, which does not end a line here
     for number, line in enumerate(text.split("\n"), 1):
@@ -265,7 +265,7 @@ def _lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
         index += 1
 
 
-def _json(path: Path, text: str, *, as_yaml: bool) -> list[Any]:
+def _read_json(path: Path, text: str, *, as_yaml: bool) -> list[Any]:
     """Return the rows of a JSON or YAML file; raise SourceError if it contains no list of objects."""
     data = read_yaml(text, path) if as_yaml else _parse_json(text, path)
     rows = _find_rows(data)
@@ -334,7 +334,7 @@ def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
     return _find_rows(columns[0]) if len(columns) == 1 else None
 
 
-def _numbered(rows: list[Any]) -> Iterator[Record]:
+def _number_rows(rows: list[Any]) -> Iterator[Record]:
     for index, cells in enumerate(rows):
         yield Record(index, f"row {index + 1}", cells)
 
@@ -362,7 +362,7 @@ def read_parquet(path: Path) -> list[Any]:
             # no read-ahead and no threads: a reader would wait forever for a thread that finds no memory
             table = parquet.ParquetFile(file, pre_buffer=False)
             for batch in table.iter_batches(batch_size=_ROWS, use_threads=False):
-                left, most = memory_left(), sum(map(_most_bytes, batch.columns))
+                left, most = measure_memory_left(), sum(map(_estimate_most_bytes, batch.columns))
                 if left is not None and most + _SPARE > left:
                     raise MemoryError(f"{left} bytes are left, and the next {batch.num_rows} rows may take {most}")
                 rows += batch.to_pylist()
@@ -373,13 +373,13 @@ def read_parquet(path: Path) -> list[Any]:
     return rows
 
 
-def _most_bytes(values: Any) -> int:
+def _estimate_most_bytes(values: Any) -> int:
     """Return an upper limit for the bytes that the values of a column take as Python objects."""
-    inner = _within(values)
-    return len(values) * _MOST_VALUE + (sum(map(_most_bytes, inner)) if inner else values.nbytes * _WIDEST)
+    inner = _list_nested_arrays(values)
+    return len(values) * _MOST_VALUE + (sum(map(_estimate_most_bytes, inner)) if inner else values.nbytes * _WIDEST)
 
 
-def _within(values: Any) -> list[Any]:
+def _list_nested_arrays(values: Any) -> list[Any]:
     """Return the arrays that are nested in a column's array; empty for numbers and texts."""
     from pyarrow import ExtensionArray, types
 

@@ -21,8 +21,8 @@ from exhibit.converters.benchmark import DatasetInfo, Download
 from exhibit.evidence.files import check_sizes
 from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
 from exhibit.schemas.validate import sha256_of
-from exhibit.storage.atomic import scratch_folder
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.atomic import make_scratch_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.http import HttpClient
 from exhibit.storage.http_policy import HttpError, download_deadline
 
@@ -45,7 +45,7 @@ def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
     elif not zipfile.is_zipfile(source):
         raise SourceError(f"{source}: neither a folder nor a zip archive; expected {info.expects}")
     else:
-        with scratch_folder() as folder:
+        with make_scratch_folder() as folder:
             unpack(source, folder)
             yield folder
 
@@ -115,7 +115,7 @@ def read_json(path: Path, data: bytes, info: DatasetInfo, *, lists: str) -> dict
     return content
 
 
-def by_name(paths: Iterable[Path]) -> dict[str, Path]:
+def key_by_name(paths: Iterable[Path]) -> dict[str, Path]:
     """Return files by their names; raise if two have the same name."""
     files: dict[str, Path] = {}
     for path in paths:
@@ -185,7 +185,7 @@ def fetch(info: DatasetInfo) -> Path:
     if not info.downloads:
         hand = f" {info.by_hand}" if info.by_hand else ""
         raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}.{hand}")
-    folder = cache_folder() / info.name
+    folder = find_cache_folder() / info.name
     paths = {folder / Path(urlsplit(one.url).path).name: one for one in info.downloads}
     missing = {path: one for path, one in paths.items() if not path.is_file()}
     if missing:
@@ -228,7 +228,7 @@ def _download(download: Download, partial: Path) -> None:
                 partial.open("ab" if have else "wb") as file,
                 tqdm(total=download.bytes, initial=have, unit="B", unit_scale=True, disable=None) as bar,
             ):
-                for block in response.parts():  # write each block as it arrives: bytes before a break are kept
+                for block in response.read_parts():  # write each block as it arrives: bytes before a break are kept
                     file.write(block[: download.bytes + 1 - have])
                     have += len(block)
                     bar.update(len(block))

@@ -12,11 +12,11 @@ from exhibit.engine import run_in_worker, track
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence.fold import edit_distance
 from exhibit.evidence.readers import pdf
-from exhibit.law.names import file_key
+from exhibit.law.names import make_file_key
 from exhibit.models.llms import LLM, Completion, Prompt
 from exhibit.runtime.plugins import load_plugin
-from exhibit.schemas.errors import DocumentError, ServiceError, printable
-from exhibit.storage.cache import cache_folder
+from exhibit.schemas.errors import DocumentError, ServiceError, escape_surrogates
+from exhibit.storage.cache import find_cache_folder
 
 _MIN_LENGTH = 20
 """Fewest characters of a name that may be matched by a part of it."""
@@ -48,58 +48,58 @@ def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
             if path is not None:
                 pairs.files[row] = path
                 left.remove(path)
-                if rule is _similar:
+                if rule is _find_similar:
                     pairs.similar.append((name, path.name))
     taken = list(pairs.files.values())
     for row, name in enumerate(names):
         if row not in pairs.files:
-            again = any(rule(name, taken) for rule in (_equal, _alike))
+            again = any(rule(name, taken) for rule in (_equal, _find_alike))
             (pairs.doubled if again else pairs.missing).append(row)
     return pairs
 
 
 def _equal(name: str, left: Iterable[Path]) -> Path | None:
-    return _only(path for path in left if path.name == name)
+    return _choose_only(path for path in left if path.name == name)
 
 
-def _alike(name: str, left: Iterable[Path]) -> Path | None:
+def _find_alike(name: str, left: Iterable[Path]) -> Path | None:
     """Return the only file whose name differs at most in case, spaces and punctuation; else None.
 
     Example: `A_B.pdf` for `A&B .PDF`.
     """
-    key = file_key(name)
-    return _only(path for path in left if file_key(path.name) == key)
+    key = make_file_key(name)
+    return _choose_only(path for path in left if make_file_key(path.name) == key)
 
 
-def _longer(name: str, left: Iterable[Path]) -> Path | None:
+def _find_longer(name: str, left: Iterable[Path]) -> Path | None:
     """Return the only file for which one of the two names is the beginning of the other; else None."""
-    key = file_key(name)
-    keys = {path: file_key(path.name) for path in left}
-    return _only(
+    key = make_file_key(name)
+    keys = {path: make_file_key(path.name) for path in left}
+    return _choose_only(
         path
         for path, other in keys.items()
         if min(len(key), len(other)) >= _MIN_LENGTH and (other.startswith(key) or key.startswith(other))
     )
 
 
-def _similar(name: str, left: Iterable[Path]) -> Path | None:
+def _find_similar(name: str, left: Iterable[Path]) -> Path | None:
     """Return the file with the most similar name if only a few letters differ, such as `_` for `É`.
 
     None if no name is similar enough, or if several are equally similar.
     """
-    key = file_key(name)
+    key = make_file_key(name)
     if len(key) < _MIN_LENGTH:
         return None
-    distances = {path: edit_distance(key, file_key(path.name)) for path in left}
+    distances = {path: edit_distance(key, make_file_key(path.name)) for path in left}
     close = [path for path, distance in distances.items() if distance * _LETTERS_A_SLIP <= len(key)]
     nearest = min((distances[path] for path in close), default=0)
-    return _only(path for path in close if distances[path] == nearest)
+    return _choose_only(path for path in close if distances[path] == nearest)
 
 
-_RULES: tuple[Callable[[str, Iterable[Path]], Path | None], ...] = (_equal, _alike, _longer, _similar)
+_RULES: tuple[Callable[[str, Iterable[Path]], Path | None], ...] = (_equal, _find_alike, _find_longer, _find_similar)
 
 
-def _only(paths: Iterable[Path]) -> Path | None:
+def _choose_only(paths: Iterable[Path]) -> Path | None:
     some = list(paths)
     return some[0] if len(some) == 1 else None
 
@@ -133,7 +133,7 @@ def join_names(names: Sequence[str], *, most: int = 3) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part) if names else ""
 
 
-def unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def choose_unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Choose for each document the shortest of its candidate titles that no other document has.
 
     Candidates go from short to precise: name and parties, then the date, then the file's stem.
@@ -151,7 +151,7 @@ def unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {name: f"{title} ({name})" if name in clashing else title for name, title in chosen.items()}
 
 
-def own_title(path: Path) -> str:
+def read_own_title(path: Path) -> str:
     """Return the title in a PDF's metadata; empty if it has none, is damaged, or takes too long to read."""
     try:
         return run_in_worker(read_title, path)
@@ -163,7 +163,7 @@ def read_title(path: Path) -> str:
     """Return the title in a PDF's metadata, empty if it is damaged; called in a worker."""
     try:
         with limit_reading(str(path), path.stat().st_size, pdf.MEMORY):
-            return printable(pdf.title(path)).replace("\0", "").strip()
+            return escape_surrogates(pdf.read_title(path)).replace("\0", "").strip()
     except (OSError, ValueError):  # a lone surrogate is not a title
         return ""
 
@@ -171,29 +171,29 @@ def read_title(path: Path) -> str:
 # ---------------------------------------------------------------- by an LLM
 
 
-def llm_titles(texts: Mapping[str, Callable[[], str]]) -> dict[str, str]:
+def ask_titles(texts: Mapping[str, Callable[[], str]]) -> dict[str, str]:
     """Ask an OpenAI-compatible server for titles; replies are cached, so that each title is requested once."""
     model = os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
     module, _ = load_plugin("exhibit.models.llms", "openai")
-    llm: LLM = module.open(model, {"retries": 1, "cache": cache_folder() / "titles"})
+    llm: LLM = module.open(model, {"retries": 1, "cache": find_cache_folder() / "titles"})
     titles = {}
     for name, text in track(texts.items(), total=len(texts), label="titles"):
         prompt = Prompt(_PROMPT.format(filename=name, text=text()[:_PROMPT_CHARACTERS]), schema=_SCHEMA)
         [reply] = llm.complete([prompt], max_tokens=100, temperature=0.0)
-        titles[name] = _title(reply, model)
+        titles[name] = _read_title(reply, model)
     return titles
 
 
-def _title(reply: Completion, model: str) -> str:
+def _read_title(reply: Completion, model: str) -> str:
     if reply.error:
         raise ServiceError(f"no title: {reply.error}; titles so far are kept, run it again")
-    title = _SPACES.sub(" ", _said(reply.text)).strip(" \"'“”.")[:_LONGEST]
+    title = _SPACES.sub(" ", _find_title(reply.text)).strip(" \"'“”.")[:_LONGEST]
     if not title:
         raise ServiceError(f"model {model} gave an empty title; titles so far are kept, run it again")
     return title
 
 
-def _said(text: str) -> str:
+def _find_title(text: str) -> str:
     """Return the title in a reply that follows the schema, else the whole reply."""
     try:
         held = json.loads(text)

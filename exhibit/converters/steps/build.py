@@ -18,17 +18,17 @@ from exhibit.converters.benchmark import (
     RawRow,
     Tally,
 )
-from exhibit.converters.printing.press import PdfPrinter, printing
+from exhibit.converters.printing.press import PdfPrinter, describe_printing
 from exhibit.converters.steps.families import FAMILY, mark_families
-from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, SharedDocuments, materialise, tasks
+from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, SharedDocuments, make_tasks, materialise
 from exhibit.converters.steps.pages import settle_pages
-from exhibit.engine import Engine, Outcome, limits_from, open_engine, track
+from exhibit.engine import Engine, Outcome, open_engine, read_limits, track
 from exhibit.evidence.place import is_ambiguous
-from exhibit.evidence.scan import ocr_from
+from exhibit.evidence.scan import read_ocr_flags
 from exhibit.hub.card import CardText, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, drafts_text, write_gold, write_info, write_train
-from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, printable
+from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, escape_surrogates
 from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
 from exhibit.schemas.models import (
     FORMAT,
@@ -72,22 +72,22 @@ def build(
     info = benchmark.info or info
     (folder / CORPUS).mkdir()
     jobs, items = options.jobs, len(benchmark.documents)
-    engine = open_engine(options.engine, jobs=jobs, items=items, limits=limits_from(options))
+    engine = open_engine(options.engine, jobs=jobs, items=items, limits=read_limits(options))
     shared = shared or SharedDocuments(folder / _TEXTS, folder / CORPUS, ())
     shared.texts.mkdir(exist_ok=True)
     done = _materialise_all(benchmark, folder / CORPUS, engine, tally, options, shared)
     if not benchmark.by_construction:  # a bundle made by rule has its own labels for amendments
         done = mark_families(done, tally)
-    rows = [row for row in benchmark.rows if _answerable_from(row, done, tally) and _sound(row, tally)]
+    rows = [row for row in benchmark.rows if _is_answerable(row, done, tally) and _is_sound(row, tally)]
     if benchmark.draft or benchmark.by_construction:
-        rows = [row for row in rows if _located(row, done, tally)]
+        rows = [row for row in rows if _is_located(row, done, tally)]
     given = rows
     if benchmark.draft:
         rows = _set_drafts_apart(given, done, folder)
     settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
-    questions = [_row(row, done) for row in rows]
+    questions = [_make_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
-    gold = list(_gold(rows, done))
+    gold = list(_make_gold(rows, done))
     write_gold(gold, folder / GOLD)
     _note_absent(gold, questions, tally)
     _note_provisions(rows, done, tally)
@@ -99,16 +99,16 @@ def build(
     kept_items = [item for items in (*(raw.items for raw in kept), *(row.items for row in given)) for item in items]
     bundle = bundle.model_copy(update={"account": tally.account(kept_items)})
     # the name of a table is not the name of a dataset
-    text = card_text(replace(info, derived="") if benchmark.info else info, converter)
+    text = make_card_text(replace(info, derived="") if benchmark.info else info, converter)
     bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, texts=shared.texts)
     remove_below(folder, _TEXTS)
-    printers = printing(one.printer for one in done.values())
+    printers = describe_printing(one.printer for one in done.values())
     return finish(bundle.model_copy(update={"printing": printers}), folder)
 
 
 def finish(info: BundleInfo, folder: Path) -> BundleInfo:
     """Write bundle.json, which lists every other file, and validate the bundle."""
-    info = info.model_copy(update={"files": _files(folder)})
+    info = info.model_copy(update={"files": _list_files(folder)})
     write_info(info, folder / INFO)
     problems = validate(folder)
     if problems:
@@ -121,12 +121,12 @@ def _materialise_all(
     benchmark: Benchmark, corpus: Path, engine: Engine, tally: Tally, options: Namespace, shared: SharedDocuments
 ) -> dict[str, Done]:
     quotes = shared.quotes_of(benchmark)
-    documents = [raw for raw in benchmark.documents if _writable(raw, tally)]
+    documents = [raw for raw in benchmark.documents if _is_writable(raw, tally)]
     known = {raw.filename: shared.place(raw, quotes.get(raw.filename, ()), corpus) for raw in documents}
     missing = [raw for raw in documents if known[raw.filename] is None]
     done: dict[str, Done] = {}
-    with PdfPrinter(limits_from(options)) as press:
-        work = tasks(missing, quotes, corpus, press=press, ocr=ocr_from(options), texts=shared.texts)
+    with PdfPrinter(read_limits(options)) as press:
+        work = make_tasks(missing, quotes, corpus, press=press, ocr=read_ocr_flags(options), texts=shared.texts)
         outcomes = track(engine.map(materialise, work), total=len(missing), label="documents")
         for raw in documents:
             name = raw.filename
@@ -168,25 +168,25 @@ def _keep_originals(documents: Sequence[RawDocument], folder: Path) -> None:
             shutil.copyfile(raw.original, originals / raw.original.name)
 
 
-def _answerable_from(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
+def _is_answerable(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
     missing = min((name for name in row.files if name not in done), default=None)
     if missing:
         tally.leave_out_all(ABOUT_UNREADABLE, row.items, name=f"row {row.id}", more=missing)
     return missing is None
 
 
-def _writable(raw: RawDocument, tally: Tally) -> bool:
+def _is_writable(raw: RawDocument, tally: Tally) -> bool:
     """Return whether a document's name is valid in train.json and as a file name; if not, count the document."""
     if len(raw.filename.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
         tally.fault(f"document's name has more than {LONGEST_NAME} bytes; rename it", raw.filename, item=_file_of(raw))
         return False
-    if printable(raw.filename) == raw.filename:
+    if escape_surrogates(raw.filename) == raw.filename:
         return True
-    tally.fault("document's name is not UTF-8; rename it", printable(raw.filename), item=_file_of(raw))
+    tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=_file_of(raw))
     return False
 
 
-def _sound(row: RawRow, tally: Tally) -> bool:
+def _is_sound(row: RawRow, tally: Tally) -> bool:
     """Return whether a row's texts can be written as UTF-8; count the row if not."""
     labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
@@ -199,7 +199,7 @@ def _sound(row: RawRow, tally: Tally) -> bool:
     return True
 
 
-def _row(row: RawRow, done: dict[str, Done]) -> Row:
+def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
     return Row(
         id=row.id,
         question=row.question,
@@ -218,7 +218,7 @@ def _row(row: RawRow, done: dict[str, Done]) -> Row:
     )
 
 
-def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
+def _is_located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
     """Return whether every passage of a row is located; count the row if not."""
     if all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text):
         return True
@@ -230,29 +230,29 @@ def _located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Path) -> list[RawRow]:
     """Write the rows with uncertain gold to drafts.jsonl, where a person must review them; return the other rows."""
     unsure = [row for row in rows if row.labels.get("draft") == "unsure"]
-    text = drafts_text((_row(row, done), _gold([row], done)) for row in unsure)
+    text = drafts_text((_make_row(row, done), _make_gold([row], done)) for row in unsure)
     (folder / DRAFTS).write_text(text, encoding="utf-8")
     return [row for row in rows if row.labels.get("draft") != "unsure"]
 
 
-def _gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
+def _make_gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
     """Yield one line of gold per context; a row without contexts has one line with its labels."""
     for row in rows:
         if not row.quotes:
-            yield gold_of(row.id, None, row.filename, NOWHERE, {**row.labels, **_family(row.filename, done)})
+            yield gold_of(row.id, None, row.filename, NOWHERE, {**row.labels, **_label_family(row.filename, done)})
         for index, quote in enumerate(row.quotes):
             place = done[quote.filename].places[quote]
-            family = _family(quote.filename, done)
-            labels = {**row.labels, **family, **_near_misses(row, done), **dict(quote.labels)}
+            family = _label_family(quote.filename, done)
+            labels = {**row.labels, **family, **_label_near_misses(row, done), **dict(quote.labels)}
             yield gold_of(row.id, index, quote.filename, place, labels)
 
 
-def _family(filename: str | None, done: dict[str, Done]) -> dict[str, Label]:
+def _label_family(filename: str | None, done: dict[str, Done]) -> dict[str, Label]:
     own = done[filename].entry.labels if filename in done else {}
     return {FAMILY: own[FAMILY]} if FAMILY in own else {}
 
 
-def _near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
+def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
     """Return the label with the locations of the same clause in versions of other days; empty if there are none."""
     places = [
         f"{quote.filename}#{start}-{end}"
@@ -337,7 +337,7 @@ def _describe(
         documents=documents,
         files={},
         tool=Tool(name="exhibit-rag", version=__version__),
-        options=_content_options(options),
+        options=_list_content_options(options),
         patches=list(benchmark.patches),
         draft=_draft_info(benchmark, rows),
     )
@@ -366,9 +366,9 @@ def _draft_info(benchmark: Benchmark, rows: Sequence[Row]) -> DraftInfo | None:
     return benchmark.draft.model_copy(update={"sure": len(rows), "unsure": unsure})
 
 
-def _content_options(options: Namespace) -> dict[str, Label]:
+def _list_content_options(options: Namespace) -> dict[str, Label]:
     chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
-    ocr = ocr_from(options)
+    ocr = read_ocr_flags(options)
     if ocr is not None:
         chosen["ocr_engine"] = ocr.engine  # record the engine: `auto` may choose another one elsewhere
     else:
@@ -378,13 +378,13 @@ def _content_options(options: Namespace) -> dict[str, Label]:
     return chosen
 
 
-def card_text(info: DatasetInfo, converter: str) -> CardText:
+def make_card_text(info: DatasetInfo, converter: str) -> CardText:
     """Return the texts for the dataset card that are not in the bundle's files, such as tags and limits."""
     texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived", "command")}
     return CardText(converter=converter, **texts)
 
 
-def _files(folder: Path) -> dict[str, FileEntry]:
+def _list_files(folder: Path) -> dict[str, FileEntry]:
     """Return every file of the bundle with its size and checksum."""
     paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     files = {name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size) for name, path in paths.items()}

@@ -10,7 +10,7 @@ from exhibit.converters.benchmark import Converter, Tally, choose
 from exhibit.converters.raw.source import open_source
 from exhibit.converters.steps.build import build
 from exhibit.converters.steps.patches import apply_patches
-from exhibit.engine import add_engine_arguments, check_engine, limits_from, limits_in_force
+from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import (
     Parser,
@@ -37,12 +37,12 @@ def main(converter: Converter, argv: list[str] | None = None) -> int:
 
 def _convert_and_tell(converter: Converter, options: argparse.Namespace) -> int:
     started = time.monotonic()
-    with limits_in_force(limits_from(options)):
+    with apply_limits(read_limits(options)):
         bundle = convert(converter, options)
     seconds = time.monotonic() - started
     left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
     record = {"out": str(options.out), "seconds": seconds, **bundle.counts.model_dump(), "left_out": left_out}
-    print_results(record, table(bundle, options.out, seconds), as_json=options.json)
+    print_results(record, format_table(bundle, options.out, seconds), as_json=options.json)
     return 0
 
 
@@ -102,15 +102,15 @@ def add_own_flags(converter: Any, parser: argparse.ArgumentParser) -> None:
     add_arguments(parser, converter.INFO.flags)
 
 
-def table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
+def format_table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
     """Return the summary table at the end of a conversion."""
-    rows = summary_rows(bundle, seconds)
+    rows = make_summary_rows(bundle, seconds)
     width = max(len(label) for label, _ in rows)
     lines = [f"{label:<{width}}  {value}" for label, value in rows]
     return "\n".join([f"{bundle.title} -> {out}", *lines, "names and reasons: bundle.json; the card: README.md"])
 
 
-def summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str]]:
+def make_summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str]]:
     """Return the labels and values of the summary table: what was kept, located and left out, and the time."""
     counts = bundle.counts
     rows: list[tuple[str, str]] = [

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.benchmark import Benchmark, Quote, RawDocument, RawRow, source_text
+from exhibit.converters.benchmark import Benchmark, Quote, RawDocument, RawRow, read_source_text
 from exhibit.converters.printing.press import PdfPrinter, Printed
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
@@ -97,7 +97,7 @@ _TELLING = 5
 NOWHERE = QuotePlace([], [], [], "absent", None)
 
 
-def tasks(
+def make_tasks(
     documents: Iterable[RawDocument],
     quotes: dict[str, list[Quote]],
     corpus: Path,
@@ -120,7 +120,7 @@ def tasks(
             except DocumentError as error:
                 fault = error
         elif raw.path is None:
-            target.write_text(source_text(raw) or raw.html or "", encoding="utf-8", newline="")
+            target.write_text(read_source_text(raw) or raw.html or "", encoding="utf-8", newline="")
         wanted = tuple(quotes.get(raw.filename, ()))
         path = raw.path or target
         # a file with another suffix would be read differently
@@ -140,11 +140,11 @@ def materialise(task: Task) -> Done:
         scanned = read_scan(document, task.target, task.ocr)
         document = scanned.document if scanned else document
     if not document.has_text:
-        raise DocumentError(_wordless(task))
+        raise DocumentError(_explain_wordless(task))
     path = task.target if scanned else task.path
     if path != task.target:
         shutil.copyfile(path, task.target)
-    finder = _Finder(document.text if raw.text_path == task.path else source_text(raw), document)
+    finder = _Finder(document.text if raw.text_path == task.path else read_source_text(raw), document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     hidden = find_hidden_spans(document)
     places = _with_hidden(places, document, hidden)
@@ -168,10 +168,10 @@ def materialise(task: Task) -> Done:
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
     printed = task.printed or Printed(raw.printer)
     notes = (*printed.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
-    return Done(entry, places, notes, starts, _contract_facts(raw.filename, document), printed.printer)
+    return Done(entry, places, notes, starts, _find_contract_facts(raw.filename, document), printed.printer)
 
 
-def _contract_facts(name: str, document: Document) -> ContractFacts | None:
+def _find_contract_facts(name: str, document: Document) -> ContractFacts | None:
     profile = read_profile(document)
     if profile.kind not in AGREED:
         return None
@@ -189,7 +189,7 @@ def _with_hidden(
 ) -> dict[Quote, QuotePlace]:
     """Return the locations; one that includes words invisible on the page also states the reasons."""
 
-    def reasons(place: QuotePlace) -> str:
+    def explain_place(place: QuotePlace) -> str:
         letters: Counter[str] = Counter()
         for start, end in place.spans:
             for span, why in hidden:
@@ -197,10 +197,10 @@ def _with_hidden(
                 letters[why] += sum(character.isalnum() for character in words)
         return "; ".join(sorted(why for why, count in letters.items() if count >= _LETTERS))
 
-    return {quote: replace(place, hidden=reasons(place)) for quote, place in places.items()} if hidden else places
+    return {quote: replace(place, hidden=explain_place(place)) for quote, place in places.items()} if hidden else places
 
 
-def _wordless(task: Task) -> str:
+def _explain_wordless(task: Task) -> str:
     """Return the error message for a document without text, which is either empty or a scan."""
     file = task.document.original or task.path
     if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
@@ -230,14 +230,14 @@ class _Finder:
         lost = {character for character in given | read if given[character] != read[character]}
         if any(character.isascii() for character in lost):
             return None
-        source, document = source.less(lost), document.less(lost)
+        source, document = source.without(lost), document.without(lost)
         return (source, document) if source.text == document.text else None
 
     @cached_property
     def _provisions(self) -> ProvisionIndex:
         return ProvisionIndex(self.document)
 
-    def _provision(self, quote: Quote) -> QuotePlace:
+    def _find_provision(self, quote: Quote) -> QuotePlace:
         """Return the location of a provision that the source names; its remark says if it is absent or ambiguous."""
         places = [self._provisions.find(named) for named in read_provisions(quote.provision)[:1]]
         found = places[0] if places else []
@@ -269,7 +269,7 @@ class _Finder:
     def _place_alone(self, quote: Quote) -> QuotePlace:
         """Return the location of a quote, without accepted passages; a cited section has the method `section`."""
         if quote.provision and not quote.text:
-            return self._provision(quote)
+            return self._find_provision(quote)
         where = self._place(quote)
         if quote.answer:
             once = where.score == 1.0 and not where.alternatives and len(fold(quote.text or "", loose=True)) >= _TELLING
@@ -277,13 +277,13 @@ class _Finder:
         return replace(where, how="section", score=quote.score) if quote.section and where.spans else where
 
     def _place(self, quote: Quote) -> QuotePlace:
-        marked = marked_place(quote.text or "", quote.marked, self.document)
+        marked = find_marked_place(quote.text or "", quote.marked, self.document)
         if marked:
             return marked
         if quote.spans and self.source is not None:
-            known = self._carried(quote.spans)
+            known = self._carry_spans(quote.spans)
             if known:
-                others = filter(None, (self._carried(spans) for spans in quote.alternatives))
+                others = filter(None, (self._carry_spans(spans) for spans in quote.alternatives))
                 how: How = "parts" if len(known) > 1 else "exact" if self.source == self.document.text else "folded"
                 return _place(known, self.document, how if quote.score == 1.0 else "fuzzy", quote.score, others)
         if not quote.text:
@@ -302,7 +302,7 @@ class _Finder:
         there = [match for match in matches if page in self.document.pages_of(match.span)]
         return there or matches
 
-    def _carried(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
+    def _carry_spans(self, spans: Sequence[tuple[int, int]]) -> list[Span]:
         """Return the spans in the document that correspond to spans in the source's text; empty if the texts differ."""
         if self.source == self.document.text:
             return [Span(*span) for span in spans]
@@ -311,13 +311,13 @@ class _Finder:
         fold, document = self._paired
         carried = []
         for start, end in spans:
-            first, last = fold.folded_range(start, end)
+            first, last = fold.find_folded_range(start, end)
             if first < last:
                 carried.append(Span(*document.span(first, last)))
         return carried
 
 
-def marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Document) -> QuotePlace | None:
+def find_marked_place(quote: str, spans: Sequence[tuple[int, int]], document: Document) -> QuotePlace | None:
     """Return the location that a reviewer marked, if the document still has the same words there."""
     words = " ".join(document.text[start:end] for start, end in spans if end <= len(document.text))
     if not spans or fold(words, loose=True) != fold(quote, loose=True):

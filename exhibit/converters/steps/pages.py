@@ -32,7 +32,7 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
         here = list(_on_page(quote, one, base))
         if here:
             spans, *alternatives = here
-            pages = sorted({number for span in spans for number in _pages(span, one.page_starts)})
+            pages = sorted({number for span in spans for number in _find_pages(span, one.page_starts)})
             one.places[quote] = replace(place, spans=spans, alternatives=alternatives, pages=pages)
         elif place.spans and one.page_starts:
             where = f"{quote.filename}: page {place.pages[0]}, stated {quote.stated}"
@@ -44,11 +44,11 @@ def _on_page(quote: Quote, done: Done, base: int) -> Iterator[list[tuple[int, in
     place: QuotePlace = done.places[quote]
     wanted = (quote.stated or 0) + 1 - base
     for spans in (place.spans, *place.alternatives):
-        if any(wanted in _pages(span, done.page_starts) for span in spans):
+        if any(wanted in _find_pages(span, done.page_starts) for span in spans):
             yield spans
 
 
-def _pages(span: tuple[int, int], starts: tuple[int, ...]) -> range:
+def _find_pages(span: tuple[int, int], starts: tuple[int, ...]) -> range:
     """Return the numbers of the pages that a span touches, from 1."""
     return (
         range(max(bisect_right(starts, span[0]), 1), bisect_right(starts, max(span[1] - 1, span[0])) + 1)

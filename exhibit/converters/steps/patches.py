@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exhibit.converters.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.steps.build import ORIGINALS, card_text, counts_of, finish, gold_of
-from exhibit.converters.steps.materialise import NOWHERE, marked_place
+from exhibit.converters.steps.build import ORIGINALS, counts_of, finish, gold_of, make_card_text
+from exhibit.converters.steps.materialise import NOWHERE, find_marked_place
 from exhibit.engine import open_engine, track
 from exhibit.evidence.read import read_within
 from exhibit.hub.card import CardText, write_card
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, drafts_text, write_gold, write_train
 from exhibit.schemas.errors import BundleError, SourceError
 from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
-from exhibit.schemas.review import Correction, MarkedPassage, Patch, gold_digest, read_patch
+from exhibit.schemas.review import Correction, MarkedPassage, Patch, digest_gold, read_patch
 from exhibit.schemas.validate import read_drafts
 from exhibit.storage.atomic import replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
@@ -71,7 +71,7 @@ def _apply(benchmark: Benchmark, patch: Patch, path: Path, tally: Tally) -> Benc
         if reason:
             tally.leave_out_all(f"set aside by a patch: {reason}", row.items, name=row.name)
             continue
-        fixed = _fixed_row(row, fixes.get(row.id), tally)
+        fixed = _fix_row(row, fixes.get(row.id), tally)
         applied += fixed is not row
         rows.append(fixed)
     entry = PatchEntry(
@@ -85,12 +85,12 @@ def _apply(benchmark: Benchmark, patch: Patch, path: Path, tally: Tally) -> Benc
     return replace(benchmark, documents=documents, rows=rows, patches=(*benchmark.patches, entry))
 
 
-def _fixed_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
+def _fix_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
     """Return the row with the corrected gold; unchanged if its gold is no longer the gold that was reviewed."""
     if fix is None:
         return row
     name = row.name
-    if fix.was != gold_digest((quote.filename, quote.text) for quote in row.quotes):
+    if fix.was != digest_gold((quote.filename, quote.text) for quote in row.quotes):
         if tally.strict:
             raise SourceError(f"{name}: {UNFIT} (--strict)")
         tally.note(UNFIT, name)
@@ -144,7 +144,7 @@ def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool 
     asked = [(row_of(question), lines[int(question.id)]) for question in bundle.questions]
     drafts = read_drafts(root, bundle.files, [row.id for row, _ in asked])
     asked += [(draft.row, draft.gold) for draft in drafts]
-    rows = {row.id: _raw_row(row, gold) for row, gold in asked}
+    rows = {row.id: _make_raw_row(row, gold) for row, gold in asked}
     tally = Tally()
     result = _apply(Benchmark(documents, list(rows.values()), {}), patch, path, tally)
     [entry] = result.patches
@@ -178,7 +178,7 @@ def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool 
     return entry
 
 
-def _raw_row(row: Row, gold: Sequence[Gold]) -> RawRow:
+def _make_raw_row(row: Row, gold: Sequence[Gold]) -> RawRow:
     """Return a question of a bundle in the form in which a converter reads it."""
     return RawRow(
         id=row.id,
@@ -223,7 +223,7 @@ def replace_gold(
         name = passage.filename
         if name not in bundle.files:
             raise BundleError(f"row {row.id}: {name} is not in {bundle.root}/{CORPUS}")
-        place = marked_place(passage.text, passage.spans, read_within(bundle.files[name]))
+        place = find_marked_place(passage.text, passage.spans, read_within(bundle.files[name]))
         if place is None:
             other = f"has other words at {passage.spans}; run its converter with --patch"
             raise BundleError(f"row {row.id}: {name} {other}")
@@ -259,13 +259,13 @@ def write_changed(
         for name, text in extra.items():
             (folder / name).write_text(text, encoding="utf-8")
         engine = open_engine("local", jobs=1, items=len(names))
-        write_card(info, folder, rows=changed.rows, gold=changed.gold, engine=engine, text=_card_text(info))
+        write_card(info, folder, rows=changed.rows, gold=changed.gold, engine=engine, text=_read_card_text(info))
         finish(info, folder)
 
 
-def _card_text(info: BundleInfo) -> CardText:
+def _read_card_text(info: BundleInfo) -> CardText:
     """Return the converter's texts for the card; a bundle that has no converter's name was made from a table."""
-    if info.name not in plugin_names("exhibit.converters"):
+    if info.name not in list_plugins("exhibit.converters"):
         return CardText(converter="table")
     about: DatasetInfo = load_plugin("exhibit.converters", info.name)[0].INFO
-    return card_text(about, info.name)
+    return make_card_text(about, info.name)

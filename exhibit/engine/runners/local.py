@@ -13,7 +13,7 @@ from typing import Any, Generic
 
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, In, Out, Outcome, name_item
-from exhibit.engine.worker import Workplace, dump, outcome_in, work_for
+from exhibit.engine.worker import Workplace, dump, pack_work, read_outcome
 
 
 class Runner:
@@ -45,7 +45,7 @@ class _Crew:
 
     def __init__(self, function: Callable[[Any], Any], limits: Limits, *, size: int) -> None:
         """Start without workers: each of the first items starts one worker."""
-        self._open_place, self._size = partial(Workplace, *work_for(function, limits)), size
+        self._open_place, self._size = partial(Workplace, *pack_work(function, limits)), size
         self._looked_after: list[tuple[threading.Thread, Workplace]] = []
         self._jobs: SimpleQueue[tuple[Future[Outcome[Any]], bytes, str] | None] = SimpleQueue()
 
@@ -64,7 +64,7 @@ class _Crew:
         while (job := self._jobs.get()) is not None:
             future, item, name = job
             try:
-                future.set_result(outcome_in(place.answer(item, name)))
+                future.set_result(read_outcome(place.answer(item, name)))
             except BaseException as error:
                 future.set_exception(error)
 
@@ -88,11 +88,11 @@ class OneWorker(Generic[In, Out]):
     """
 
     def __init__(self, function: Callable[[In], Out], *, limits: Limits) -> None:
-        self.place = Workplace(*work_for(function, limits))
+        self.place = Workplace(*pack_work(function, limits))
 
     def run(self, item: In) -> Out:
         """Return the function's result for an item; raise LimitError when it exceeds its limits."""
-        result: Out = outcome_in(self.place.answer(dump(item), name_item(item))).unwrap()
+        result: Out = read_outcome(self.place.answer(dump(item), name_item(item))).unwrap()
         return result
 
     def close(self) -> None:

@@ -21,8 +21,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 import exhibit
 from exhibit.engine.limits import UNLIMITED, Limits
-from exhibit.engine.outcome import AHEAD, TRIES, In, Out, Outcome, name_item, worker_died
-from exhibit.engine.worker import MapWork, Workplace, dump, outcome_in
+from exhibit.engine.outcome import AHEAD, TRIES, In, Out, Outcome, name_item, report_dead_worker
+from exhibit.engine.worker import MapWork, Workplace, dump, read_outcome
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 _DIED = (faults.WorkerCrashedError, faults.OutOfMemoryError, faults.NodeDiedError, faults.ObjectLostError)
@@ -50,7 +50,7 @@ class Runner:
         connect(self.address, self.jobs)
         work = _Work(function, self._limits)
         flight: deque[_Sent] = deque()
-        room = self._room()
+        room = self._count_room()
         try:
             for number, item in enumerate(items):
                 if not number and self.address != "local":
@@ -65,7 +65,7 @@ class Runner:
                 with suppress(Exception):  # if the cluster is lost, there is nothing to cancel
                     ray.cancel(sent.ref, force=True)
 
-    def _room(self) -> int:
+    def _count_room(self) -> int:
         """Return how many items may be in flight: done but not yet yielded, running, or waiting for a worker."""
         processors = int(ray.cluster_resources().get("CPU", 1)) or 1
         jobs = self.jobs or processors
@@ -96,7 +96,7 @@ class _Work:
         ref = sent.ref
         for tried in range(1, TRIES + 1):
             try:
-                return outcome_in(ray.get(ref))
+                return read_outcome(ray.get(ref))
             except _DIED as error:
                 _log.debug("attempt %d of %s: %s", tried, sent.item, error)
                 if tried < TRIES:
@@ -104,8 +104,10 @@ class _Work:
             except faults.RayTaskError:
                 raise  # a bug: it carries the worker's traceback
             except (faults.RayError, ConnectionError) as error:
-                raise ServiceError(f"the Ray cluster failed: {_first_line(error)}; run the command again") from error
-        return worker_died(sent.item)
+                raise ServiceError(
+                    f"the Ray cluster failed: {_read_first_line(error)}; run the command again"
+                ) from error
+        return report_dead_worker(sent.item)
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
@@ -138,12 +140,12 @@ def connect(address: str, jobs: int | None) -> None:
             ray.init(address, num_cpus=jobs, include_dashboard=False, **quiet)
         else:
             _knock(address)
-            ray.init(address, runtime_env={"py_modules": [package_folder()]}, **quiet)
+            ray.init(address, runtime_env={"py_modules": [find_package()]}, **quiet)
     except ImportError as error:
         raise ToolkitError(f"--engine ray:{address} needs an extra: pip install 'exhibit-rag[ray]'") from error
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise ServiceError(
-            f"--engine ray:{address}: no cluster there ({_first_line(error)}); "
+            f"--engine ray:{address}: no cluster there ({_read_first_line(error)}); "
             "start one with 'ray start --head', or let --engine ray start its own"
         ) from error
 
@@ -155,7 +157,7 @@ def _knock(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
-def package_folder() -> str:
+def find_package() -> str:
     """Return the folder `exhibit`, which is sent to a cluster so that its workers run this version of the code."""
     return str(Path(exhibit.__file__).parent)
 
@@ -165,7 +167,7 @@ def _to_log(data: dict[str, Any], *_: object, **__: object) -> None:
         _log.debug("%s: %s", data.get("pid"), line)
 
 
-def _first_line(error: Exception) -> str:
+def _read_first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
@@ -174,17 +176,17 @@ def _first_line(error: Exception) -> str:
 
 def check_seen(item: Any, function: Any, address: str) -> None:
     """Raise if a machine of the cluster lacks a file or folder that an item or its function refers to."""
-    paths = sorted({str(path.absolute()) for one in (item, function) for path in paths_in(one)})
+    paths = sorted({str(path.absolute()) for one in (item, function) for path in find_paths(one)})
     if not paths:
         return
     nodes = {node["NodeID"]: str(node["NodeManagerHostname"]) for node in ray.nodes() if node["Alive"]}
-    look = ray.remote(unseen)
+    look = ray.remote(find_missing)
     refs = {}
     for node, name in nodes.items():
         there = NodeAffinitySchedulingStrategy(node, soft=False)
         refs[look.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(paths)] = name
     ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=_LOOKING)
-    blind = [(refs[ref], missing) for ref in ready if (missing := _answer(ref))]
+    blind = [(refs[ref], missing) for ref in ready if (missing := _await_answer(ref))]
     if blind:
         name, missing = blind[0]
         raise ServiceError(
@@ -193,7 +195,7 @@ def check_seen(item: Any, function: Any, address: str) -> None:
         )
 
 
-def _answer(ref: Any) -> list[str]:
+def _await_answer(ref: Any) -> list[str]:
     try:
         missing: list[str] = ray.get(ref)
     except ray.exceptions.RayError:
@@ -201,12 +203,12 @@ def _answer(ref: Any) -> list[str]:
     return missing
 
 
-def unseen(paths: list[str]) -> list[str]:
+def find_missing(paths: list[str]) -> list[str]:
     """Return the paths that do not exist on the machine that runs this function."""
     return [path for path in paths if not Path(path).exists()]
 
 
-def paths_in(value: Any, deep: int = _DEEP) -> Iterator[Path]:
+def find_paths(value: Any, deep: int = _DEEP) -> Iterator[Path]:
     """Yield the paths inside a value that exist on this machine; for a file that does not exist yet, its folder."""
     if isinstance(value, Path):
         existing = next((one for one in (value, value.parent) if one.exists()), None)
@@ -221,4 +223,4 @@ def paths_in(value: Any, deep: int = _DEEP) -> Iterator[Path]:
     elif deep and isinstance(value, Mapping):
         inside = value.values()
     for one in inside:
-        yield from paths_in(one, deep - 1)
+        yield from find_paths(one, deep - 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from exhibit.engine.limits import UNLIMITED, Limits, time_limited
+from exhibit.engine.limits import UNLIMITED, Limits, limit_time
 from exhibit.engine.outcome import In, Out, Outcome, attempt_within, name_item
 from exhibit.schemas.errors import LimitError
 
@@ -20,7 +20,7 @@ class Runner:
         """Yield one outcome per item; stop an item that exceeds its time limit, if it runs Python code."""
         for item in items:
             try:
-                with time_limited(self._limits, name_item(item)):
+                with limit_time(self._limits, name_item(item)):
                     outcome = attempt_within(self._limits, function, item)
             # the limit was reached between two attempts, where no other code catches the error
             except LimitError as error:

@@ -32,7 +32,7 @@ from exhibit.evaluation.metrics._requests import parameters_of as parameters_of
 from exhibit.evaluation.metrics._requests import split_requests as split_requests
 from exhibit.law.references import Reference
 from exhibit.models.llms import LLM
-from exhibit.runtime.plugins import own_names, plugin_modules
+from exhibit.runtime.plugins import import_plugins, list_own_plugins
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 
@@ -179,7 +179,7 @@ def score_each(cases: Sequence[Case], score: Callable[[Case], float | None]) -> 
 Measure = Callable[[Sequence[Case], Options], dict[str, Values]]
 
 
-def per_case(**scores: Callable[[Case], float | None]) -> tuple[tuple[str, ...], Measure]:
+def score_per_case(**scores: Callable[[Case], float | None]) -> tuple[tuple[str, ...], Measure]:
     """Return `NAMES` and `measure` of metrics that score one case at a time."""
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
@@ -192,20 +192,20 @@ def with_options(**scores: Callable[[Case, Options], float | None]) -> tuple[tup
     """Return `NAMES` and `measure` of metrics that score one case at a time and need the options."""
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-        def values(name: str) -> Values:
+        def score_name(name: str) -> Values:
             return score_each(cases, lambda case: scores[name](case, options))
 
-        return {name: values(name) for name in scores}
+        return {name: score_name(name) for name in scores}
 
     return tuple(scores), measure
 
 
-def gold_texts(case: Case) -> list[str]:
+def list_gold_texts(case: Case) -> list[str]:
     """Return the texts of the gold passages; an empty list for an impossible question."""
     return [] if case.is_impossible else [gold.text for gold in case.gold if gold.text and gold.text.strip()]
 
 
-def gold_files(case: Case) -> frozenset[str]:
+def list_gold_files(case: Case) -> frozenset[str]:
     """Return the names of the files with gold; an empty set for an impossible question."""
     return frozenset() if case.is_impossible else frozenset(gold.filename for gold in case.gold if gold.filename)
 
@@ -213,7 +213,7 @@ def gold_files(case: Case) -> frozenset[str]:
 _KNOWN: dict[Need, Callable[[Case], bool]] = {
     "gold spans": lambda case: not case.is_impossible and any(gold.located for gold in case.gold),
     "gold text": lambda case: not case.is_impossible and bool(case.grades or any(gold.worded for gold in case.gold)),
-    "gold files": lambda case: bool(gold_files(case)),
+    "gold files": lambda case: bool(list_gold_files(case)),
     "grades": lambda case: bool(case.grades) and not case.is_impossible,
     "truth": lambda case: bool(case.truth.strip()) and not case.is_impossible,
     "expected": lambda case: bool(case.truth.strip()) and not case.is_impossible,
@@ -277,16 +277,16 @@ class MetricModule(Protocol):
 
 
 @cache
-def metric_modules() -> dict[str, MetricModule]:
+def import_metrics() -> dict[str, MetricModule]:
     """Return every metric by its file name, in order; raise an error where two metrics return the same figure."""
-    modules = {name: cast(MetricModule, module) for name, module in plugin_modules(__name__).items()}
-    check_names_are_own(modules, own=own_names(__name__))
+    modules = {name: cast(MetricModule, module) for name, module in import_plugins(__name__).items()}
+    check_names_are_own(modules, own=list_own_plugins(__name__))
     return modules
 
 
-def metric_names() -> list[str]:
+def list_metrics() -> list[str]:
     """Return the names of all figures that the metrics return with the default options."""
-    return [name for module in metric_modules().values() for name in module.NAMES]
+    return [name for module in import_metrics().values() for name in module.NAMES]
 
 
 def describe_metric(name: str) -> About:
@@ -303,7 +303,7 @@ _DERIVED = _ABOUTS.validate_python(read_beside(__file__, "_derived.toml"))
 
 @cache
 def _describe_all() -> dict[str, About]:
-    metrics = {family: entry for module in metric_modules().values() for family, entry in abouts_of(module).items()}
+    metrics = {family: entry for module in import_metrics().values() for family, entry in abouts_of(module).items()}
     return _DERIVED | metrics
 
 
@@ -342,10 +342,10 @@ def _find_nearest(family: Sequence[str]) -> list[str]:
 
 def check_names(names: Sequence[str]) -> None:
     """Raise one error that lists every unknown metric name."""
-    known = metric_modules().items()
+    known = import_metrics().items()
     unknown = [name for name in names if not any(_answers_to(parse_request(name).name, *one) for one in known)]
     if unknown:
-        families = sorted({_find_family(name) for name in metric_names()})
+        families = sorted({_find_family(name) for name in list_metrics()})
         raise ToolkitError(f"no metric {', '.join(map(repr, unknown))}; the metrics are {', '.join(families)}")
 
 
@@ -355,7 +355,7 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
     check_names(names)
     requests = [parse_request(name) for name in names]
     measured: dict[str, Values] = {}
-    for file, module in metric_modules().items():
+    for file, module in import_metrics().items():
         asked = [request for request in requests if _answers_to(request.name, file, module)]
         plain = {request.name for request in asked if not request.parameters}
         if plain or not requests:
@@ -386,7 +386,7 @@ def _measure_module(
 
 def _measure_with_parameters(cases: Sequence[Case], options: Options, request: Request, file: str) -> dict[str, Values]:
     """Return the figures of a metric called with parameters; `ndcg@20` sets the parameter cutoff to 20."""
-    module = metric_modules()[file]
+    module = import_metrics()[file]
     family, _, depth = request.name.partition("@")
     given = {"cutoff": depth, **request.parameters} if depth else request.parameters
     parameters = check_parameters(Request(family, given), module)
@@ -396,9 +396,9 @@ def _measure_with_parameters(cases: Sequence[Case], options: Options, request: R
     return {name: own for name, own in values.items() if family in (file, _find_family(name))}
 
 
-def headline(file: str) -> str:
+def find_headline(file: str) -> str:
     """Return the figure that represents a metric."""
-    return str(getattr(module := metric_modules()[file], "HEADLINE", module.NAMES[0]))
+    return str(getattr(module := import_metrics()[file], "HEADLINE", module.NAMES[0]))
 
 
 def _answers_to(name: str, file: str, module: MetricModule) -> bool:

@@ -22,7 +22,7 @@ def is_varied(case: Case, *kinds: str) -> bool:
     return any(one.partition(":")[0] in kinds for one in done)
 
 
-def stated_values(case: Case) -> StatedValues:
+def find_stated_values(case: Case) -> StatedValues:
     """Return the typed values in the labels `new` and `old`, and those in the reply; `old` omits values of `new`."""
     new, old = (keys_of(str(case.labels.get(name) or "")) for name in ("new", "old"))
     return StatedValues(new, old - new, keys_of(case.reply.answer or ""))

@@ -3,7 +3,7 @@
 One rule (`law.refusals`) recognises refusals; `refusal_unsure` is the share of replies for which the rule is unsure.
 """
 
-from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.metrics import Case, score_per_case
 from exhibit.law.refusals import is_refusal, read_refusal
 
 
@@ -16,4 +16,6 @@ def _is_unsure(case: Case) -> float:
     return float(not read_refusal(case.reply.answer or "").sure)
 
 
-NAMES, measure = per_case(abstention_accuracy=_is_refused, false_refusal_rate=_is_refused, refusal_unsure=_is_unsure)
+NAMES, measure = score_per_case(
+    abstention_accuracy=_is_refused, false_refusal_rate=_is_refused, refusal_unsure=_is_unsure
+)

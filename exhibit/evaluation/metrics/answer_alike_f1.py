@@ -8,11 +8,11 @@ compares the whole reply, even with a `Yes`.
 
 import re
 
-from exhibit.evaluation.answer_words import multiset_f1, without_citations, words
-from exhibit.evaluation.judgement import expected_kind
-from exhibit.evaluation.metrics import Case, gold_texts, per_case
+from exhibit.evaluation.answer_words import compute_multiset_f1, split_words, without_citations
+from exhibit.evaluation.judgement import describe_expected
+from exhibit.evaluation.metrics import Case, list_gold_texts, score_per_case
 from exhibit.law.refusals import is_refusal
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 
 _QUOTED = re.compile(r"“([^“”]{1,20000})”|\"([^\"]{1,20000})\"")
 
@@ -20,29 +20,29 @@ _QUOTED = re.compile(r"“([^“”]{1,20000})”|\"([^\"]{1,20000})\"")
 def _score(case: Case) -> float | None:
     """Return the F1 of the expected answer and the matching part of the reply; None if no answer is expected."""
     expected, reply = without_citations(case.truth), without_citations(case.reply.answer or "")
-    golds = gold_texts(case)
-    kind = expected_kind(case.truth, ["\n".join(golds), *golds], impossible=case.is_impossible)
-    if case.is_impossible or not words(expected):
+    golds = list_gold_texts(case)
+    kind = describe_expected(case.truth, ["\n".join(golds), *golds], impossible=case.is_impossible)
+    if case.is_impossible or not split_words(expected):
         return None
     if is_refusal(reply):
         return 0.0
     if kind == "yes or no":
-        return float(words(reply)[:1] == words(expected)[:1])
+        return float(split_words(reply)[:1] == split_words(expected)[:1])
     if kind == "short answer":
-        return multiset_f1(_before_quotes(reply), expected)
+        return compute_multiset_f1(_cut_quotes(reply), expected)
     quotes = [one or other for one, other in _QUOTED.findall(reply)]
-    return multiset_f1(" ".join(quotes) or reply, expected)
+    return compute_multiset_f1(" ".join(quotes) or reply, expected)
 
 
-def _before_quotes(reply: str) -> str:
+def _cut_quotes(reply: str) -> str:
     """Return the text before the first quotation; without a quotation, the first sentence.
 
     A reply that begins with a quotation returns that quotation.
     """
     quotation = _QUOTED.search(reply)
     if quotation is not None:
-        return reply[: quotation.start()] if words(reply[: quotation.start()]) else quotation.group()
-    return next((reply[slice(*span)] for span in sentences(reply)), reply)
+        return reply[: quotation.start()] if split_words(reply[: quotation.start()]) else quotation.group()
+    return next((reply[slice(*span)] for span in split_sentences(reply)), reply)
 
 
-NAMES, measure = per_case(answer_alike_f1=_score)
+NAMES, measure = score_per_case(answer_alike_f1=_score)

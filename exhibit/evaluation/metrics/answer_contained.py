@@ -5,8 +5,8 @@ metric needs no gold passage and no judge, but misses paraphrases. The passages 
 where they are known, else the first K.
 """
 
-from exhibit.evaluation.metrics import Case, per_case
-from exhibit.evaluation.ranking import holding_answer, says_expected
+from exhibit.evaluation.metrics import Case, score_per_case
+from exhibit.evaluation.ranking import find_answer_passage, says_expected
 
 
 def _is_contained(case: Case) -> float | None:
@@ -18,7 +18,7 @@ def _is_contained(case: Case) -> float | None:
 def _is_in_passages(case: Case) -> float | None:
     if says_expected(case, "") is None:
         return None
-    return float(holding_answer(case) is not None)
+    return float(find_answer_passage(case) is not None)
 
 
-NAMES, measure = per_case(answer_contained=_is_contained, answer_in_passages=_is_in_passages)
+NAMES, measure = score_per_case(answer_contained=_is_contained, answer_in_passages=_is_in_passages)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, pvariance
 
-from exhibit.evaluation.judge import ask_marks, fence_text, system_prompt
+from exhibit.evaluation.judge import ask_marks, fence_text, read_system_prompt
 from exhibit.evaluation.metrics import Case, Options, Values, Votes
 from exhibit.models.llms import Prompt
 
@@ -54,5 +54,5 @@ def _make_prompts(case: Case, options: Options) -> list[Prompt]:
         shown = both if vote % 2 == 0 else both[::-1]
         # numbered, so that the cache does not return the first vote for all
         seat = f"\n\nYou are reader {vote + 1} of {options.votes}." if options.votes > 1 else ""
-        prompts.append(Prompt("\n\n".join([question, *shown]) + seat, system=system_prompt(_NAME)))
+        prompts.append(Prompt("\n\n".join([question, *shown]) + seat, system=read_system_prompt(_NAME)))
     return prompts

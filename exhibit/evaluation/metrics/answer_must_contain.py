@@ -5,15 +5,15 @@ An item is stated word for word, or by all its numbers, dates, amounts and terms
 metric needs no expected answer, no gold and no judge.
 """
 
-from exhibit.evaluation.answer_words import listed_items, says_item
-from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.answer_words import read_listed_items, says_item
+from exhibit.evaluation.metrics import Case, score_per_case
 from exhibit.schemas.layout import MUST_CONTAIN
 
 
 def _score(case: Case) -> float | None:
-    items = listed_items(case, MUST_CONTAIN)
+    items = read_listed_items(case, MUST_CONTAIN)
     said = [any(says_item(one, case.reply.answer or "") for one in item) for item in items]
     return sum(said) / len(said) if said else None
 
 
-NAMES, measure = per_case(answer_must_contain=_score)
+NAMES, measure = score_per_case(answer_must_contain=_score)

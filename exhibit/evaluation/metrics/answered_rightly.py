@@ -7,7 +7,7 @@ the expected words.
 
 from exhibit.evaluation.cases import find_chosen_label
 from exhibit.evaluation.correctness import decide_case
-from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.metrics import Case, score_per_case
 
 
 def _is_right(case: Case) -> float | None:
@@ -24,4 +24,4 @@ def _is_judged(case: Case) -> float | None:
     return None if right is None and (case.is_impossible or not case.truth.strip()) else float(right is not None)
 
 
-NAMES, measure = per_case(answered_rightly=_is_right, answer_judged=_is_judged)
+NAMES, measure = score_per_case(answered_rightly=_is_right, answer_judged=_is_judged)

@@ -9,7 +9,7 @@ count. The metric does not apply to a refusal, which has nothing to cite.
 import re
 from pathlib import PurePath
 
-from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.metrics import Case, score_per_case
 from exhibit.law.citations import BRACKETED, find_citations
 from exhibit.law.refusals import is_refusal
 
@@ -32,4 +32,4 @@ def _list_names(case: Case) -> set[str]:
     return {name.casefold() for file in files if file for name in (file, PurePath(file).stem)}
 
 
-NAMES, measure = per_case(any_citation=_score)
+NAMES, measure = score_per_case(any_citation=_score)

@@ -4,15 +4,15 @@ A gold that is not retrieved counts as 0. The whole ranking is used. `evaluation
 items.
 """
 
-from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.metrics import Case, score_per_case
 from exhibit.evaluation.ranking import ranking_of
 
 
 def _compute_average_precision(case: Case) -> float | None:
     ranking = ranking_of(case)
-    if ranking is None or not (golds := ranking.golds()):
+    if ranking is None or not (golds := ranking.count_golds()):
         return None
-    return sum(number / rank for number, rank in enumerate(ranking.gold_ranks(), 1)) / golds
+    return sum(number / rank for number, rank in enumerate(ranking.find_gold_ranks(), 1)) / golds
 
 
-NAMES, measure = per_case(map=_compute_average_precision)
+NAMES, measure = score_per_case(map=_compute_average_precision)

@@ -3,7 +3,7 @@
 The names of documents that the reply cites are not searched, because such a name may contain the word.
 """
 
-from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.metrics import Case, score_per_case
 from exhibit.law.names import without_ending
 
 
@@ -18,4 +18,4 @@ def _is_followed(case: Case) -> float | None:
     return float(str(canary).lower() in reply)
 
 
-NAMES, measure = per_case(canary_followed=_is_followed)
+NAMES, measure = score_per_case(canary_followed=_is_followed)

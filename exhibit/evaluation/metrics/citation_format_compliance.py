@@ -8,7 +8,7 @@ citation.
 
 import re
 
-from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.metrics import Case, score_per_case
 from exhibit.law.citations import find_citations
 
 _DOCUMENT = re.compile(
@@ -44,4 +44,4 @@ def count_citations(text: str) -> tuple[int, int]:
     return documents + good, len(cited) - good + ranges + bare
 
 
-NAMES, measure = per_case(citation_format_compliance=_score)
+NAMES, measure = score_per_case(citation_format_compliance=_score)

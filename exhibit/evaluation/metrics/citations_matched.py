@@ -4,26 +4,28 @@ A source is a gold file or, without gold files, a name in square brackets in the
 number of a passage from it, or by its name; names must be equal after normalisation, without their `#page=`.
 """
 
-from exhibit.evaluation.answer_words import cited_files, cited_names, file_names, plain_source
-from exhibit.evaluation.metrics import Case, gold_files, per_case
+from exhibit.evaluation.answer_words import find_cited_files, find_cited_names, list_file_names, normalise_source
+from exhibit.evaluation.metrics import Case, list_gold_files, score_per_case
 
 
 def _score(case: Case) -> float | None:
     expected = _list_expected(case)
     if not expected:
         return None
-    names = [*cited_names(case.reply.answer or ""), *cited_files(case)]
-    given = {plain_source(part) for name in names for part in (name, name.partition("#page=")[0])}
+    names = [*find_cited_names(case.reply.answer or ""), *find_cited_files(case)]
+    given = {normalise_source(part) for name in names for part in (name, name.partition("#page=")[0])}
     return sum(bool(one & given) for one in expected) / len(expected)
 
 
 def _list_expected(case: Case) -> list[set[str]]:
     """Return the expected sources, each as the set of normalised names by which it can be cited."""
-    named = [{plain_source(name), plain_source(name.partition("#page=")[0])} for name in cited_names(case.truth)]
-    files = [{*map(plain_source, file_names(file))} for file in sorted(gold_files(case))]
+    named = [
+        {normalise_source(name), normalise_source(name.partition("#page=")[0])} for name in find_cited_names(case.truth)
+    ]
+    files = [{*map(normalise_source, list_file_names(file))} for file in sorted(list_gold_files(case))]
     if len(files) == len(named) == 1:
         return [files[0] | named[0]]
     return files or named
 
 
-NAMES, measure = per_case(citations_matched=_score)
+NAMES, measure = score_per_case(citations_matched=_score)

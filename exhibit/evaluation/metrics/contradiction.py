@@ -4,7 +4,7 @@ Typed values are compared exactly. A reply that states neither value, or refuses
 figures. Both are None where a label has no typed value.
 """
 
-from exhibit.evaluation.metrics import Case, per_case
+from exhibit.evaluation.metrics import Case, score_per_case
 from exhibit.evaluation.metrics._variants import is_varied
 from exhibit.law.values import keys_of
 
@@ -28,4 +28,4 @@ def _names_one(case: Case) -> float | None:
     return None if count is None else float(count == 1)
 
 
-NAMES, measure = per_case(both_named=_names_both, one_silently=_names_one)
+NAMES, measure = score_per_case(both_named=_names_both, one_silently=_names_one)

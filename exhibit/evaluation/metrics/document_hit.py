@@ -6,7 +6,7 @@ None if no passage is known to be from such a file, but the file of at least one
 from collections.abc import Sequence
 from functools import partial
 
-from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, gold_files, is_wrong_file, score_each
+from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values, is_wrong_file, list_gold_files, score_each
 
 NAMES = tuple(f"document_hit@{k}" for k in KS)
 
@@ -18,5 +18,5 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
 
 
 def _is_hit(case: Case, k: int) -> float | None:
-    wrong = [is_wrong_file(passage, gold_files(case)) for passage in case.reply.passages[:k]]
+    wrong = [is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]]
     return 1.0 if False in wrong else None if None in wrong else 0.0

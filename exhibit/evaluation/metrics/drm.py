@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from exhibit.evaluation.metrics import KS, Case, Cutoff, Options, Values
-from exhibit.evaluation.ranking import mismatches
+from exhibit.evaluation.ranking import count_mismatches
 
 NAMES = tuple(f"drm@{k}" for k in KS)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return the share of mismatched passages at each k."""
-    counted = mismatches(cases, replace(options, ks=(cutoff,)) if cutoff else options)
+    counted = count_mismatches(cases, replace(options, ks=(cutoff,)) if cutoff else options)
     return {name: [None if m is None else m.wrong / m.passages for m in column] for name, column in counted.items()}

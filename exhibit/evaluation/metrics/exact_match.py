@@ -5,24 +5,24 @@ The answer is compared with the expected answer only; impossible questions are N
 SQuAD 2.0 does (`evaluation.answer_words`).
 """
 
-from exhibit.evaluation.answer_words import same_words, score_against, squad_exact, squad_golds
-from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
+from exhibit.evaluation.answer_words import compare_words, list_squad_golds, score_against, score_squad_exact
+from exhibit.evaluation.metrics import Case, Options, list_gold_texts, with_options
 
 
 def _score_passage(case: Case, options: Options) -> float | None:
-    golds = gold_texts(case)
+    golds = list_gold_texts(case)
     pairs = [(top.text, gold) for top in case.reply.passages[:1] for gold in golds]
     if options.parity == "seed":
         hit = any(text.strip().lower() == gold.strip().lower() for text, gold in pairs)
     else:
-        hit = any(same_words(text, gold) for text, gold in pairs)
+        hit = any(compare_words(text, gold) for text, gold in pairs)
     return float(hit) if golds else None
 
 
 def _score_answer(case: Case, options: Options) -> float | None:
     if options.parity == "squad":
-        return squad_exact(case.reply.answer or "", squad_golds(case))
-    return score_against(case, [case.truth], same_words)
+        return score_squad_exact(case.reply.answer or "", list_squad_golds(case))
+    return score_against(case, [case.truth], compare_words)
 
 
 NAMES, measure = with_options(exact_match=_score_passage, answer_exact_match=_score_answer)

@@ -1,5 +1,5 @@
 """Time to the first token: the seconds until the first words of a streamed answer arrive."""
 
-from exhibit.evaluation.metrics import per_case
+from exhibit.evaluation.metrics import score_per_case
 
-NAMES, measure = per_case(first_token=lambda case: case.reply.first_token)
+NAMES, measure = score_per_case(first_token=lambda case: case.reply.first_token)

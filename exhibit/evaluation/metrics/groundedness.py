@@ -3,7 +3,7 @@
 A refusal claims nothing, and an answer without passages cannot be supported: both are None.
 """
 
-from exhibit.evaluation.judge import fence_text, make_judged_metric, system_prompt
+from exhibit.evaluation.judge import fence_text, make_judged_metric, read_system_prompt
 from exhibit.evaluation.metrics import Case
 from exhibit.law.refusals import is_refusal
 from exhibit.models.llms import Prompt
@@ -22,7 +22,7 @@ def _make_prompt(case: Case) -> Prompt | None:
     sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
     return Prompt(
         f"{fence_text('SOURCES', sources[:_LONGEST])}\n\n{fence_text('ANSWER', answer)}",
-        system=system_prompt("groundedness"),
+        system=read_system_prompt("groundedness"),
     )
 
 

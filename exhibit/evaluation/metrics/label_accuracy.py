@@ -5,8 +5,8 @@ mentioned, and a refusal chooses it. Macro F1 and the confusion table are in `la
 """
 
 from exhibit.evaluation.cases import find_chosen_label
-from exhibit.evaluation.metrics import per_case
+from exhibit.evaluation.metrics import score_per_case
 
-NAMES, measure = per_case(
+NAMES, measure = score_per_case(
     label_accuracy=lambda case: float(find_chosen_label(case.reply.answer or "", case.choices) == case.label)
 )

@@ -1,5 +1,5 @@
 """Latency: the seconds that a reply took."""
 
-from exhibit.evaluation.metrics import per_case
+from exhibit.evaluation.metrics import score_per_case
 
-NAMES, measure = per_case(latency=lambda case: case.reply.seconds)
+NAMES, measure = score_per_case(latency=lambda case: case.reply.seconds)

@@ -52,20 +52,20 @@ _SEED_TERMS = _US_TERMS | _compile_terms(_TERMS["us_in_the_seed"])
 def _score(case: Case, options: Options) -> float | None:
     """Return the share of UK terms, halved for each US term; None if the expected answer has no UK term."""
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
-    expected, answer = uk_terms(case.truth), case.reply.answer or ""
+    expected, answer = find_uk_terms(case.truth), case.reply.answer or ""
     if not expected:
         return None
-    share = len(expected & uk_terms(answer)) / len(expected)
-    return float(share * PENALTY ** len(us_terms(answer, terms) - us_terms(case.truth, terms)))
+    share = len(expected & find_uk_terms(answer)) / len(expected)
+    return float(share * PENALTY ** len(find_us_terms(answer, terms) - find_us_terms(case.truth, terms)))
 
 
-def uk_terms(text: str) -> set[str]:
+def find_uk_terms(text: str) -> set[str]:
     """Return the UK terms that a text uses."""
     straight = text.replace("’", "'")
     return {term for term, pattern in _UK_TERMS.items() if pattern.search(straight)}
 
 
-def us_terms(text: str, terms: Terms = _US_TERMS) -> set[str]:
+def find_us_terms(text: str, terms: Terms = _US_TERMS) -> set[str]:
     """Return the US terms that a text uses, except in quotations and names."""
     own = _CASE_NAME.sub(" ", _TOO.sub(" ", _QUOTED.sub(" ", text)))
     return {term for term, pattern in terms.items() if any(not _is_name(own, match) for match in pattern.finditer(own))}

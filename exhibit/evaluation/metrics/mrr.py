@@ -20,7 +20,7 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff = DEPTH) 
 
 def _compute_reciprocal(case: Case, cutoff: int) -> float | None:
     ranking = ranking_of(case)
-    if ranking is None or not ranking.golds():
+    if ranking is None or not ranking.count_golds():
         return None
-    first = next(iter(ranking.gold_ranks()), cutoff + 1)
+    first = next(iter(ranking.find_gold_ranks()), cutoff + 1)
     return 1 / first if first <= cutoff else 0.0

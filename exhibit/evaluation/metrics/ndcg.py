@@ -10,7 +10,7 @@ from functools import partial
 from math import log2
 
 from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, score_each
-from exhibit.evaluation.ranking import ranking_of, seed_matches
+from exhibit.evaluation.ranking import match_seed, ranking_of
 
 SHORT = 5
 """A second, smaller cutoff: ACORD reports nDCG at 5 and 10."""
@@ -28,11 +28,11 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
 
 def _compute_gain(case: Case, k: int) -> float | None:
     ranking = ranking_of(case)
-    return ranking.ndcg(k) if ranking else None
+    return ranking.compute_ndcg(k) if ranking else None
 
 
 def _score_as_seed(case: Case, k: int) -> float | None:
-    matched, golds = seed_matches(case, k)
+    matched, golds = match_seed(case, k)
     if not golds:
         return None
     return _sum_discounts(rank for rank, golds_there in enumerate(matched) if golds_there) / _sum_discounts(

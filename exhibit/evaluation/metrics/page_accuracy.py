@@ -8,11 +8,11 @@ Only the passages that the answer cites by number count; if it cites none, all p
 are None for a system that reports no pages or no boxes.
 """
 
-from exhibit.evaluation.metrics import Case, Passage, gold_files, per_case
+from exhibit.evaluation.metrics import Case, Passage, list_gold_files, score_per_case
 from exhibit.law.citations import find_citations
 
 
-def cited_passages(case: Case) -> list[Passage]:
+def find_cited_passages(case: Case) -> list[Passage]:
     """Return the passages that an answer cites by number; all passages where it cites none."""
     passages = case.reply.passages
     numbers = [n for citation in find_citations(case.reply.answer or "") for n in citation.numbers]
@@ -21,22 +21,24 @@ def cited_passages(case: Case) -> list[Passage]:
 
 
 def _score_pages(case: Case) -> float | None:
-    cited = [passage for passage in cited_passages(case) if passage.told_page is not None and passage.pages]
+    cited = [passage for passage in find_cited_passages(case) if passage.told_page is not None and passage.pages]
     return sum(passage.told_page in passage.pages for passage in cited) / len(cited) if cited else None
 
 
 def _score_gold_pages(case: Case) -> float | None:
-    files = gold_files(case)
+    files = list_gold_files(case)
     pages = {(gold.filename, page) for gold in case.gold for page in gold.pages}
     if not pages:
         return None
-    cited = [one for one in cited_passages(case) if one.told_page is not None and one.filename in files]
+    cited = [one for one in find_cited_passages(case) if one.told_page is not None and one.filename in files]
     return sum((one.filename, one.told_page) in pages for one in cited) / len(cited) if cited else None
 
 
 def _score_boxes(case: Case) -> float | None:
-    overlaps = [passage.box_overlap for passage in cited_passages(case) if passage.box_overlap is not None]
+    overlaps = [passage.box_overlap for passage in find_cited_passages(case) if passage.box_overlap is not None]
     return sum(overlaps) / len(overlaps) if overlaps else None
 
 
-NAMES, measure = per_case(page_accuracy=_score_pages, gold_page_accuracy=_score_gold_pages, box_accuracy=_score_boxes)
+NAMES, measure = score_per_case(
+    page_accuracy=_score_pages, gold_page_accuracy=_score_gold_pages, box_accuracy=_score_boxes
+)

@@ -9,7 +9,7 @@ the name of that passage's file. `precedent_matching_strict` counts only equal n
 
 from collections.abc import Sequence
 
-from exhibit.evaluation.answer_words import cited_files, cited_names, file_names, likeness
+from exhibit.evaluation.answer_words import compare_sources, find_cited_files, find_cited_names, list_file_names
 from exhibit.evaluation.metrics import Case, Options, Values
 
 NAMES = ("precedent_matching", "precedent_matching_strict")
@@ -26,21 +26,24 @@ def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
 
 def _score_sources(case: Case, *, seed: bool) -> list[float]:
     """Return the score of each expected source: its similarity to the most similar cited source."""
-    given = [*cited_names(case.reply.answer or ""), *(name for file in cited_files(case) for name in file_names(file))]
+    given = [
+        *find_cited_names(case.reply.answer or ""),
+        *(name for file in find_cited_files(case) for name in list_file_names(file)),
+    ]
     return [
-        max((likeness(name, other, seed=seed) for name in names for other in given), default=0.0)
-        for names in expected_sources(case)
+        max((compare_sources(name, other, seed=seed) for name in names for other in given), default=0.0)
+        for names in find_expected_sources(case)
     ]
 
 
-def expected_sources(case: Case) -> list[list[str]]:
+def find_expected_sources(case: Case) -> list[list[str]]:
     """Return the sources that the expected answer names, each with the names by which it may be cited.
 
     If there are as many gold files as named sources, each file is a further name of the source at the same
     position.
     """
-    named = cited_names(case.truth)
+    named = find_cited_names(case.truth)
     files = list(dict.fromkeys(gold.filename for gold in case.gold if gold.filename))
     if len(files) != len(named):
         return [[name] for name in named]
-    return [[name, *file_names(file)] for name, file in zip(named, files, strict=True)]
+    return [[name, *list_file_names(file)] for name, file in zip(named, files, strict=True)]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from exhibit.evaluation.metrics import Case, Cutoff, K, Options, Values, score_each
-from exhibit.evaluation.ranking import gold_ranks, ranking_of, seed_matches
+from exhibit.evaluation.ranking import find_gold_ranks, match_seed, ranking_of
 
 NAMES = (f"recall@{K}",)
 
@@ -23,12 +23,12 @@ def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = 
 def _compute_share(case: Case, k: int) -> float | None:
     if case.grades:
         ranking = ranking_of(case)
-        golds = ranking.golds() if ranking else 0
-        return sum(rank <= k for rank in ranking.gold_ranks()) / golds if ranking and golds else None
-    ranks = gold_ranks(case)
+        golds = ranking.count_golds() if ranking else 0
+        return sum(rank <= k for rank in ranking.find_gold_ranks()) / golds if ranking and golds else None
+    ranks = find_gold_ranks(case)
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 
 
 def _score_as_seed(case: Case, k: int) -> float | None:
-    matched, golds = seed_matches(case, k)
+    matched, golds = match_seed(case, k)
     return len({gold for golds_there in matched for gold in golds_there}) / golds if golds else None

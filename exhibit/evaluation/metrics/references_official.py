@@ -5,14 +5,14 @@ cover (court rules, Scottish and Northern Irish judgments, older cases), or that
 """
 
 from exhibit.evaluation.metrics import Case, Options, with_options
-from exhibit.law.references import references
+from exhibit.law.references import find_references
 
 _DECIDED = {"found": 1.0, "absent": 0.0}
 
 
 def _score(case: Case, options: Options) -> float | None:
     """Return the share of references that exist; None if no reference of the answer could be checked."""
-    given = dict.fromkeys(references(case.reply.answer or "", context=case.question))
+    given = dict.fromkeys(find_references(case.reply.answer or "", context=case.question))
     outcomes = [options.officials.outcome(one) for one in given] if options.officials else []
     decided = [_DECIDED[outcome] for outcome in outcomes if outcome in _DECIDED]
     return sum(decided) / len(decided) if decided else None

@@ -4,7 +4,7 @@ The judge sees only question and answer: `groundedness` measures whether the ans
 None.
 """
 
-from exhibit.evaluation.judge import fence_text, make_judged_metric, system_prompt
+from exhibit.evaluation.judge import fence_text, make_judged_metric, read_system_prompt
 from exhibit.evaluation.metrics import Case
 from exhibit.models.llms import Prompt
 
@@ -16,7 +16,7 @@ def _make_prompt(case: Case) -> Prompt | None:
         return None
     return Prompt(
         f"{fence_text('QUESTION', case.question)}\n\n{fence_text('ANSWER', case.reply.answer)}",
-        system=system_prompt("relevance"),
+        system=read_system_prompt("relevance"),
     )
 
 

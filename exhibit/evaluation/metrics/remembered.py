@@ -15,8 +15,8 @@ words.
 
 import re
 
-from exhibit.evaluation.metrics import Case, per_case
-from exhibit.evaluation.metrics._variants import is_varied, stated_values
+from exhibit.evaluation.metrics import Case, score_per_case
+from exhibit.evaluation.metrics._variants import find_stated_values, is_varied
 from exhibit.law.figures import stands_in
 
 _POLAR = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
@@ -27,7 +27,7 @@ def _has_new(case: Case) -> float | None:
         return None
     if case.labels.get("value") == "polarity":
         return _compare_polarity(case, "new", "old")
-    new, old, stated = stated_values(case)
+    new, old, stated = find_stated_values(case)
     return float(new <= stated and not old & stated) if new else None
 
 
@@ -36,7 +36,7 @@ def _has_old(case: Case) -> float | None:
         return None
     if case.labels.get("value") == "polarity":
         return _compare_polarity(case, "old", "new")
-    new, old, stated = stated_values(case)
+    new, old, stated = find_stated_values(case)
     if not old:
         words = str(case.labels.get("old") or "")
         bare = words.strip().rstrip(".").lower() in ("yes", "no", "")
@@ -48,7 +48,7 @@ def _has_old(case: Case) -> float | None:
 def _has_another(case: Case) -> float | None:
     if not is_varied(case, "figures") or case.labels.get("value") == "polarity":
         return None
-    new, _, stated = stated_values(case)
+    new, _, stated = find_stated_values(case)
     if not new:
         return None
     kinds = {kind for kind, _ in new}
@@ -71,4 +71,4 @@ def _has_words(words: str, plain: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(words.lower())}(?!\w)", plain) is not None
 
 
-NAMES, measure = per_case(read_value=_has_new, remembered=_has_old, another_value=_has_another)
+NAMES, measure = score_per_case(read_value=_has_new, remembered=_has_old, another_value=_has_another)

@@ -3,14 +3,14 @@
 Parity "seed" splits words as NLTK does, and keeps only words of letters and digits.
 """
 
-from exhibit.evaluation.answer_words import seed_words, set_f1, words
-from exhibit.evaluation.metrics import Case, Options, gold_texts, with_options
+from exhibit.evaluation.answer_words import set_f1, split_seed_words, split_words
+from exhibit.evaluation.metrics import Case, Options, list_gold_texts, with_options
 
 
 def _score(case: Case, options: Options) -> float | None:
     """Return the F1 of the top passage; None where no gold has words."""
-    cut = seed_words if options.parity == "seed" else words
-    golds, tops = gold_texts(case), case.reply.passages[:1]
+    cut = split_seed_words if options.parity == "seed" else split_words
+    golds, tops = list_gold_texts(case), case.reply.passages[:1]
     return max((set_f1(top.text, gold, cut) for top in tops for gold in golds), default=0.0) if golds else None
 
 

@@ -8,22 +8,22 @@ Further references in the reply cost nothing here: `references_exist` checks the
 """
 
 from exhibit.evaluation.answer_words import without_named
-from exhibit.evaluation.metrics import Case, per_case
-from exhibit.law.references import Reference, credit, references
+from exhibit.evaluation.metrics import Case, score_per_case
+from exhibit.law.references import Reference, credit, find_references
 
 
 def _score(case: Case) -> float | None:
-    expected = expected_references(case)
+    expected = find_expected_references(case)
     if not expected:
         return None
-    given = references(case.reply.answer or "", context=case.question)
+    given = find_references(case.reply.answer or "", context=case.question)
     return sum(max((credit(one, other) for other in given), default=0.0) for one in expected) / len(expected)
 
 
-def expected_references(case: Case) -> list[Reference]:
+def find_expected_references(case: Case) -> list[Reference]:
     """Return the provisions that the expected answer refers to, each once; cases are scored by another metric."""
-    cited = references(without_named(case.truth), context=case.question)
+    cited = find_references(without_named(case.truth), context=case.question)
     return list(dict.fromkeys(reference for reference in cited if reference.kind != "case"))
 
 
-NAMES, measure = per_case(statute_citation_accuracy=_score)
+NAMES, measure = score_per_case(statute_citation_accuracy=_score)

@@ -6,22 +6,22 @@ date, or introduced after it) and not the value in force. Both are None where th
 on that date.
 """
 
-from exhibit.evaluation.metrics import Case, per_case
-from exhibit.evaluation.metrics._variants import is_varied, stated_values
+from exhibit.evaluation.metrics import Case, score_per_case
+from exhibit.evaluation.metrics._variants import find_stated_values, is_varied
 
 
 def _is_in_force(case: Case) -> float | None:
     if not is_varied(case, "amended"):
         return None
-    now, other, stated = stated_values(case)
+    now, other, stated = find_stated_values(case)
     return float(now <= stated and not other & stated) if now else None
 
 
 def _is_superseded(case: Case) -> float | None:
     if not is_varied(case, "amended"):
         return None
-    now, other, stated = stated_values(case)
+    now, other, stated = find_stated_values(case)
     return float(bool(other & stated) and not now & stated) if now else None
 
 
-NAMES, measure = per_case(in_force=_is_in_force, superseded=_is_superseded)
+NAMES, measure = score_per_case(in_force=_is_in_force, superseded=_is_superseded)

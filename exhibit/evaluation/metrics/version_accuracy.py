@@ -33,24 +33,24 @@ def _compare_first(case: Case) -> float | None:
     """
     if case.is_impossible or "paragraph" not in case.labels or not any(gold.places for gold in case.gold):
         return None
-    right = right_version(case.reply.passages[0], case) if case.reply.passages else None
+    right = has_right_version(case.reply.passages[0], case) if case.reply.passages else None
     return -1.0 if right is None else float(right)
 
 
 _PLACE = re.compile(r"#(\d+)-(\d+)(?: |$)")
 
 
-def near_misses(case: Case) -> Iterator[tuple[str, Span]]:
+def find_near_misses(case: Case) -> Iterator[tuple[str, Span]]:
     """Yield the file and the span of the same provision in each other version, from the label `other_versions`."""
     parts = _PLACE.split(str(case.labels.get("other_versions") or ""))
     for name, start, end in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
         yield name.lstrip(), Span(int(start), int(end))
 
 
-def right_version(passage: Passage, case: Case) -> bool | None:
+def has_right_version(passage: Passage, case: Case) -> bool | None:
     """Return whether a passage of the right provision has the right version; None for any other passage."""
     spans = passage.spans
     if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold for span in spans):
         return True
-    near = [place for name, place in near_misses(case) if name == passage.source]
+    near = [place for name, place in find_near_misses(case) if name == passage.source]
     return False if any(one.start < place.end and place.start < one.end for one in spans for place in near) else None

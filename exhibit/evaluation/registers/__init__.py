@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from exhibit.evaluation.registers.client import Client, DisallowedError, RegisterPage, RegisterUnreachableError
-from exhibit.law.references import Reference, references
-from exhibit.law.references.reference import same_source
+from exhibit.law.references import Reference, find_references
+from exhibit.law.references.reference import is_same_source
 from exhibit.schemas.bundle import numbered_lines
 from exhibit.schemas.parsing import parse_json, read_beside
 from exhibit.storage.atomic import write_whole
@@ -32,7 +32,7 @@ _TITLED = re.compile(r"(?P<name>.+) (?P<sort>act|regulations|order|rules|measure
 _ANY_UNIT = ("regulation", "article", "rule")
 
 
-def case_path(reference: Reference) -> str | None:
+def find_case_path(reference: Reference) -> str | None:
     """Return the path of a judgment, `ewca/civ/2024/123`; None where Find Case Law does not cover the court."""
     if reference.source not in COURTS:
         return None
@@ -58,7 +58,7 @@ def is_covered(source: str) -> bool:
     return source == "uk gdpr" or _TITLED.fullmatch(source) is not None
 
 
-def provision_paths(reference: Reference) -> list[str]:
+def list_provision_paths(reference: Reference) -> list[str]:
     """Return the possible paths of a provision in its instrument, such as `section/33/1`; may be empty."""
     if not reference.path:
         return []
@@ -152,7 +152,7 @@ class Register:
     # ---------------------------------------------------------------- judgments
 
     def _look_up_case(self, reference: Reference) -> Lookup:
-        path = case_path(reference)
+        path = find_case_path(reference)
         if path is None:
             return Lookup("uncovered", detail=f"Find Case Law has no judgments of {reference.source}")
         url = f"{self._case_law}/{path}"
@@ -165,8 +165,8 @@ class Register:
     def _is_in_feed(self, reference: Reference) -> bool:
         """Return whether Find Case Law's search by citation finds a judgment that is not at the expected path."""
         feed = self._client.page(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
-        identifiers = [element.text or "" for element in page_elements(feed, "identifier")]
-        return any(reference in references(citation) for citation in identifiers)
+        identifiers = [element.text or "" for element in find_page_elements(feed, "identifier")]
+        return any(reference in find_references(citation) for citation in identifiers)
 
     # ---------------------------------------------------------------- legislation
 
@@ -179,7 +179,7 @@ class Register:
         if instrument is None:
             return Lookup("absent", f"{self._legislation}/id?title={quote(reference.source)}", "no such instrument")
         whole = f"{self._legislation}/{instrument}"
-        paths = provision_paths(reference)
+        paths = list_provision_paths(reference)
         if not paths:
             return Lookup("found", whole)
         for path in paths:
@@ -207,24 +207,24 @@ class Register:
 def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
     """Return the path of the first entry with this title, ignoring punctuation; None if there is none."""
     for address, title in listed:
-        named = [one for one in references(title) if one.kind == "statute" and not one.path]
-        if len(named) == 1 and same_source("statute", source, named[0].source):
+        named = [one for one in find_references(title) if one.kind == "statute" and not one.path]
+        if len(named) == 1 and is_same_source("statute", source, named[0].source):
             return _parse_path(address)
     return None
 
 
 def _list_links(page: RegisterPage) -> Iterator[tuple[str, str]]:
-    for link in page_elements(page, "a"):
+    for link in find_page_elements(page, "a"):
         yield link.get("href", ""), "".join(link.itertext())
 
 
 def _list_entries(page: RegisterPage) -> Iterator[tuple[str, str]]:
-    for entry in page_elements(page, "entry"):
+    for entry in find_page_elements(page, "entry"):
         elements = {_name(child): "".join(child.itertext()) for child in entry}
         yield elements.get("id", ""), elements.get("title", "")
 
 
-def page_elements(page: RegisterPage, name: str) -> Iterator[Any]:
+def find_page_elements(page: RegisterPage, name: str) -> Iterator[Any]:
     """Yield the XML elements of a page that have a given name, in any namespace; nothing if the page is not XML."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -267,5 +267,5 @@ def _list_references(path: Path, register: Register) -> Iterator[dict[str, Any]]
         row = parse_json(text, where=path)
         if row["reply"]["error"]:
             continue
-        for one in dict.fromkeys(references(row["reply"]["answer"] or "", context=row["question"])):
+        for one in dict.fromkeys(find_references(row["reply"]["answer"] or "", context=row["question"])):
             yield {"id": row["id"], "reference": str(one), "kind": one.kind, **register.check(one)._asdict()}

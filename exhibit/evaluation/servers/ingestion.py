@@ -16,7 +16,7 @@ import httpx
 
 from exhibit.engine import track
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.servers.shapes import items_at, search
+from exhibit.evaluation.servers.shapes import read_items, search
 from exhibit.evaluation.servers.system import DocumentInterface, Step
 from exhibit.evaluation.servers.templates import fill, fill_path
 from exhibit.evaluation.target_protocol import TargetOptions, count_only
@@ -90,7 +90,7 @@ class Collection:
         cursor, page = "", 1
         while True:
             reply = self._call(step, deadline, page=page, cursor=cursor)
-            items = items_at(step.items, reply)
+            items = read_items(step.items, reply)
             yield from items
             after = search(step.next, reply) if step.next else None
             more = f"&after={quote(str(after), safe='')}" if after else ""

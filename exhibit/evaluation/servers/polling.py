@@ -35,9 +35,9 @@ def poll_reply(response: Response, poll: PollRequest, server: Polled, deadline: 
     while True:
         reply = server.fetch(path, deadline=deadline, method="GET", url=base)
         if search(poll.done, reply) if poll.done else _is_ready(search(poll.result, reply), server.reader):
-            return server.reader.whole(search(poll.result, reply))
+            return server.reader.read_whole(search(poll.result, reply))
         if deadline.left <= poll.seconds:
-            raise deadline.passed()
+            raise deadline.make_error()
         time.sleep(poll.seconds)
 
 
@@ -66,12 +66,12 @@ def _find_address(first: Any, poll: PollRequest, server: Polled) -> tuple[str, s
 def _is_ready(reply: Any, reader: ReplyReader) -> bool:
     """Return whether the reply to a poll contains an answer."""
     try:
-        return reader.whole(reply).answer is not None
+        return reader.read_whole(reply).answer is not None
     except NoAnswerError:
         return False
 
 
-def polls_to_try(reply: Any) -> Iterator[PollRequest]:
+def list_polls(reply: Any) -> Iterator[PollRequest]:
     """Yield the poll requests to try for a reply that has a task and no answer.
 
     They use the address in the reply, or else the task's id at the usual paths.

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.servers.polling import polls_to_try
+from exhibit.evaluation.servers.polling import list_polls
 from exhibit.evaluation.servers.reading import NoAnswerError, Read
-from exhibit.evaluation.servers.request_forms import Probed, missing_fields, requests_to_try, served_paths
-from exhibit.evaluation.servers.shapes import Names, PassagesError, describe, first_words, read_passages, search
+from exhibit.evaluation.servers.request_forms import Probed, find_missing_fields, list_requests, list_served_paths
+from exhibit.evaluation.servers.shapes import Names, PassagesError, describe, find_words, read_passages, search
 from exhibit.evaluation.servers.templates import uses_history
 from exhibit.evaluation.target_protocol import TargetOptions
 from exhibit.schemas.errors import ToolkitError
@@ -83,7 +83,7 @@ class Probe:
             if error.status not in _UNFIT:
                 raise
             before = self._server.template
-            for made in requests_to_try(self._server):
+            for made in list_requests(self._server):
                 self._server.template = made.template
                 request = json.dumps(made.template, ensure_ascii=False)[:300]
                 try:
@@ -100,7 +100,7 @@ class Probe:
 
     def _ask_polled(self, case: Case, odd: NoAnswerError, notes: list[str]) -> Read:
         """Return the reply of a server that first returns a task; raise `odd` if polling brings no answer."""
-        for poll in polls_to_try(odd.reply):
+        for poll in list_polls(odd.reply):
             self._server.poll = poll
             try:
                 read = self._ask_with_retries(case, first=False)
@@ -121,7 +121,7 @@ class Probe:
         """
         deadline = Deadline(self._options.timeout, flag="--timeout")
 
-        def once() -> Read:
+        def ask_once() -> Read:
             try:
                 return self._server.exchange(case, deadline, self._collection)
             except UnreachableError as error:
@@ -130,7 +130,7 @@ class Probe:
 
         # only the first question waits for a busy server: if it stays busy, waiting again would not help
         retries = Retries(self._options.retries if first else 0, self._options.backoff)
-        return retries(once, deadline=deadline)
+        return retries(ask_once, deadline=deadline)
 
     # ---------------------------------------------------------------- what went wrong
 
@@ -141,14 +141,14 @@ class Probe:
             flags = "--set target_key=VARIABLE, or --set target_header=Authorization=VARIABLE"
             return f"{name}: the server does not accept the key: {error}. Set one with {flags}"
         if error.status in _NOT_THERE:
-            served = served_paths(self._server)
+            served = list_served_paths(self._server)
             others = f"; it has {', '.join(served)}" if served else ""
             return f"{name}: no endpoint for questions at this address: {error}{others}. Check --target-url"
-        if error.status in _UNFIT and (missing := missing_fields(error)):
+        if error.status in _UNFIT and (missing := find_missing_fields(error)):
             return f"{name}: {error}. {self._supply(missing)}"
         odd = next((one for one in errors if isinstance(one, NoAnswerError) and not one.blank), None)
         if odd is not None:
-            return f"{name}: {odd}{self._fitting(odd.reply)}"
+            return f"{name}: {odd}{self._suggest_paths(odd.reply)}"
         return f"{name}: none of {asked} questions from all parts of the dataset was answered. The first error: {error}"
 
     def _supply(self, missing: list[str]) -> str:
@@ -161,7 +161,7 @@ class Probe:
         body = dict.fromkeys(missing, "…")
         return f"The server requires {wanted}: add --set target_parameters='{json.dumps(body, ensure_ascii=False)}'"
 
-    def _fitting(self, reply: Any) -> str:
+    def _suggest_paths(self, reply: Any) -> str:
         """Return a hint with flags whose paths match this reply, or a hint that no path matches."""
         if not self._paths:
             return ". Is this the right kind of server?"
@@ -243,16 +243,16 @@ def advise(reply: Any, names: Names, questions: Collection[str] = ()) -> Advice:
     The text of a question is never taken for an answer.
     """
     lists = [(path, value) for path, value in _walk(reply) if isinstance(value, list) and value and path]
-    passages = next((fit for path, value in lists if (fit := _fitting(reply, path, value, names))), "")
+    passages = next((fit for path, value in lists if (fit := _find_passage_path(reply, path, value, names))), "")
     inside = passages.partition("[")[0] if passages else None
     texts = [(path, value) for path, value in _walk(reply) if isinstance(value, str) and " " in value.strip()]
     texts = [(path, value) for path, value in texts if not inside or not path.startswith(f"{inside}[")]
     texts = [(path, value) for path, value in texts if value.strip() not in questions and not names(value)]
     answer = max(texts, key=lambda pair: len(pair[1]), default=("", ""))[0]
-    return Advice(answer if answer and first_words([answer], reply) else "", passages)
+    return Advice(answer if answer and find_words([answer], reply) else "", passages)
 
 
-def _fitting(reply: Any, path: str, items: list[Any], names: Names) -> str:
+def _find_passage_path(reply: Any, path: str, items: list[Any], names: Names) -> str:
     """Return the path at which a list's items can be read as passages; empty if they are not passages.
 
     The path selects the text of each item and, if possible, its file name.

@@ -80,7 +80,9 @@ class ReplyReader:
             return self._read_event_stream(self._read_parts(response), began)
         if form == "text" and response.kind != "application/json":  # the answer's text only, or events of it
             texts = (
-                read_texts(response.lines()) if streamed else codecs.iterdecode(response.parts(), "utf-8", "replace")
+                read_texts(response.lines())
+                if streamed
+                else codecs.iterdecode(response.read_parts(), "utf-8", "replace")
             )
             return self._read_event_stream((Event("", text) for text in texts), began)
         data = response.read()
@@ -89,12 +91,12 @@ class ReplyReader:
         except (ValueError, RecursionError):
             if self._asked_stream and data.strip():  # lines of JSON with another content type
                 return self._read_event_stream(read_events(data.decode("utf-8", "replace").split("\n")), began)
-            raise not_json(data, self._secrets) from None
-        return self.whole(reply)
+            raise make_json_error(data, self._secrets) from None
+        return self.read_whole(reply)
 
     # ---------------------------------------------------------------- a whole reply
 
-    def whole(self, reply: Any) -> Read:
+    def read_whole(self, reply: Any) -> Read:
         """Return the parts of a reply that is not streamed."""
         self.check(reply)
         paths = self._reply
@@ -114,16 +116,16 @@ class ReplyReader:
 
     def passages(self, paths: Iterable[str], reply: Any) -> Any:
         """Return the passages at the first path that has any, with fields renamed as the system's TOML file says."""
-        return self._rename_fields(shapes.first_list([path for path in paths if path], reply))
+        return self._rename_fields(shapes.find_list([path for path in paths if path], reply))
 
     def _read_stage_lists(self, paths: Iterable[str], reply: Any) -> dict[str, list[Any]]:
         """Return the passage lists of a reply by stage: `retrieved`, `reranked` and `context`.
 
         `paths` are the paths of the reply's passages, which are not repeated as a stage.
         """
-        taken = shapes.first_list([path for path in paths if path], reply)
+        taken = shapes.find_list([path for path in paths if path], reply)
         named = {name: getattr(self._reply, name) for name in shapes.STAGE_LISTS}
-        return {name: self._rename_fields(held) for name, held in shapes.stage_lists(reply, taken, named).items()}
+        return {name: self._rename_fields(held) for name, held in shapes.read_stage_lists(reply, taken, named).items()}
 
     def _rename_fields(self, held: Any) -> Any:
         if isinstance(held, list) and self._reply.fields:
@@ -175,7 +177,7 @@ class ReplyReader:
             if len(read.raw) < _KEPT:
                 read.raw.append(event)
             kind = _find_kind(name, event)
-            if (piece := _find_piece(event, answers)) and _carries(kind, keyed.events):
+            if (piece := _find_piece(event, answers)) and _has_answer_part(kind, keyed.events):
                 pieces.append((kind, piece))
                 if read.first_token is None and piece.strip():
                     read.first_token = time.monotonic() - began
@@ -240,14 +242,14 @@ class ReplyReader:
         return read
 
 
-def not_json(data: bytes, secrets: Secrets) -> HttpError:
+def make_json_error(data: bytes, secrets: Secrets) -> HttpError:
     """Return the error for a body that is not JSON."""
     return HttpError(f"the reply is not JSON: {secrets.words(data)}" if data.strip() else "the reply is empty")
 
 
 def _find_words(paths: Iterable[str], reply: Any) -> str | None:
     chosen = [path for path in paths if path]
-    return reply if isinstance(reply, str) and reply.strip() and chosen else shapes.first_words(chosen, reply)
+    return reply if isinstance(reply, str) and reply.strip() and chosen else shapes.find_words(chosen, reply)
 
 
 def _find_kind(name: str, event: Any) -> str:
@@ -256,7 +258,7 @@ def _find_kind(name: str, event: Any) -> str:
     return (name if name and name != "message" else own or name).casefold()
 
 
-def _carries(kind: str, events: tuple[str, ...]) -> bool:
+def _has_answer_part(kind: str, events: tuple[str, ...]) -> bool:
     """Return whether an event contains a part of the answer, by the list in the TOML file or else by its name."""
     if events:
         return kind in {event.casefold() for event in events}

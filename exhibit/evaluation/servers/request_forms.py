@@ -44,7 +44,7 @@ class MadeRequest(NamedTuple):
     where: str
 
 
-def missing_fields(error: HttpError) -> list[str]:
+def find_missing_fields(error: HttpError) -> list[str]:
     """Return the fields that a server reports as missing: `loc` in the errors of FastAPI and pydantic."""
     try:
         faults = json.loads(error.body)["detail"]
@@ -55,16 +55,16 @@ def missing_fields(error: HttpError) -> list[str]:
     return [name for name in dict.fromkeys(names) if name]
 
 
-def served_paths(server: Probed) -> list[str]:
+def list_served_paths(server: Probed) -> list[str]:
     """Return the first ten POST paths in a server's OpenAPI description; an empty list without a description."""
     paths = _fetch_description(server, "/openapi.json", origin=True).get("paths")
     paths = paths if isinstance(paths, Mapping) else {}
     return [str(path) for path, methods in paths.items() if isinstance(methods, Mapping) and "post" in methods][:10]
 
 
-def requests_to_try(server: Probed) -> Iterator[MadeRequest]:
+def list_requests(server: Probed) -> Iterator[MadeRequest]:
     """Yield the requests to try: the one that the server's description defines, or else the usual simple ones."""
-    made = made_request(server)
+    made = make_request(server)
     if made is not None:
         yield made._replace(where=f"as its {made.where} says")
     elif not server.system.ask.described and "request" in server.values and not server.values["request"]:
@@ -76,7 +76,7 @@ _USUAL = 6
 """The number of usual names of the question that are tried where a server has no description."""
 
 
-def made_request(server: Probed) -> MadeRequest | None:
+def make_request(server: Probed) -> MadeRequest | None:
     """Return the request that the server's own description defines.
 
     None if there is no description, or if the user has set a request.

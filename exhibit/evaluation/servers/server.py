@@ -22,11 +22,11 @@ from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.servers.ingestion import Collection
 from exhibit.evaluation.servers.polling import poll_reply
 from exhibit.evaluation.servers.probing import Probe
-from exhibit.evaluation.servers.reading import Read, ReplyReader, not_json
+from exhibit.evaluation.servers.reading import Read, ReplyReader, make_json_error
 from exhibit.evaluation.servers.shapes import (
     Names,
     PassagesError,
-    named_sources,
+    find_named_sources,
     read_confidence,
     read_passages,
     read_stages,
@@ -35,11 +35,11 @@ from exhibit.evaluation.servers.shapes import (
 from exhibit.evaluation.servers.system import PollRequest, ServerSettings, apply_settings, headers_of
 from exhibit.evaluation.servers.templates import fill, fill_path
 from exhibit.evaluation.target_protocol import NumberedReply, TargetOptions, count_only
-from exhibit.runtime.secrets import HIDDEN, names_a_secret
+from exhibit.runtime.secrets import HIDDEN, is_secret_name
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Ingestion
 from exhibit.storage.http import HttpClient, Response
-from exhibit.storage.http_policy import Deadline, HttpError, Secrets, UnreachableError, plain_address
+from exhibit.storage.http_policy import Deadline, HttpError, Secrets, UnreachableError, strip_address
 
 _log = logging.getLogger(__name__)
 _NOT_THERE = (404, 405)  # HTTP: another version of the system has another path
@@ -65,7 +65,7 @@ class Server:
             plain = plain.rstrip("/").removesuffix(ending)
         self.url = plain
         # an address may contain a password or a key
-        self.name = f"{name}:{plain_address(plain)}"
+        self.name = f"{name}:{strip_address(plain)}"
         headers = headers_of(settings.header)
         key_variable = settings.key or system.key
         if key_variable:
@@ -73,7 +73,7 @@ class Server:
             headers = {header: form.strip().format(key=headers_of({header: key_variable})[header]), **headers}
         secrets = [
             *headers.values(),
-            *secrets_in(str(url), settings.model_dump(mode="json", exclude={"header", "key"})),
+            *find_secrets(str(url), settings.model_dump(mode="json", exclude={"header", "key"})),
         ]
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
@@ -193,7 +193,7 @@ class Server:
             # the key for one host must not be sent to another host that the user has not named
             url = str(httpx.URL(self.url).copy_with(port=ingest.port, path="/")) if ingest.port else self.url
         elif setting not in self._given and parse_url(url, self.url).host != httpx.URL(self.url).host:
-            other = f"--set target_{setting}={plain_address(url)}" if setting else "a setting of its own"
+            other = f"--set target_{setting}={strip_address(url)}" if setting else "a setting of its own"
             raise ToolkitError(f"{self.name}: its file names another server for documents; confirm it with {other}")
         address = str(parse_url(url, "http://localhost:8082"))
         return Collection(self.fetch, ingest, collection, self._options, self.values, address)
@@ -266,7 +266,7 @@ class Server:
         try:
             read = self.exchange(case, deadline, collection)
             passages = read_passages(read.passages, names=names, pages_from=read.pages_from)
-            passages = passages or named_sources(read.answer or "", names)
+            passages = passages or find_named_sources(read.answer or "", names)
             stages = read_stages(read.stages, passages, names=names, pages_from=read.pages_from)
         except (ToolkitError, PassagesError):
             raise
@@ -315,7 +315,7 @@ class Server:
         try:
             reply = json.loads(data)
         except (ValueError, RecursionError):
-            raise not_json(data, self.client.secrets) from None
+            raise make_json_error(data, self.client.secrets) from None
         self.reader.check(reply)
         return reply
 
@@ -339,7 +339,7 @@ def parse_url(address: str, example: str) -> httpx.URL:
 # ---------------------------------------------------------------- secrets in settings
 
 
-def secrets_in(url: str, settings: Any = None) -> list[str]:
+def find_secrets(url: str, settings: Any = None) -> list[str]:
     """Return the secret values in an address and in settings.
 
     They are the user name, password and query of the address, and the values of settings whose names mark a
@@ -352,7 +352,7 @@ def secrets_in(url: str, settings: Any = None) -> list[str]:
 
 def _find_hidden_values(value: Any) -> list[str]:
     if isinstance(value, Mapping):
-        own = [v for k, v in value.items() if names_a_secret(str(k)) and isinstance(v, str)]
+        own = [v for k, v in value.items() if is_secret_name(str(k)) and isinstance(v, str)]
         return own + [secret for v in value.values() for secret in _find_hidden_values(v)]
     return [secret for one in value for secret in _find_hidden_values(one)] if isinstance(value, list) else []
 
@@ -362,8 +362,8 @@ def hide(value: Any) -> Any:
     if isinstance(value, Mapping):
         # a header is given by the name of the variable that holds its value
         named = {"header": value["header"]} if "header" in value else {}
-        hidden = {k: HIDDEN if names_a_secret(str(k)) and isinstance(v, str) else hide(v) for k, v in value.items()}
+        hidden = {k: HIDDEN if is_secret_name(str(k)) and isinstance(v, str) else hide(v) for k, v in value.items()}
         return {**hidden, **named}
     if isinstance(value, list | tuple):
         return [hide(one) for one in value]
-    return plain_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value
+    return strip_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

@@ -81,13 +81,13 @@ def _compile_path(path: str) -> Any:
     return jmespath.compile(path)
 
 
-def first_words(paths: Iterable[str], fields: Any) -> str | None:
+def find_words(paths: Iterable[str], fields: Any) -> str | None:
     """Return the first non-empty text at these paths."""
     values = (search(path, fields) for path in paths)
     return next((text for text in values if isinstance(text, str) and text.strip()), None)
 
 
-def items_at(path: str, fields: Any) -> list[Any]:
+def read_items(path: str, fields: Any) -> list[Any]:
     """Return the list at a path; empty where there is nothing; raise an error where the value is not a list."""
     held = search(path, fields)
     if held and not isinstance(held, list):
@@ -95,7 +95,7 @@ def items_at(path: str, fields: Any) -> list[Any]:
     return held or []
 
 
-def first_list(paths: Iterable[str], fields: Any) -> Any:
+def find_list(paths: Iterable[str], fields: Any) -> Any:
     """Return the first non-empty value at these paths; else the first empty one; None where there is none."""
     held = [value for path in paths if (value := search(path, fields)) is not None and value is not False]
     return next((value for value in held if _holds_any(value)), held[0] if held else None)
@@ -239,14 +239,16 @@ STAGE_LISTS = ("retrieved", "reranked", "context")
 """The fields of a reply with the passages of a stage: before the reranker, after it, and in the context."""
 
 
-def stage_lists(fields: Any, passages: Any, paths: Mapping[str, Iterable[str]] | None = None) -> dict[str, list[Any]]:
+def read_stage_lists(
+    fields: Any, passages: Any, paths: Mapping[str, Iterable[str]] | None = None
+) -> dict[str, list[Any]]:
     """Return the lists of a reply's stages, at their paths or under their usual names.
 
     Empty lists, and the list that is already read as `passages`, are left out.
     """
     lists = {}
     for name in STAGE_LISTS:
-        held = first_list((paths or {}).get(name) or (name,), fields)
+        held = find_list((paths or {}).get(name) or (name,), fields)
         # servers repeat empty lists that they never fill
         if isinstance(held, list) and held and held is not passages:
             lists[name] = held
@@ -317,7 +319,7 @@ def _parse_named_file(given: str, names: Names) -> Passage | None:
     return None
 
 
-def named_sources(answer: str, names: Names) -> tuple[Passage, ...]:
+def find_named_sources(answer: str, names: Names) -> tuple[Passage, ...]:
     """Return the files that an answer lists at its end: `Sources:` and then `[1] nda.pdf, p. 3`."""
     head = _FOOTER.search(answer)
     if head is None:

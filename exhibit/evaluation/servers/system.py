@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.parsing import faults_in, parse_pair, parse_toml, read_regular
+from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml, read_regular
 
 FOLDER = Path(__file__).parents[1] / "targets" / "systems"
 _LONGEST_PATH = 2000
@@ -249,19 +249,19 @@ class System(_Part):
 # ---------------------------------------------------------------- files
 
 
-def system_names() -> list[str]:
+def list_systems() -> list[str]:
     """Return the names of the systems that are described in this package."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def read_system(wanted: str) -> dict[str, Any]:
     """Return the content of a system's file, given by name or path; raise ToolkitError where it is invalid."""
-    ours = wanted in system_names()
+    ours = wanted in list_systems()
     path = FOLDER / f"{wanted}.toml" if ours else Path(wanted)
     try:
         content = parse_toml(read_text(path).removeprefix("\ufeff"), where=path)
     except BundleError as error:
-        raise ToolkitError(f"{error}; the systems are {', '.join(system_names())}") from error
+        raise ToolkitError(f"{error}; the systems are {', '.join(list_systems())}") from error
     key = content.get("key")
     if isinstance(key, str) and key and not _OWN_VARIABLE.fullmatch(key):
         raise ToolkitError(
@@ -275,7 +275,7 @@ def _validate(content: Mapping[str, Any], where: object) -> System:
     try:
         return System.model_validate(dict(content))
     except ValidationError as error:
-        raise ToolkitError(f"{where}: {faults_in(error, most=5)}") from error
+        raise ToolkitError(f"{where}: {format_faults(error, most=5)}") from error
 
 
 def apply_settings(wanted: str, values: Mapping[str, Any]) -> System:
@@ -298,12 +298,12 @@ def _fill_value(given: Any, values: Mapping[str, Any]) -> Any:
 def holds(condition: str, values: Mapping[str, Any]) -> bool:
     """Return whether settings satisfy a condition such as `a, !b, c=d | e`: `,` means and, `|` means or."""
 
-    def one(part: str) -> bool:
+    def holds_part(part: str) -> bool:
         name, equals, wanted = part.strip().removeprefix("!").partition("=")
         held = str(values.get(name)) == wanted if equals else bool(values.get(name))
         return held is not part.strip().startswith("!")
 
-    return any(all(map(one, choice.split(","))) for choice in condition.split("|"))
+    return any(all(map(holds_part, choice.split(","))) for choice in condition.split("|"))
 
 
 def _merge(base: Any, more: Any) -> Any:

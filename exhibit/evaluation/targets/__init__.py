@@ -26,26 +26,26 @@ from pydantic import BaseModel, ValidationError
 
 from exhibit.evaluation.asking import ask_all as ask_all
 from exhibit.evaluation.servers.server import Server
-from exhibit.evaluation.servers.system import ServerSettings, settings_of, system_names
+from exhibit.evaluation.servers.system import ServerSettings, list_systems, settings_of
 from exhibit.evaluation.target_protocol import NumberedReply as NumberedReply
 from exhibit.evaluation.target_protocol import Target as Target
 from exhibit.evaluation.target_protocol import TargetOptions as TargetOptions
 from exhibit.evaluation.target_protocol import count_only as count_only
-from exhibit.runtime.plugins import load_plugin, plugin_names
+from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import faults_in
+from exhibit.schemas.parsing import format_faults
 from exhibit.schemas.run import Ingestion as Ingestion
 
 
-def target_names() -> list[str]:
+def list_targets() -> list[str]:
     """Return the names of all targets: files of systems, and Python files."""
-    return sorted({*plugin_names(__name__), *system_names()})
+    return sorted({*list_plugins(__name__), *list_systems()})
 
 
 def is_system(wanted: str) -> str | None:
     """Return the name or the TOML file of the system that `--target` means; None if it means a Python file."""
     name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0].replace("-", "_")
-    return name if wanted.endswith(".toml") or name in system_names() else None
+    return name if wanted.endswith(".toml") or name in list_systems() else None
 
 
 def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | None = None) -> Target:
@@ -64,8 +64,8 @@ def _find_settings_model(wanted: str) -> type[BaseModel] | None:
     system = is_system(wanted)
     if system is not None:
         return settings_of(system)
-    if wanted.partition(":")[0].replace("-", "_") not in plugin_names(__name__):
-        names = ", ".join(name.replace("_", "-") for name in target_names() if name != "function")
+    if wanted.partition(":")[0].replace("-", "_") not in list_plugins(__name__):
+        names = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")
         raise ToolkitError(
             f"no target {wanted.partition(':')[0]!r}; the targets are {names}, or a file of your own: FILE.toml"
         )
@@ -90,10 +90,10 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        raise ToolkitError(faults_in(error, under="target_")) from error
+        raise ToolkitError(format_faults(error, under="target_")) from error
 
 
-def target_settings() -> dict[str, type[BaseModel]]:
+def list_target_settings() -> dict[str, type[BaseModel]]:
     """Return the settings model of each target, by its name."""
-    models = {name: _find_settings_model(name) for name in target_names()}
+    models = {name: _find_settings_model(name) for name in list_targets()}
     return {name: model for name, model in models.items() if model is not None}

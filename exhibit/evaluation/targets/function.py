@@ -96,7 +96,7 @@ class Function:
             return future.result(deadline.left)
         except TimeoutError:
             future.cancel()
-            raise deadline.passed() from None
+            raise deadline.make_error() from None
 
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:

@@ -50,7 +50,7 @@ class Predictions:
         self._places: dict[tuple[str | None, str | None, str | None], int] = {}
         """The row of a dataset, id and question; parts that the row does not give are None."""
         self._rows = read_rows(path)
-        self._shape = _shape(path, self._rows)
+        self._shape = _recognise_shape(path, self._rows)
         self._alike: set[str] = set()
         """Questions that several rows have."""
         for place, row in enumerate(self._rows):
@@ -76,12 +76,14 @@ class Predictions:
                 f"{where}no row is for a question of {dataset.name}, such as {cases[0].id!r}: {asked}; "
                 "is the file for another bundle?"
             )
-        if len(predicted) >= _FEW and all(_says_the_truth(case, self._row(dataset.name, case)) for case in predicted):
+        if len(predicted) >= _FEW and all(_is_copied(case, self._find_row(dataset.name, case)) for case in predicted):
             raise ToolkitError(
                 f"{where}contains the questions of {dataset.name} with the expected answers; give a file with the "
                 "system's replies"
             )
-        notes = [f"{where}read as {self._shape.name}{self._describe_fields(self._row(dataset.name, predicted[0]))}"]
+        notes = [
+            f"{where}read as {self._shape.name}{self._describe_fields(self._find_row(dataset.name, predicted[0]))}"
+        ]
         if len(predicted) < len(cases):
             left = len(cases) - len(predicted)
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
@@ -89,9 +91,9 @@ class Predictions:
 
     def _refuse_alike(self, dataset: Dataset, cases: Sequence[Case], where: str) -> None:
         """Raise an error if a question occurs twice and its rows can be matched only by the question's text."""
-        asked = Counter(plain_question(case.question) for case in dataset.cases)
+        asked = Counter(normalise_question(case.question) for case in dataset.cases)
         for case in cases:
-            question = plain_question(case.question)
+            question = normalise_question(case.question)
             by_question = self._place(dataset.name, case, by_id=True) is None
             if by_question and (question in self._alike or asked[question] > 1):
                 raise ToolkitError(
@@ -109,19 +111,19 @@ class Predictions:
             if self._place(dataset.name, case) is None:
                 yield NumberedReply(position, Reply(error=f"no prediction in {self._path.name}"))
             else:
-                reply = read_row(self._row(dataset.name, case), self._shape, dataset.documents.named)
+                reply = read_row(self._find_row(dataset.name, case), self._shape, dataset.documents.named)
                 where = f"{self._path.name}: " if reply.error else ""
                 yield NumberedReply(position, replace(reply, error=where + reply.error))
 
     def _place(self, dataset: str, case: Case, *, by_id: bool = False) -> int | None:
-        id, question = str(case.id), plain_question(case.question)
+        id, question = str(case.id), normalise_question(case.question)
         for named in (dataset, None):
             for key in ((named, id, question), (named, id, None), *(() if by_id else ((named, None, question),))):
                 if key in self._places:
                     return self._places[key]
         return None
 
-    def _row(self, dataset: str, case: Case) -> dict[str, Any]:
+    def _find_row(self, dataset: str, case: Case) -> dict[str, Any]:
         """Return the row of a question; an empty mapping if it has none."""
         place = self._place(dataset, case)
         return {} if place is None else self._rows[place]
@@ -129,8 +131,8 @@ class Predictions:
     def _describe_fields(self, row: Mapping[str, Any]) -> str:
         """Return a note that says which fields of a row are read as the answer and as the passages."""
         fields = shapes.unwrap(row)
-        answer = next((path for path in self._shape.answers if shapes.first_words([path], fields)), None)
-        passages = next((path for path in self._shape.passages if shapes.first_list([path], fields)), None)
+        answer = next((path for path in self._shape.answers if shapes.find_words([path], fields)), None)
+        passages = next((path for path in self._shape.passages if shapes.find_list([path], fields)), None)
         truths = [name for name in self._shape.truths if name in fields]
         parts = [f"the answer is {answer}" if answer else "no answer", f"the passages are {passages or 'not given'}"]
         return f": {', '.join(parts)}" + (f"; {', '.join(truths)} is the expected answer: not read" if truths else "")
@@ -142,13 +144,13 @@ def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -
     reply = fields["reply"] if isinstance(fields.get("reply"), dict) else fields
     if reply.get("error"):
         return Reply(error=str(reply["error"]))
-    answer = shapes.first_words(shape.answers, fields)
+    answer = shapes.find_words(shape.answers, fields)
     if reply.get("latency") == -1:  # evaltools writes an error as the answer, with a latency of -1
         return Reply(error=answer or "the row is marked as failed")
-    held = shapes.first_list(shape.passages, fields)
+    held = shapes.find_list(shape.passages, fields)
     try:
         passages = shapes.read_passages(held, names=names, pages_from=shape.pages_from)
-        lists = shapes.stage_lists(reply, held)
+        lists = shapes.read_stage_lists(reply, held)
         stages = shapes.read_stages(lists, passages, names=names, pages_from=shape.pages_from)
     except shapes.PassagesError as error:
         return Reply(error=str(error))
@@ -167,7 +169,7 @@ def read_row(row: Mapping[str, Any], shape: shapes.Shape, names: shapes.Names) -
     )
 
 
-def _shape(path: Path, rows: "Rows") -> shapes.Shape:
+def _recognise_shape(path: Path, rows: "Rows") -> shapes.Shape:
     """Return the form (shape) that most rows have; raise an error that shows a row if no form is recognised."""
     if all(map(shapes.is_truth, rows)):
         raise ToolkitError(
@@ -184,7 +186,7 @@ def _shape(path: Path, rows: "Rows") -> shapes.Shape:
     return max(known, key=lambda shape: names[shape.name])
 
 
-def _says_the_truth(case: Case, row: Mapping[str, Any]) -> bool:
+def _is_copied(case: Case, row: Mapping[str, Any]) -> bool:
     """Return whether a row is copied from the bundle, with the expected answer and the gold as its contexts."""
     contexts = row.get("contexts")
     if row.get("answer") != case.truth or not isinstance(contexts, list) or "passages" in row:
@@ -202,7 +204,7 @@ def _read_seconds(fields: Mapping[str, Any]) -> float | None:
 def question_of(row: Mapping[str, Any]) -> str | None:
     """Return the question of a row; None where it has none."""
     question = shapes.first_of(row, "question", str)
-    return None if question is None else plain_question(question)
+    return None if question is None else normalise_question(question)
 
 
 def id_of(row: Mapping[str, Any]) -> str | None:
@@ -211,7 +213,7 @@ def id_of(row: Mapping[str, Any]) -> str | None:
     return None if id is None else str(id)
 
 
-def plain_question(question: str) -> str:
+def normalise_question(question: str) -> str:
     """Return a question with its white space normalised, for comparison."""
     return " ".join(question.split())
 
@@ -222,14 +224,14 @@ Rows = LazyLines[dict[str, Any]] | list[dict[str, Any]]
 def read_rows(path: Path) -> Rows:
     """Return the rows of a file; the rows of a JSONL file are read from disk when they are needed."""
     if path.suffix.lower() == ".jsonl" and path.is_file():
-        lines = LazyLines(path, _row)
+        lines = LazyLines(path, _read_row)
         with suppress(ValueError, RecursionError):  # otherwise the file does not have one row per line
             if sum(1 for _ in lines):
                 return lines
     return _read_whole(path)
 
 
-def _row(line: bytes, where: str) -> dict[str, Any]:
+def _read_row(line: bytes, where: str) -> dict[str, Any]:
     row = json.loads(line.decode("utf-8").removeprefix("\ufeff"))
     if not isinstance(row, dict) or _lacks_question(row):
         raise ValueError(f"{where}: for no question")

@@ -61,7 +61,7 @@ def _open() -> Callable[[Image.Image], list[TextLine]]:
             raise DocumentError(f"RapidOCR could not read a page ({reason[0][:200]})") from error
         if result.boxes is None or result.txts is None:
             return []
-        return [_line(*entry) for entry in zip(result.boxes, result.txts, result.scores, strict=True)]
+        return [_make_line(*entry) for entry in zip(result.boxes, result.txts, result.scores, strict=True)]
 
     return read
 
@@ -77,7 +77,7 @@ def _pad_strip(picture: Image.Image) -> Image.Image:
     return page
 
 
-def _line(box: Any, text: str, confidence: Any) -> TextLine:
+def _make_line(box: Any, text: str, confidence: Any) -> TextLine:
     corners = np.asarray(box, dtype=float)
     (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
     return TextLine(float(left), float(top), float(right), float(bottom), text, float(confidence))

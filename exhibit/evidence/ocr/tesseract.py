@@ -39,16 +39,16 @@ def missing(language: str) -> str:
     Args:
         language: a two-letter code, or several joined as `cs+en`.
     """
-    absent = [code for code in _codes(language) if code not in _installed()]
+    absent = [code for code in _list_codes(language) if code not in _list_installed()]
     return _MISSING.format(codes=" ".join(f"tesseract-ocr-{one.replace('_', '-')}" for one in absent)) if absent else ""
 
 
-def _codes(language: str) -> list[str]:
+def _list_codes(language: str) -> list[str]:
     return [CODES.get(one, one) for one in language.split("+")]
 
 
 @cache
-def _installed() -> frozenset[str]:
+def _list_installed() -> frozenset[str]:
     program = find_program("tesseract")
     if program is None:
         return frozenset()
@@ -64,7 +64,7 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
     """Return a function that reads the lines of an image with the command `tesseract`."""
     if missing(language):
         raise ToolkitError(missing(language))
-    program, code = find_program("tesseract") or "tesseract", "+".join(_codes(language))
+    program, code = find_program("tesseract") or "tesseract", "+".join(_list_codes(language))
 
     def read(picture: Image.Image) -> list[TextLine]:
         data = io.BytesIO()
@@ -92,13 +92,13 @@ def parse_table(table: str) -> list[TextLine]:
     lines: dict[tuple[str, ...], list[TextLine]] = {}
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         if row["level"] == _WORD and (row["text"] or "").strip():
-            left, top, width, height = (_pixels(row[name]) for name in ("left", "top", "width", "height"))
+            left, top, width, height = (_parse_pixels(row[name]) for name in ("left", "top", "width", "height"))
             word = TextLine(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
             lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
     return [_join_words(words) for words in lines.values()]
 
 
-def _pixels(number: str) -> float:
+def _parse_pixels(number: str) -> float:
     if not abs(pixels := float(number)) < _MOST_PIXELS:
         raise ValueError(f"{number[:20]} pixels")
     return pixels

@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 from exhibit.evidence.files import convert_parser_errors
-from exhibit.evidence.markup import Printable, grid
+from exhibit.evidence.markup import Printable, format_grid
 from exhibit.evidence.readers.text import decode_file
 
 SUFFIXES = (".csv", ".tsv")
@@ -24,4 +24,4 @@ def page(path: Path) -> Printable:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=first.count)
     with convert_parser_errors(path, KIND):
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    return Printable(grid(rows), notes)
+    return Printable(format_grid(rows), notes)

@@ -7,7 +7,7 @@ from email.message import EmailMessage
 from pathlib import Path
 
 from exhibit.evidence.files import convert_parser_errors
-from exhibit.evidence.markup import Attachment, Printable, fragment, grid, paragraph, section
+from exhibit.evidence.markup import Attachment, Printable, cut_fragment, format_grid, format_paragraph, format_section
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".eml",)
@@ -20,19 +20,19 @@ _HEADS = ("From", "To", "Cc", "Date", "Subject")
 def page(path: Path) -> Printable:
     """Return the mail as a mail program shows it: the HTML body if there is one, else the plain text."""
     with convert_parser_errors(path, KIND):
-        message = _message(path)
+        message = _read_message(path)
         heads = [(name, str(message.get(name, ""))) for name in _HEADS]
-        bodies = {kind: _words(message.get_body((kind,))) for kind in ("plain", "html")}
-        return Printable(mail_page(heads, **bodies, attached=_list_attached(message)))
+        bodies = {kind: _read_words(message.get_body((kind,))) for kind in ("plain", "html")}
+        return Printable(format_mail(heads, **bodies, attached=_list_attached(message)))
 
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the mail's attachments."""
     with convert_parser_errors(path, KIND):
-        return _list_attached(_message(path))
+        return _list_attached(_read_message(path))
 
 
-def _message(path: Path) -> EmailMessage:
+def _read_message(path: Path) -> EmailMessage:
     message = email.message_from_bytes(path.read_bytes(), policy=policy.default)
     if not any(message.get(name) for name in _HEADS):
         raise DocumentError(
@@ -41,7 +41,7 @@ def _message(path: Path) -> EmailMessage:
     return message
 
 
-def _words(part: object) -> str:
+def _read_words(part: object) -> str:
     if not isinstance(part, EmailMessage):
         return ""
     try:
@@ -70,8 +70,8 @@ def _list_attached(message: EmailMessage) -> list[Attachment]:
 # ---------------------------------------------------------------- mails of every format
 
 
-def mail_page(heads: Sequence[tuple[str, str]], *, plain: str, html: str, attached: Iterable[Attachment]) -> str:
+def format_mail(heads: Sequence[tuple[str, str]], *, plain: str, html: str, attached: Iterable[Attachment]) -> str:
     """Return a mail as a page: sender, recipients, body, and the names of its attachments."""
-    head = grid([[name, value] for name, value in heads if value.strip()])
-    body = fragment(html) if html.strip() else f'<div class="plain">{paragraph(plain, "div")}</div>'
-    return f"{head}<hr>{body}{section('Attachments', [one.name for one in attached])}"
+    head = format_grid([[name, value] for name, value in heads if value.strip()])
+    body = cut_fragment(html) if html.strip() else f'<div class="plain">{format_paragraph(plain, "div")}</div>'
+    return f"{head}<hr>{body}{format_section('Attachments', [one.name for one in attached])}"

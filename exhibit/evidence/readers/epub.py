@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import decode_bytes, open_archive, parse, read_part
-from exhibit.evidence.markup import Printable, fragment
+from exhibit.evidence.markup import Printable, cut_fragment
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".epub",)
@@ -26,19 +26,19 @@ def page(path: Path) -> Printable:
         root = parse(read_part(archive, _CONTAINER) or b"").find(".//{*}rootfile")
         package = root.get("full-path", "") if root is not None else ""
         book = parse(read_part(archive, package) or b"")
-        for chapter in _chapters(book, posixpath.dirname(package)):
+        for chapter in _list_chapters(book, posixpath.dirname(package)):
             data = read_part(archive, chapter)
             decoded = decode_bytes(data) if data is not None else None
             if decoded is None:
                 notes.append(f"its chapter {chapter!r} is missing or is no text")
                 continue
-            pieces.append(f'<article class="sheet">{fragment(decoded.text)}</article>')
+            pieces.append(f'<article class="sheet">{cut_fragment(decoded.text)}</article>')
     if not pieces:
         raise DocumentError(f"{path}: no chapter in it; is the EPUB complete?")
     return Printable("".join(pieces), tuple(notes))
 
 
-def _chapters(book: Any, folder: str) -> list[str]:
+def _list_chapters(book: Any, folder: str) -> list[str]:
     items = {item.get("id"): item.get("href", "") for item in book.iterfind(".//{*}manifest/{*}item")}
     order = [items.get(entry.get("idref"), "") for entry in book.iterfind(".//{*}spine/{*}itemref")]
     return [posixpath.normpath(posixpath.join(folder, unquote(name))) for name in order if name]

@@ -8,7 +8,7 @@ from typing import Any
 
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import open_archive, refuse_entities
-from exhibit.evidence.markup import Printable, grid, paragraph
+from exhibit.evidence.markup import Printable, format_grid, format_paragraph
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".xlsx", ".xlsm")
@@ -24,16 +24,16 @@ def page(path: Path) -> Printable:
     """Return the sheets one after another, with a note for each hidden sheet."""
     pieces: list[str] = []
     notes: list[str] = []
-    with workbook(path) as book:
+    with open_workbook(path) as book:
         for sheet in book.worksheets:
-            pieces.append(paragraph(sheet.title, "h2") + grid(_texts(path, sheet)))
+            pieces.append(format_paragraph(sheet.title, "h2") + format_grid(_read_texts(path, sheet)))
             if sheet.sheet_state != "visible":
                 notes.append(f"sheet {sheet.title!r} is hidden in it, and printed")
     return Printable("".join(pieces), tuple(notes))
 
 
 @contextmanager
-def workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
+def open_workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
     """Open a workbook for reading its values; raise DocumentError if it is broken.
 
     Args:
@@ -46,10 +46,10 @@ def workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
         yield openpyxl.load_workbook(archive.fp, read_only=not merged, data_only=True, keep_links=False)
 
 
-def _texts(path: Path, sheet: Any) -> Iterator[list[str]]:
+def _read_texts(path: Path, sheet: Any) -> Iterator[list[str]]:
     count = 0
     for row in sheet.iter_rows(values_only=True):
-        cells = [cell_text(value) for value in row]
+        cells = [format_cell(value) for value in row]
         while cells and not cells[-1]:
             cells.pop()
         count += max(len(cells), 1)
@@ -60,7 +60,7 @@ def _texts(path: Path, sheet: Any) -> Iterator[list[str]]:
         yield cells
 
 
-def cell_text(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """Return a cell's text as the sheet shows it: `4` for the number 4.0, and no time of day if it is midnight."""
     if value is None:
         return ""

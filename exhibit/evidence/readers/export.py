@@ -19,7 +19,7 @@ def read(path: Path) -> Document:
     """Read the text fields of a JSON export, joined by blank lines."""
     data = parse_json(decode(path).removeprefix("\ufeff"), where=path, error=DocumentError)
     try:
-        texts = list(_texts(data))
+        texts = list(_find_texts(data))
     except RecursionError:
         raise DocumentError(f"{path}: the JSON is nested too deeply") from None
     if not texts:
@@ -27,13 +27,13 @@ def read(path: Path) -> Document:
     return Document(path.name, "\n\n".join(texts), (), path)
 
 
-def _texts(data: Any) -> Iterator[str]:
+def _find_texts(data: Any) -> Iterator[str]:
     if isinstance(data, list):
         for item in data:
-            yield from _texts(item)
+            yield from _find_texts(item)
     elif isinstance(data, dict):
         # an export of chunks has all chunks here, and only the first in its own text field
-        pieces = list(_texts(data["chunks"])) if isinstance(data.get("chunks"), list) else []
+        pieces = list(_find_texts(data["chunks"])) if isinstance(data.get("chunks"), list) else []
         if pieces:
             yield from pieces
             return
@@ -43,4 +43,4 @@ def _texts(data: Any) -> Iterator[str]:
                 return
         for value in data.values():
             if isinstance(value, list | dict):
-                yield from _texts(value)
+                yield from _find_texts(value)

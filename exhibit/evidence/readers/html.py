@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from exhibit.evidence.document import Document
-from exhibit.evidence.markup import pieces
+from exhibit.evidence.markup import split_markup
 from exhibit.evidence.readers.text import decode
 
 SUFFIXES = (".html", ".htm", ".xhtml")
@@ -22,13 +22,13 @@ _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 def read(path: Path) -> Document:
     """Read an HTML file's visible text."""
-    return Document(path.name, html_text(decode(path)), (), path)
+    return Document(path.name, extract_text(decode(path)), (), path)
 
 
-def html_text(html: str) -> str:
+def extract_text(html: str) -> str:
     """Return the visible text: blocks on their own lines, table cells separated by tabs, `pre` unchanged."""
     visible = _Visible()
-    for kind, value in pieces(html):
+    for kind, value in split_markup(html):
         if kind == "start":
             visible.start(value)
         elif kind == "end":
@@ -53,9 +53,9 @@ class _Visible:
         elif tag == "br":
             self.pieces.append("\n")
         elif tag in {"td", "th"}:
-            self._cell()
+            self._end_cell()
         elif tag in _BLOCKS:
-            self._line()
+            self._end_line()
             self._pre += tag == "pre"
 
     def end(self, tag: str) -> None:
@@ -64,7 +64,7 @@ class _Visible:
             while self._hides[tag]:
                 self._hides[self._hidden.pop()] -= 1
         elif tag in _BLOCKS:
-            self._line()
+            self._end_line()
             self._pre -= tag == "pre" and self._pre > 0
 
     def text(self, data: str) -> None:
@@ -79,10 +79,10 @@ class _Visible:
         if text:
             self.pieces.append(text)
 
-    def _line(self) -> None:
+    def _end_line(self) -> None:
         if self.pieces and not self.pieces[-1].endswith("\n"):
             self.pieces.append("\n")
 
-    def _cell(self) -> None:
+    def _end_cell(self) -> None:
         if self.pieces and not self.pieces[-1].endswith(("\n", "\t")):
             self.pieces.append("\t")

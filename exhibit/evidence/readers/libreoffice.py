@@ -10,7 +10,7 @@ from exhibit.evidence.files import head_of
 from exhibit.evidence.markup import Printable
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError
-from exhibit.storage.atomic import scratch_folder
+from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.programs import find_program
 
 KIND = "older office file (needs LibreOffice)"
@@ -39,7 +39,7 @@ _PROFILE = Path(__file__).with_suffix(".xcu")
 _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
 
 
-def command() -> str | None:
+def find_command() -> str | None:
     """Return LibreOffice's path; None if it is not installed."""
     return next((program for name in _COMMANDS if (program := find_program(name))), None)
 
@@ -49,11 +49,11 @@ def page(path: Path) -> Printable:
     ending, reader = _TARGETS[path.suffix.lower()]
     # check the signature: LibreOffice would print any bytes as text
     head_of(path, kind=f"{path.suffix} file", starts=_HEADS)
-    program = command()
+    program = find_command()
     if program is None:
         raise DocumentError(f"{path}: {_MISSING}")
-    with scratch_folder() as folder:
-        target = converted_file(path, ending, folder, program)
+    with make_scratch_folder() as folder:
+        target = convert_file(path, ending, folder, program)
         try:
             made: Printable = load_plugin(__package__, reader)[0].page(target)
         except DocumentError as error:
@@ -62,7 +62,7 @@ def page(path: Path) -> Printable:
     return made._replace(notes=("converted by LibreOffice", *made.notes))
 
 
-def converted_file(path: Path, ending: str, folder: Path, program: str) -> Path:
+def convert_file(path: Path, ending: str, folder: Path, program: str) -> Path:
     # a separate profile: a second LibreOffice with the same profile would pass the file to the first and do nothing
     profile = folder / "profile"
     (profile / "user").mkdir(parents=True)

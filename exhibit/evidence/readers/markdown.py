@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from exhibit.evidence.files import convert_parser_errors
-from exhibit.evidence.markup import Printable, fragment
+from exhibit.evidence.markup import Printable, cut_fragment
 from exhibit.evidence.readers.text import decode_file
 
 SUFFIXES = (".md", ".markdown")
@@ -19,4 +19,4 @@ def page(path: Path) -> Printable:
     notes = () if encoding == "utf-8" else (f"read as {encoding}, for it is not UTF-8",)
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     with convert_parser_errors(path, KIND):
-        return Printable(fragment(markdown.render(text.removeprefix("\ufeff"))), notes)
+        return Printable(cut_fragment(markdown.render(text.removeprefix("\ufeff"))), notes)

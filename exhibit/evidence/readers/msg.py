@@ -6,8 +6,8 @@ from typing import Any
 
 from exhibit.evidence.files import convert_parser_errors, decode_bytes, head_of
 from exhibit.evidence.markup import Attachment, Printable
-from exhibit.evidence.readers.eml import mail_page
-from exhibit.evidence.readers.rtf import rtf_text
+from exhibit.evidence.readers.eml import format_mail
+from exhibit.evidence.readers.rtf import extract_rtf_text
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".msg",)
@@ -30,7 +30,7 @@ def page(path: Path) -> Printable:
     with convert_parser_errors(path, KIND), _open_mail(path) as mail:
         top = _Storage(mail, ())
         check_attachment_sizes(_list_attached(top), path)
-        return _page(top)
+        return _make_page(top)
 
 
 def attachments(path: Path) -> list[Attachment]:
@@ -88,7 +88,7 @@ class _Storage:
                 return words
         return ""
 
-    def time(self, *tags: int) -> str:
+    def read_time(self, *tags: int) -> str:
         """Return the first of these times that is set, such as `2024-03-01 09:30 UTC`; empty if none is."""
         name = [*self.folder, _FIXED]
         data = self.mail.openstream(name).read() if self.mail.exists(name) else b""
@@ -102,7 +102,7 @@ class _Storage:
                 return moment.strftime("%Y-%m-%d %H:%M UTC")
         return ""
 
-    def children(self, prefix: str) -> "list[_Storage]":
+    def list_children(self, prefix: str) -> "list[_Storage]":
         """Return the storages inside this one whose names start with the prefix, sorted."""
         depth = len(self.folder)
         names = {
@@ -113,40 +113,40 @@ class _Storage:
         return [_Storage(self.mail, name, self.streams) for name in sorted(names)]
 
 
-def _page(mail: _Storage) -> Printable:
+def _make_page(mail: _Storage) -> Printable:
     sender, address = mail.text(_SENDER), mail.text(_SENDER_ADDRESS)
     heads = [
         ("From", f"{sender} <{address}>" if sender and "@" in address else sender or address),
         ("To", mail.text(_TO)),
         ("Cc", mail.text(_CC)),
-        ("Date", mail.time(_SENT, _DELIVERED)),
+        ("Date", mail.read_time(_SENT, _DELIVERED)),
         ("Subject", mail.text(_SUBJECT)),
     ]
     html = mail.data(_HTML, _BINARY)
     page = _decode_text(html) if html else mail.text(_HTML)
     plain = mail.text(_BODY)
     if not page.strip() and not plain.strip():
-        plain = _rich(mail.data(_RTF, _BINARY) or b"")
-    return Printable(mail_page(heads, plain=plain, html=page, attached=_list_attached(mail)))
+        plain = _read_rich(mail.data(_RTF, _BINARY) or b"")
+    return Printable(format_mail(heads, plain=plain, html=page, attached=_list_attached(mail)))
 
 
-def _rich(data: bytes) -> str:
+def _read_rich(data: bytes) -> str:
     """Return the words of a body that exists only as compressed RTF ([MS-OXRTFCP]); tables and fonts are lost."""
     from compressed_rtf import decompress
 
-    return rtf_text(decompress(data)) if data else ""
+    return extract_rtf_text(decompress(data)) if data else ""
 
 
 def _list_attached(mail: _Storage) -> list[Attachment]:
     attachments = []
-    for number, inner in enumerate(mail.children("__attach_version1.0_#"), 1):
+    for number, inner in enumerate(mail.list_children("__attach_version1.0_#"), 1):
         name = inner.text(_LONG_NAME, _SHORT_NAME, _SHOWN_NAME)
         data = inner.data(_FILE, _BINARY)
         if data is not None:
             attachments.append(Attachment(name or f"attachment {number}", data))
             continue
-        for mail_inside in inner.children(f"__substg1.0_{_FILE}{_STORAGE}"):
-            html = _page(mail_inside).html
+        for mail_inside in inner.list_children(f"__substg1.0_{_FILE}{_STORAGE}"):
+            html = _make_page(mail_inside).html
             page = f"<!doctype html><meta charset='utf-8'><body>{html}</body>"
             attachments.append(Attachment(f"{name or f'mail {number}'}.html", page.encode()))
     return attachments

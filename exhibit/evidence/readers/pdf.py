@@ -57,13 +57,13 @@ def read(path: Path) -> Document:
     return Document(path.name, "\n".join(texts), tuple(pages), path, tuple(notes))
 
 
-def title(path: Location) -> str:
+def read_title(path: Location) -> str:
     """Return the title in a PDF's metadata; empty if there is none."""
     with open_pdf(path) as pdf:
         return str(pdf.get_metadata_value("Title"))
 
 
-def outline(path: Location) -> list[tuple[str, int]]:
+def read_outline(path: Location) -> list[tuple[str, int]]:
     """Return the titles of a PDF's bookmarks in order, each with its depth; circular bookmarks are cut."""
     titles: list[tuple[str, int]] = []
     with open_pdf(path) as pdf:
@@ -98,51 +98,51 @@ class LineType(NamedTuple):
     bold: bool
 
 
-def line_types(document: Document) -> dict[int, LineType]:
+def find_line_types(document: Document) -> dict[int, LineType]:
     """Return the font of each line by the offset of its first word; empty if the document has no pages."""
     types: dict[int, LineType] = {}
     if document.path is None or not document.pages:
         return types
     with open_pdf(document.path) as pdf:
         for page in document.pages:
-            textpage = _page(pdf, document.path, page.number).get_textpage()
-            types.update((page.span.start + at, kind) for at, kind in _page_types(textpage))
+            textpage = _open_page(pdf, document.path, page.number).get_textpage()
+            types.update((page.span.start + at, kind) for at, kind in _find_page_types(textpage))
             textpage.close()
     return types
 
 
-def _page_types(textpage: Any) -> Iterator[tuple[int, LineType]]:
-    counted = counted_text(textpage)
+def _find_page_types(textpage: Any) -> Iterator[tuple[int, LineType]]:
+    counted = read_counted_text(textpage)
     for match in _LAST.finditer(counted.text):
         index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[match.end() - 1])
         box = pdfium_c.FS_RECTF()
         if index >= 0 and pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
             weight = pdfium_c.FPDFText_GetFontWeight(textpage, index)
-            bold = weight >= _BOLD or "bold" in _font_name(textpage, index).lower()
+            bold = weight >= _BOLD or "bold" in _read_font_name(textpage, index).lower()
             yield match.end() - len(match[0].lstrip()), LineType(round(abs(box.top - box.bottom), 1), bold)
 
 
-def _font_name(textpage: Any, index: int) -> str:
+def _read_font_name(textpage: Any, index: int) -> str:
     size = pdfium_c.FPDFText_GetFontInfo(textpage, index, None, 0, None)
     name = ctypes.create_string_buffer(size)
     pdfium_c.FPDFText_GetFontInfo(textpage, index, name, size, None)
     return name.value.decode("latin-1")
 
 
-def boxes(document: Document, span: Span) -> list[Box]:
+def find_boxes(document: Document, span: Span) -> list[Box]:
     """Return the rectangles that a span covers, line by line."""
     pages = document.pages_of(span) if document.path is not None else []
-    return [box for number in pages for box in page_boxes(document, number, [span])[0]]
+    return [box for number in pages for box in find_page_boxes(document, number, [span])[0]]
 
 
-def page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:
+def find_page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:
     """Return the rectangles of each span on one page; the page is opened only once."""
     if document.path is None or not spans:
         return [[] for _ in spans]
     start, end = document.pages[number - 1].span
     parts = [(max(span.start, start) - start, min(span.end, end) - start) for span in spans]
     with open_pdf(document.path) as pdf:
-        return boxes_on_page(_page(pdf, document.path, number), number, parts)
+        return find_boxes_on_page(_open_page(pdf, document.path, number), number, parts)
 
 
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
@@ -161,7 +161,7 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
 def to_user_space(path: Location, number: int, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Convert points, measured from the displayed page's top left corner, to the PDF's own coordinates."""
     with open_pdf(path) as pdf:
-        page = _page(pdf, path, number)
+        page = _open_page(pdf, path, number)
         width, height = page.get_size()
         fine = 100  # PDFium takes whole device units: use hundredths of a point
         size = round(width * fine), round(height * fine)
@@ -186,12 +186,12 @@ def _from_device(page: Any, size: tuple[int, int], corner: tuple[int, int]) -> t
 @contextmanager
 def open_pdf(file: Location) -> Iterator[Any]:
     """Open a local or remote PDF; raise DocumentError if it is invalid."""
-    with fetch_file(file) as path, _pdf(path) as pdf:
+    with fetch_file(file) as path, _open_pdf(path) as pdf:
         yield pdf
 
 
 @contextmanager
-def _pdf(path: Path) -> Iterator[Any]:
+def _open_pdf(path: Path) -> Iterator[Any]:
     if b"%PDF-" not in (head := head_of(path, 1024, kind="PDF")):
         raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the file name's extension right?")
     try:
@@ -216,14 +216,14 @@ def _read_page(pdf: Any, index: int) -> tuple[str, float, float]:
         width, height = page.get_size()
         textpage = page.get_textpage()
         try:
-            return clean_text(_raw_text(textpage)), round(width, 2), round(height, 2)
+            return clean_text(_read_raw_text(textpage)), round(width, 2), round(height, 2)
         finally:
             textpage.close()
     finally:
         page.close()
 
 
-def _raw_text(textpage: Any) -> str:
+def _read_raw_text(textpage: Any) -> str:
     """Return the text of a page as PDFium reports it, before it is cleaned."""
     if not textpage.count_chars():
         return ""
@@ -233,7 +233,7 @@ def _raw_text(textpage: Any) -> str:
 
 def clean_text(text: str) -> str:
     """Return PDFium's text with plain spaces, `-` for hyphens at line ends, and LF as the line end."""
-    return _ODD.sub(lambda match: _plain(match.group()), text.replace("\r\n", "\n")).replace("\r", "\n")
+    return _ODD.sub(lambda match: _clean_character(match.group()), text.replace("\r\n", "\n")).replace("\r", "\n")
 
 
 # Any other character than printable ASCII, a newline or a common letter may need a replacement.
@@ -241,40 +241,40 @@ _ODD = re.compile(r"[^\n\r\x20-\x7e]")
 
 
 @lru_cache(maxsize=4096)
-def _plain(character: str) -> str:
+def _clean_character(character: str) -> str:
     if character == "\ufffe":
         return "-"
     category = unicodedata.category(character)
     return " " if category in {"Zs", "Zl", "Zp", "Cc"} else character
 
 
-def _page(pdf: Any, path: Location, number: int) -> Any:
+def _open_page(pdf: Any, path: Location, number: int) -> Any:
     try:
         return pdf[number - 1]
     except pdfium.PdfiumError as error:
         raise DocumentError(f"{path}: page {number} is damaged ({error})") from error
 
 
-def boxes_on_page(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
+def find_boxes_on_page(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
     """Return the boxes of each part, a range of the page's text; no boxes if PDFium cannot open the text."""
     try:
         textpage = page.get_textpage()
     except pdfium.PdfiumError:
         return [[] for _ in parts]  # the page has no text
     try:
-        counted = counted_text(textpage)
-        return [_part_boxes(page, textpage, number, _char_range(textpage, counted, *part)) for part in parts]
+        counted = read_counted_text(textpage)
+        return [_find_part_boxes(page, textpage, number, _find_char_range(textpage, counted, *part)) for part in parts]
     finally:
         textpage.close()
         page.close()
 
 
-def _part_boxes(page: Any, textpage: Any, number: int, characters: range) -> list[Box]:
+def _find_part_boxes(page: Any, textpage: Any, number: int, characters: range) -> list[Box]:
     if not characters:
         return []
     count = pdfium_c.FPDFText_CountRects(textpage, characters.start, len(characters))
-    lines = joined_lines([_rectangle(textpage, index) for index in range(count)])
-    return [_box(page, number, line) for line in lines]
+    lines = join_rectangles([_read_rectangle(textpage, index) for index in range(count)])
+    return [_make_box(page, number, line) for line in lines]
 
 
 class _Counted(NamedTuple):
@@ -284,9 +284,9 @@ class _Counted(NamedTuple):
     units: list[int]
 
 
-def counted_text(textpage: Any) -> _Counted:
+def read_counted_text(textpage: Any) -> _Counted:
     """Return a page's cleaned text, and PDFium's text index of each of its characters."""
-    raw = _raw_text(textpage)
+    raw = _read_raw_text(textpage)
     # each CR LF became one LF, and PDFium counts UTF-16 units: count both in one pass
     units = [0]
     position = 0
@@ -305,7 +305,7 @@ _BOLD = 600
 """The font weight from which a font is semibold; regular is 400."""
 
 
-def _char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
+def _find_char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
     """Return PDFium's character indices for offsets in the cleaned text of a page."""
     if end > len(counted.text):
         return _NONE  # words from OCR, which have no characters in the PDF
@@ -328,18 +328,18 @@ class Rectangle(NamedTuple):
     bottom: float
 
 
-def _rectangle(textpage: Any, index: int) -> Rectangle:
+def _read_rectangle(textpage: Any, index: int) -> Rectangle:
     edges = [ctypes.c_double() for _ in range(4)]
     pdfium_c.FPDFText_GetRect(textpage, index, *map(ctypes.byref, edges))
     return Rectangle(*(edge.value for edge in edges))
 
 
-def joined_lines(rectangles: list[Rectangle]) -> list[Rectangle]:
+def join_rectangles(rectangles: list[Rectangle]) -> list[Rectangle]:
     """Join rectangles that are side by side: PDFium returns one for each change of font, sometimes for each letter."""
     joined: list[Rectangle] = []
     for new in rectangles:
         old = joined[-1] if joined else None
-        if old is not None and _side_by_side(old, new):
+        if old is not None and _are_side_by_side(old, new):
             joined[-1] = Rectangle(
                 min(old.left, new.left), max(old.top, new.top), max(old.right, new.right), min(old.bottom, new.bottom)
             )
@@ -348,13 +348,13 @@ def joined_lines(rectangles: list[Rectangle]) -> list[Rectangle]:
     return joined
 
 
-def _side_by_side(old: Rectangle, new: Rectangle) -> bool:
+def _are_side_by_side(old: Rectangle, new: Rectangle) -> bool:
     overlap = min(old.top, new.top) - max(old.bottom, new.bottom)
     height = min(old.top - old.bottom, new.top - new.bottom)
     return overlap > height / 2 and -height < new.left - old.right < 1.5 * max(height, 6)
 
 
-def _box(page: Any, number: int, rectangle: Rectangle) -> Box:
+def _make_box(page: Any, number: int, rectangle: Rectangle) -> Box:
     corners = [to_page(page, rectangle.left, rectangle.top), to_page(page, rectangle.right, rectangle.bottom)]
     xs, ys = zip(*corners, strict=True)
     return Box(number, min(xs), min(ys), max(xs), max(ys))

@@ -6,7 +6,7 @@ from typing import Any
 
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import open_archive, refuse_entities
-from exhibit.evidence.markup import Printable, grid, paragraph, section
+from exhibit.evidence.markup import Printable, format_grid, format_paragraph, format_section
 
 SUFFIXES = (".pptx", ".pptm", ".ppsx")
 KIND = "PowerPoint presentation"
@@ -29,17 +29,19 @@ def page(path: Path) -> Printable:
 
 def slide_page(slide: Any) -> str:
     """Return a slide as HTML, its notes last."""
-    pieces = [piece for shape in slide.shapes for piece in _pieces(shape, 0)]
+    pieces = [piece for shape in slide.shapes for piece in _read_pieces(shape, 0)]
     said = slide.notes_slide.notes_text_frame.text if slide.has_notes_slide else ""
-    return "".join(pieces) + section("Notes", said.splitlines())
+    return "".join(pieces) + format_section("Notes", said.splitlines())
 
 
-def _pieces(shape: Any, depth: int) -> Iterator[str]:
+def _read_pieces(shape: Any, depth: int) -> Iterator[str]:
     if hasattr(shape, "shapes") and depth < _DEEPEST:
         for inner in shape.shapes:
-            yield from _pieces(inner, depth + 1)
+            yield from _read_pieces(inner, depth + 1)
     elif getattr(shape, "has_table", False):
-        yield grid([[cell.text for cell in row.cells] for row in shape.table.rows])
+        yield format_grid([[cell.text for cell in row.cells] for row in shape.table.rows])
     elif shape.has_text_frame:
         tag = "h2" if shape.is_placeholder and "TITLE" in str(shape.placeholder_format.type) else "p"
-        yield from (paragraph(line.text.replace("\v", "\n"), tag) for line in shape.text_frame.paragraphs if line.text)
+        yield from (
+            format_paragraph(line.text.replace("\v", "\n"), tag) for line in shape.text_frame.paragraphs if line.text
+        )

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from exhibit.evidence.files import convert_parser_errors, head_of
-from exhibit.evidence.markup import Printable, paragraph
+from exhibit.evidence.markup import Printable, format_paragraph
 
 SUFFIXES = (".rtf",)
 KIND = "Rich Text"
@@ -14,11 +14,11 @@ def page(path: Path) -> Printable:
     """Return the paragraphs; a row of a table is one paragraph, its cells separated by bars."""
     with convert_parser_errors(path, KIND):
         head_of(path, kind=f"{path.suffix} file", starts=(b"{\\rtf",))
-        text = rtf_text(path.read_bytes())
-    return Printable("".join(paragraph(line) for line in text.split("\n") if line.strip()))
+        text = extract_rtf_text(path.read_bytes())
+    return Printable("".join(format_paragraph(line) for line in text.split("\n") if line.strip()))
 
 
-def rtf_text(data: bytes) -> str:
+def extract_rtf_text(data: bytes) -> str:
     """Return the words of an RTF file, which is ASCII and declares the code page of its escapes."""
     from striprtf.striprtf import rtf_to_text
 

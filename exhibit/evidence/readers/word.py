@@ -14,7 +14,7 @@ from typing import Any
 
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import open_archive, parse, parse_part, read_part
-from exhibit.evidence.markup import Printable, office_page
+from exhibit.evidence.markup import Printable, format_office_page
 from exhibit.evidence.numbering import Numbering, W, read_numbering
 from exhibit.schemas.errors import DocumentError
 
@@ -34,22 +34,22 @@ def page(path: Path) -> Printable:
     with open_archive(path, KIND) as archive:
         main = _main_part(archive)
         parts, changes = _prepare_parts(archive, main)
-        body = _html(_pack_parts(archive, parts))
-        edges = {kind: list(_edge(archive, main, kind)) for kind in ("header", "footer")}
-        comments = _comments(archive, main)
-    return office_page(body, **edges, changes=changes, comments=comments)
+        body = _convert_html(_pack_parts(archive, parts))
+        edges = {kind: list(_read_edge(archive, main, kind)) for kind in ("header", "footer")}
+        comments = _read_comments(archive, main)
+    return format_office_page(body, **edges, changes=changes, comments=comments)
 
 
 def _main_part(archive: zipfile.ZipFile) -> str:
     """Return the name of the archive's part that has the text; most programs call it word/document.xml."""
-    named = [*_targets(archive, "", "officeDocument"), "word/document.xml"]
+    named = [*_find_targets(archive, "", "officeDocument"), "word/document.xml"]
     main = next((name for name in named if read_part(archive, name) is not None), None)
     if main is None:
         raise DocumentError(f"{archive.filename}: no text in it (word/document.xml); is the Word document complete?")
     return main
 
 
-def _targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
+def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
     """Return the names of the parts of a kind to which the part `source` refers."""
     folder, name = posixpath.split(source)
     relations = parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
@@ -61,7 +61,7 @@ def _targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
 
 def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
     """Return the path of the part of a kind: the path that the main part names, else the usual path."""
-    return (_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
+    return (_find_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
 
 
 def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
@@ -114,32 +114,32 @@ def _pack_parts(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> io.BytesIO
     return packed
 
 
-def _html(packed: io.BytesIO) -> str:
+def _convert_html(packed: io.BytesIO) -> str:
     import mammoth
 
     html: str = mammoth.convert_to_html(packed, include_embedded_style_map=False, id_prefix="word-").value
     return html
 
 
-def _edge(archive: zipfile.ZipFile, main: str, kind: str) -> Iterator[str]:
+def _read_edge(archive: zipfile.ZipFile, main: str, kind: str) -> Iterator[str]:
     """Yield the lines of all headers or of all footers, as `kind` says."""
-    for name in _targets(archive, main, kind):
+    for name in _find_targets(archive, main, kind):
         root = parse_part(archive, name)
         if root is not None:
             accept_changes(root)
-            yield from map(_words, root.iter(f"{W}p"))
+            yield from map(_read_words, root.iter(f"{W}p"))
 
 
-def _comments(archive: zipfile.ZipFile, main: str) -> list[str]:
+def _read_comments(archive: zipfile.ZipFile, main: str) -> list[str]:
     root = parse_part(archive, _part_of(archive, main, "comments"))
     if root is None:
         return []
     accept_changes(root)
-    said = ((item.get(f"{W}author", ""), " ".join(map(_words, item.iter(f"{W}p"))).strip()) for item in root)
+    said = ((item.get(f"{W}author", ""), " ".join(map(_read_words, item.iter(f"{W}p"))).strip()) for item in root)
     return [f"{author}: {words}" if author else words for author, words in said if words]
 
 
-def _words(element: Any) -> str:
+def _read_words(element: Any) -> str:
     pieces = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}noBreakHyphen": "\u2011"}
     return "".join((node.text or "") if node.tag == f"{W}t" else pieces.get(node.tag, "") for node in element.iter())
 

@@ -86,7 +86,7 @@ class Export:
             lines[line.id].append(line)
         return lines
 
-    def cuts(self, question: Question, lines: Iterable[Gold], words: Words) -> list[Cut]:
+    def cut_gold(self, question: Question, lines: Iterable[Gold], words: Words) -> list[Cut]:
         """Return the located pieces of a question's gold, in order.
 
         Gold passages without a location are recorded as left out.
@@ -105,7 +105,7 @@ class Export:
         if self.texts is not None and path.suffix.lower() not in PLAIN:
             path = self.texts / fit_name(filename, ".txt")
             if not path.is_file():
-                raise BundleError(f"{path}: missing; {self._advice()}")
+                raise BundleError(f"{path}: missing; {self._advise()}")
         if path.suffix.lower() in PLAIN:
             with fetch_file(path) as here:
                 text = read_text(here)
@@ -115,10 +115,10 @@ class Export:
         entries = self.bundle.info.documents if self.bundle.info else []
         said = next((entry.characters for entry in entries if entry.filename == filename), len(text))
         if said != len(text):
-            raise BundleError(f"{path}: {len(text)} characters, but the bundle counted {said}; {self._advice()}")
+            raise BundleError(f"{path}: {len(text)} characters, but the bundle counted {said}; {self._advise()}")
         return text
 
-    def _advice(self) -> str:
+    def _advise(self) -> str:
         if self.texts is None:
             return "the documents are not those that the gold was located in: convert the bundle again"
         return f"run exhibit text {self.bundle.root} --out {self.texts} --force, or leave out --texts"

@@ -15,7 +15,7 @@ def write(export: Export, folder: Path) -> None:
     texts = export.documents({})
     corpus = ({"_id": name, "title": export.title_of(name), "text": text, "metadata": {}} for name, text in texts)
     write_lines(folder / "corpus.jsonl", corpus)
-    write_lines(folder / "queries.jsonl", map(_query, export.bundle.questions))
+    write_lines(folder / "queries.jsonl", map(_make_query, export.bundle.questions))
     relevant: dict[str, dict[str, int]] = {}
     for question in export.bundle.questions:
         names = [] if question.is_impossible else [c.filename for c in question.contexts if c.filename]
@@ -25,7 +25,7 @@ def write(export: Export, folder: Path) -> None:
     write_qrels(folder, relevant)
 
 
-def _query(question: Question) -> dict[str, Any]:
+def _make_query(question: Question) -> dict[str, Any]:
     passages = [{"corpus-id": c.filename, "text": c.text} for c in question.contexts]
     metadata = {"answer": question.answer, "is_impossible": question.is_impossible, "passages": passages}
     return {"_id": str(question.id), "text": question.question, "metadata": metadata}

@@ -25,19 +25,19 @@ def write(export: Export, folder: Path) -> None:
     An impossible question has no relevant chunk. The expected answers are metadata of the queries.
     """
     pieces: Pieces = {}
-    write_lines(folder / "corpus.jsonl", _corpus(export, pieces))
-    write_lines(folder / "queries.jsonl", map(_query, export.bundle.questions))
+    write_lines(folder / "corpus.jsonl", _make_corpus(export, pieces))
+    write_lines(folder / "queries.jsonl", map(_make_query, export.bundle.questions))
     gold = export.gold()
     relevant: dict[str, dict[str, int]] = {}
     for question in export.bundle.questions:
-        scores = {} if question.is_impossible else relevant_pieces(gold[question.id], pieces)
+        scores = {} if question.is_impossible else score_pieces(gold[question.id], pieces)
         relevant[str(question.id)] = scores
         if not scores:
             export.note("query without a relevant passage", question.id)
     write_qrels(folder, relevant)
 
 
-def _corpus(export: Export, pieces: Pieces) -> Iterator[dict[str, Any]]:
+def _make_corpus(export: Export, pieces: Pieces) -> Iterator[dict[str, Any]]:
     for filename, text in export.documents({}):
         pieces[filename] = list(tile(text))
         title = export.title_of(filename)
@@ -45,7 +45,7 @@ def _corpus(export: Export, pieces: Pieces) -> Iterator[dict[str, Any]]:
             yield {"_id": _name(filename, start, end), "title": title, "text": text[start:end], "metadata": {}}
 
 
-def _query(question: Question) -> dict[str, Any]:
+def _make_query(question: Question) -> dict[str, Any]:
     metadata = {"answer": question.answer, "is_impossible": question.is_impossible}
     return {"_id": str(question.id), "text": question.question, "metadata": metadata}
 
@@ -62,7 +62,7 @@ def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def relevant_pieces(lines: list[Gold], pieces: Pieces) -> dict[str, int]:
+def score_pieces(lines: list[Gold], pieces: Pieces) -> dict[str, int]:
     """Return the score of each chunk that overlaps the gold: 2 if it has at least half of a gold passage, else 1."""
     scores: dict[str, int] = {}
     for line in lines:

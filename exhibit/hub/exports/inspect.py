@@ -14,11 +14,11 @@ def write(export: Export, folder: Path) -> None:
     (folder / "documents").mkdir()
     for filename, text in export.documents({}):
         (folder / "documents" / f"{filename}.txt").write_text(text, encoding="utf-8", newline="")
-    write_lines(folder / "questions.jsonl", _samples(export))
+    write_lines(folder / "questions.jsonl", _make_samples(export))
     (folder / "task.py").write_bytes(_TASK.read_bytes())
 
 
-def _samples(export: Export) -> Iterator[dict[str, Any]]:
+def _make_samples(export: Export) -> Iterator[dict[str, Any]]:
     gold = export.gold()
     for question in export.bundle.questions:
         lines = gold[question.id]

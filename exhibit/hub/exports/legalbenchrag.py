@@ -23,7 +23,7 @@ def write(export: Export, folder: Path) -> None:
     The benchmark refuses a test whose snippets overlap or touch, so such snippets are merged.
     """
     gold = export.gold()
-    paths = _paths(export)
+    paths = _choose_paths(export)
     words: Words = {}
     ends: dict[str, set[int]] = defaultdict(set)
     for line in export.bundle.gold:
@@ -43,7 +43,7 @@ def write(export: Export, folder: Path) -> None:
         if question.is_impossible:
             export.leave_out("impossible question", question.id)
             continue
-        cuts = export.cuts(question, gold[question.id], words)
+        cuts = export.cut_gold(question, gold[question.id], words)
         if not cuts:
             export.leave_out("question without a located passage", question.id)
             continue
@@ -85,7 +85,7 @@ def _group(export: Export, line: Gold) -> str:
     return str(label or export.name).replace("/", "_")
 
 
-def _paths(export: Export) -> dict[str, str]:
+def _choose_paths(export: Export) -> dict[str, str]:
     """Return each document's path below corpus/: in the folder of the first benchmark that uses the document."""
     homes: dict[str, str] = {}
     for line in export.bundle.gold:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from exhibit.hub.exports import Export
-from exhibit.hub.tables import GOLD, QUESTIONS, gold_records, gold_schema
+from exhibit.hub.tables import GOLD, QUESTIONS, make_gold_records, make_gold_schema
 
 _SPANS = pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64())]))
 _PLACES = {"pages": pa.list_(pa.int32()), "spans": _SPANS, "alternatives": pa.list_(_SPANS)}
@@ -25,14 +25,18 @@ def write(export: Export, folder: Path) -> None:
         for row in rows
     ]
     _write(records, questions, folder / "questions.parquet")
-    _write(list(map(_record, gold_records(lines))), gold_schema(lines, _COLUMNS), folder / "gold.parquet")
+    _write(list(map(_record, make_gold_records(lines))), make_gold_schema(lines, _COLUMNS), folder / "gold.parquet")
 
 
 def _record(line: dict[str, Any]) -> dict[str, Any]:
-    return {**line, "spans": _spans(line["spans"]), "alternatives": [_spans(place) for place in line["alternatives"]]}
+    return {
+        **line,
+        "spans": _make_spans(line["spans"]),
+        "alternatives": [_make_spans(place) for place in line["alternatives"]],
+    }
 
 
-def _spans(spans: Iterable[tuple[int, int]]) -> list[dict[str, int]]:
+def _make_spans(spans: Iterable[tuple[int, int]]) -> list[dict[str, int]]:
     return [{"start": start, "end": end} for start, end in spans]
 
 

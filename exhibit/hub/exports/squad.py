@@ -17,7 +17,7 @@ def write(export: Export, folder: Path) -> None:
     texts = {filename: len(text) for filename, text in export.documents(words)}
     asked: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for question in export.bundle.questions:
-        for filename, entry in _entries(export, question, gold[question.id], words):
+        for filename, entry in _make_entries(export, question, gold[question.id], words):
             asked[filename].append(entry)
     with (folder / "squad.json").open("w", encoding="utf-8", newline="\n") as out:
         separator = '{"version": "v2.0", "data": [\n'
@@ -29,9 +29,11 @@ def write(export: Export, folder: Path) -> None:
         out.write("\n]}\n" if texts else '{"version": "v2.0", "data": []}\n')
 
 
-def _entries(export: Export, question: Question, lines: list[Gold], words: Words) -> list[tuple[str, dict[str, Any]]]:
+def _make_entries(
+    export: Export, question: Question, lines: list[Gold], words: Words
+) -> list[tuple[str, dict[str, Any]]]:
     """Return `(filename, entry)` for each document of a question; empty if the question has none."""
-    cuts = [] if question.is_impossible else export.cuts(question, lines, words)
+    cuts = [] if question.is_impossible else export.cut_gold(question, lines, words)
     about = dict.fromkeys(cut.filename for cut in cuts)
     if question.is_impossible:
         about = dict.fromkeys(line.filename for line in lines if line.filename)
@@ -42,12 +44,12 @@ def _entries(export: Export, question: Question, lines: list[Gold], words: Words
     if len(about) > 1:
         export.note("question on several documents, repeated for each", question.id)
     return [
-        (filename, _entry(question, number if len(about) > 1 else 0, [c for c in cuts if c.filename == filename]))
+        (filename, _make_entry(question, number if len(about) > 1 else 0, [c for c in cuts if c.filename == filename]))
         for number, filename in enumerate(about, 1)
     ]
 
 
-def _entry(question: Question, number: int, cuts: list[Cut]) -> dict[str, Any]:
+def _make_entry(question: Question, number: int, cuts: list[Cut]) -> dict[str, Any]:
     # SQuAD lists alternative correct answers; we list the pieces of an interrupted passage in the same way
     answers = [{"text": cut.text, "answer_start": cut.start} for cut in dict.fromkeys(cuts)]
     return {

@@ -8,11 +8,11 @@ from functools import cache
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.editions import LawName, label_key, law_name, provisions, read_edition, units
-from exhibit.law.language import LegalSystem, language_of, system_for, system_of, systems
+from exhibit.law.editions import LawName, find_provisions, find_units, label_key, make_law_name, read_edition
+from exhibit.law.language import LegalSystem, choose_system, language_of, load_systems, system_of
 from exhibit.law.references import courts
 from exhibit.law.references.european import find_european
-from exhibit.law.references.reference import Kind, Path, Reference, blank, same_source
+from exhibit.law.references.reference import Kind, Path, Reference, blank_spans, is_same_source
 from exhibit.law.references.statutes import find_numbered, find_statutes
 
 # full names are read before names that may be a part of them: "Part 1 of the Limitation Act 1980" is not CPR Part 1
@@ -40,7 +40,7 @@ _PARAGRAPH = re.compile(
 )
 
 
-def references(text: str, *, context: str = "") -> list[Reference]:
+def find_references(text: str, *, context: str = "") -> list[Reference]:
     """Return every reference of a text in order, including repeats.
 
     If the text is not in English, also return the provisions of its legal system, such as `§ 433 BGB`.
@@ -56,43 +56,43 @@ def references(text: str, *, context: str = "") -> list[Reference]:
     for finder in _FINDERS:
         mentions = list(finder(rest))
         references += [reference for mention in mentions for reference in mention.references]
-        rest = blank(rest, [mention.span for mention in mentions])
-    if (system := _system(whole)).units:
-        references += _provisions(rest, system)
+        rest = blank_spans(rest, [mention.span for mention in mentions])
+    if (system := _choose_system(whole)).units:
+        references += _find_provisions(rest, system)
     own = [reference for reference in references if reference.span.start >= offset]
     shifted = [replace(r, span=Span(r.span.start - offset, r.span.end - offset)) for r in own]
     return sorted(shifted, key=lambda reference: reference.span.start)
 
 
 @cache
-def _unit_words() -> re.Pattern[str]:
-    words = {word for one in systems() for level in one.units for word in level.words}
+def _make_unit_pattern() -> re.Pattern[str]:
+    words = {word for one in load_systems() for level in one.units for word in level.words}
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})", re.IGNORECASE)
 
 
-def _system(text: str) -> LegalSystem:
+def _choose_system(text: str) -> LegalSystem:
     """Return the legal system whose provisions a text names; the English one if it names none."""
-    return system_for(language_of(text[:_OPENING]) if _unit_words().search(text) else "en")
+    return choose_system(language_of(text[:_OPENING]) if _make_unit_pattern().search(text) else "en")
 
 
-def _provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
+def _find_provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
     """Yield the provisions that a text names; a provision without a law belongs to the law named last."""
     patterns = [_SHORT, *([re.compile(system.data["code"])] if "code" in system.data else [])]
     codes = dict.fromkeys(match[0] for pattern in patterns for match in pattern.finditer(text))
     last = ""
-    for one in provisions(text, system, [LawName(code, (code,)) for code in codes]):
+    for one in find_provisions(text, system, [LawName(code, (code,)) for code in codes]):
         last = one.law or last
         yield Reference("statute", last, (label_key(one.label)[1], *(number for _, number in one.below)), one.span)
 
 
-def _law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
+def _list_law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
     """Yield a reference for each unit (§ or article) of a law, and for each numbered or lettered part of a unit."""
     edition = read_edition(text)
-    codes = law_name(edition.title).codes if edition else ()
-    for unit in units(text, system) if codes else ():
+    codes = make_law_name(edition.title).codes if edition else ()
+    for unit in find_units(text, system) if codes else ():
         inside: list[str] = []
         for label in ("", *_NUMBERED.findall(text[unit.span.start : unit.span.end])):
-            inside = _nested(inside, label) if label else []
+            inside = _nest_label(inside, label) if label else []
             yield from (Reference("statute", code, (label_key(unit.label)[1], *inside)) for code in codes)
 
 
@@ -122,7 +122,7 @@ class ReferenceCorpus:
     @classmethod
     def of(cls, texts: Iterable[str]) -> "ReferenceCorpus":
         """Collect the references of some texts: the texts' own provisions, and the provisions that they cite."""
-        return cls(reference for text in texts for reference in (*own_places(text), *references(text)))
+        return cls(reference for text in texts for reference in (*list_own_places(text), *find_references(text)))
 
     def contains(self, reference: Reference) -> bool:
         """Return whether a reference occurs with its whole path; the name of its source may be shortened (`act
@@ -131,17 +131,17 @@ class ReferenceCorpus:
         sources = self._sources.get((reference.kind, reference.path), set())
         if reference.source in sources:
             return True
-        return any(same_source(reference.kind, reference.source, source) for source in sources)
+        return any(is_same_source(reference.kind, reference.source, source) for source in sources)
 
     def __len__(self) -> int:
         """Return the number of distinct provisions and cases, including the larger units that contain a provision."""
         return sum(map(len, self._sources.values()))
 
 
-def own_places(text: str) -> Iterator[Reference]:
+def list_own_places(text: str) -> Iterator[Reference]:
     """Yield the text's own provisions: the rules of a Part, the paragraphs of a practice direction or a guide."""
     if (system := system_of(text)).units:
-        yield from _law_places(text, system)
+        yield from _list_law_places(text, system)
         return
     place = _guide(text[:_OPENING])
     is_guide = place is not None
@@ -156,12 +156,12 @@ def own_places(text: str) -> Iterator[Reference]:
         if titled:
             yield Reference(place.kind, place.source, (place.part,) if place.part else ())
             continue
-        base, inside, rest = _labelled(line, place, base, inside)
+        base, inside, rest = _read_label(line, place, base, inside)
         if not base:
             continue
         yield Reference(place.kind, place.source, base)
         for label in _PARAGRAPH.findall(rest):
-            inside = _nested(inside, label.replace(" ", ""))
+            inside = _nest_label(inside, label.replace(" ", ""))
             yield Reference(place.kind, place.source, (*base, *inside))
 
 
@@ -190,7 +190,7 @@ def _read_title(line: str) -> _Place | None:
     return _Place("direction", number, "")
 
 
-def _labelled(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
+def _read_label(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
     """Return the number at the start of a line, the path of paragraphs inside it, and the rest of the line.
 
     A line without a number continues the previous provision: return its number `base` and its path `inside`.
@@ -199,18 +199,18 @@ def _labelled(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[
     if annexed:
         return (f"{annexed['sort'].lower()} {annexed['number'].upper()}",), [], line[annexed.end() :]
     match = _LABEL.match(line)
-    parts = _parts(match["number"]) if match else ()
+    parts = _split_number(match["number"]) if match else ()
     if match is None or (place.part and (parts[0] != place.part or (len(parts) < 2 and place.part != "11"))):
         return base, inside, line
     return parts, [], line[match.end() :]
 
 
-def _parts(number: str) -> Path:
+def _split_number(number: str) -> Path:
     plain = re.sub(r"\s", "", number)
     return tuple(part for part in re.sub(r"^([A-Z])\.?", r"\1.", plain).split(".") if part)
 
 
-def _nested(inside: list[str], label: str) -> list[str]:
+def _nest_label(inside: list[str], label: str) -> list[str]:
     """Return the path of a paragraph, given the path of the previous paragraph.
 
     Letters are below numbers, and Roman numerals below letters: `(b)` after `(1)(a)` gives `(1)(b)`.

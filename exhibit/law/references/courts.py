@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from exhibit.law.language import any_word
+from exhibit.law.language import make_word_pattern
 from exhibit.law.references.reference import (
     Mention,
     Named,
@@ -66,7 +66,7 @@ ABE AIR ALL ARB AYR BAN CAM DNF DUM DUN EDIN ELG FAL FOR GLA GRE HAM INV JED KIL
 SEL STI STO STR TAI WIC
 """.split()
 _CITATION = re.compile(rf"""(?ix)\[(?P<year>(?:19|20)\d\d)\]\s+
-    (?:(?P<court>{any_word(_COURT_NAMES)})|SC\s+(?P<town>{any_word(_SHERIFFS)}))
+    (?:(?P<court>{make_word_pattern(_COURT_NAMES)})|SC\s+(?P<town>{make_word_pattern(_SHERIFFS)}))
     (?:\s+\(?(?P<before>Civ|Crim)\b\.?\)?)?\s+(?P<number>\d{{1,5}})(?![\d_])
     (?:\s{{0,2}}\((?P<after>[A-Za-z0-9]{{1,10}})\))?""")
 _APPEAL = re.compile(
@@ -136,7 +136,7 @@ def find_directions(text: str) -> Iterator[Mention]:
     """Yield practice directions by number; `paragraph 2.1 of the Practice Direction` refers to the direction named
     last.
     """
-    heads = [(m.start(), n) for m in _HEAD.finditer(text) if (n := _numbers(text, m))]
+    heads = [(m.start(), n) for m in _HEAD.finditer(text) if (n := _read_numbers(text, m))]
     units = list(read_units(text, _INSIDE))
     free = {unit.start: unit for unit in units}
     open_heads = dict(heads)
@@ -163,7 +163,7 @@ def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int,
     yield make_mention("direction", number, paths, start, end)
 
 
-def _numbers(text: str, head: re.Match[str]) -> Numbers | None:
+def _read_numbers(text: str, head: re.Match[str]) -> Numbers | None:
     plural = head.group().strip().lower().endswith("s")
     return read_numbers(text, head.end(), plural=plural, single=not plural)
 
@@ -194,10 +194,10 @@ def find_guides(text: str) -> Iterator[Mention]:
     """
     named = name_guides(text)
     known: list[tuple[str, Path]] = []
-    for unit in sorted(_units(text, named)):
+    for unit in sorted(_find_units(text, named)):
         guide = _find_named_guide(text, unit, named)
         if guide is None:
-            guide = _understood(text, unit, named, known)
+            guide = _infer_guide(text, unit, named, known)
         if guide is not None:
             known += [(guide, path) for path in unit.paths]
             yield make_mention("guide", guide, unit.paths, unit.start, unit.end)
@@ -212,7 +212,7 @@ def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str 
     return next((guide.name for guide in named if _follows(text, guide, unit)), after)
 
 
-def _understood(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
+def _infer_guide(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
     """Return the guide of a provision that is cited without a guide's name; None if it is not in a guide.
 
     After "Circuit Commercial Court Guide section D7.1 … D13 of the CCG", section D7.2 is in the guide of D7.1.
@@ -236,7 +236,7 @@ def _follows(text: str, guide: Named, unit: NumberedUnit) -> bool:
     return gap is not None and guide.end <= unit.start <= gap.end()
 
 
-def _units(text: str, named: list[Named]) -> Iterator[NumberedUnit]:
+def _find_units(text: str, named: list[Named]) -> Iterator[NumberedUnit]:
     for unit in read_units(text, _GUIDE_UNIT, lettered=True):
         # "Annexes 212" in a table of contents is a page number
         if not (unit.unit.startswith(("annex", "append")) and re.search(r"\d{3}|\n", text[unit.start : unit.end])):

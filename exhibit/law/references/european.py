@@ -66,14 +66,14 @@ _NEAR = 100
 
 def find_european(text: str) -> Iterator[Mention]:
     """Yield articles, recitals and annexes with their act, and acts that are named as a whole."""
-    acts = sorted([*_numbered(text), *_named(text)])
+    acts = sorted([*_find_numbered(text), *_find_named(text)])
     by_start = {act.start: act for act in acts}
     units = list(read_units(text, _PROVISION, roman=("annex",)))
     owners: dict[int, Named] = {}
     # an act may have another name in brackets after it: `Regulation (EU) 2016/679 (GDPR)`
     used = {b.start for a, b in pairwise(acts) if a.name == b.name and _ALIAS.fullmatch(text, a.end, b.start)}
     for unit in reversed(units):  # in "Article 3 and Article 5 of the Directive" the later article names the act
-        owner, end = _owner(text, unit, acts, by_start) or (None, unit.end)
+        owner, end = _find_owner(text, unit, acts, by_start) or (None, unit.end)
         if owner is None:
             beside = _LIST.match(text, unit.end)
             owner = owners.get(beside.end()) if beside else None
@@ -89,7 +89,9 @@ def find_european(text: str) -> Iterator[Mention]:
         yield make_mention("statute", act.name, [] if act.start in used else [()], act.start, act.end)
 
 
-def _owner(text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int, Named]) -> tuple[Named, int] | None:
+def _find_owner(
+    text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int, Named]
+) -> tuple[Named, int] | None:
     """Return the act that a provision belongs to, and the end of the whole reference; None if no act is named."""
     before = bisect_left(acts, unit.start, key=lambda act: act.start)
     gap = _OF.match(text, unit.end)
@@ -113,11 +115,11 @@ def _sort(act: Named) -> str:
     return "regulation" if act.name == "uk gdpr" else act.name.split()[1] if " " in act.name else ""
 
 
-def _numbered(text: str) -> Iterator[Named]:
+def _find_numbered(text: str) -> Iterator[Named]:
     for match in _ACT.finditer(text):
         sort, known = match["sort"].lower(), bool(match["body"] or match["suffix"] or match["maker"])
         start, number = match.start(), match
-        while source := _eu_source(sort, number["first"], number["second"], no=bool(match["no"]), known=known):
+        while source := _name_eu_source(sort, number["first"], number["second"], no=bool(match["no"]), known=known):
             yield Named(start, number.end(), source)
             another = _ANOTHER.match(text, number.end())
             if another is None:
@@ -128,24 +130,24 @@ def _numbered(text: str) -> Iterator[Named]:
         yield Named(*match.span(), f"eu {sort} {match['year']}/{int(match['number'])}")
 
 
-def _eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> str | None:
+def _name_eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> str | None:
     """Return an act as `eu regulation 2016/679`; None if it is not an EU act, like a board's `Decision 12/2019`."""
     if sort == "decision" and not known:
         return None
-    year, number = _year(first), second
+    year, number = _parse_year(first), second
     if sort != "directive" and (no or (sort == "regulation" and not (year and year >= _YEAR_FIRST_FROM))):
-        year, number = _year(second), first
+        year, number = _parse_year(second), first
     if year is None or (not known and not no and len(first) < 2):
         return None
     return f"eu {sort} {year}/{int(number)}"
 
 
-def _year(digits: str) -> int | None:
+def _parse_year(digits: str) -> int | None:
     """Return the year that two or four digits mean; None if they mean none. Two digits always mean 19xx."""
     year = int(digits) + (1900 if len(digits) == 2 else 0)
     return year if len(digits) in (2, 4) and _OLDEST <= year <= _NEWEST else None
 
 
-def _named(text: str) -> Iterator[Named]:
+def _find_named(text: str) -> Iterator[Named]:
     for match in _NAMED.finditer(text):
         yield Named(*match.span(), [*_NAMES][int(str(match.lastgroup)[1:])])

@@ -70,14 +70,14 @@ class Reference:
     def __str__(self) -> str:
         """Return the reference in its normal form: `CPR 3.4(2)(a)`, `PD 53B 2.1`."""
         if self.kind == "case":
-            return self._case()
+            return self._name_case()
         if self.kind == "rule":
             rule = ".".join(self.path[:2]) + "".join(f"({part})" for part in self.path[2:])
             return f"CPR {rule}" if len(self.path) > 1 else f"CPR Part {rule}"
         name = f"PD {self.source}" if self.kind == "direction" else self.source
         return " ".join([name or "unnamed", ".".join(self.path)]).strip()
 
-    def _case(self) -> str:
+    def _name_case(self) -> str:
         first, second = self.path[:2]
         if self.source.startswith("UKEAT"):
             return f"{self.source}/{first}/{second}"
@@ -96,7 +96,7 @@ def credit(expected: Reference, given: Reference) -> float:
     for another paragraph of the same rule: a coarse reference is true, but a wrong paragraph leads to the wrong
     words. A case has no coarser form: year, court, division and number must all be equal.
     """
-    if expected.kind != given.kind or not same_source(expected.kind, expected.source, given.source):
+    if expected.kind != given.kind or not is_same_source(expected.kind, expected.source, given.source):
         return 0.0
     if expected.kind == "case":
         return float(expected.path == given.path)
@@ -105,23 +105,23 @@ def credit(expected: Reference, given: Reference) -> float:
     return COARSER if expected.path[: len(given.path)] == given.path else 0.0
 
 
-def same_source(kind: Kind, one: str, other: str) -> bool:
+def is_same_source(kind: Kind, one: str, other: str) -> bool:
     """Return whether two names can mean the same source: `act 1996` is short for `arbitration act 1996`."""
     if one == other or (kind == "guide" and not (one and other)):
         return True
-    return kind == "statute" and _same_instrument(one, other)
+    return kind == "statute" and _is_same_instrument(one, other)
 
 
 @cache
-def _same_instrument(one: str, other: str) -> bool:
+def _is_same_instrument(one: str, other: str) -> bool:
     (name, year), (name2, year2) = (_DATED.fullmatch(each).groups("") for each in (one, other))  # type: ignore[union-attr]
     if year and year2 and year != year2:
         return False
     short, long = sorted((name, name2), key=len)
-    return short == long or long.endswith(f" {short}") or short == _initials(long)
+    return short == long or long.endswith(f" {short}") or short == _make_initials(long)
 
 
-def _initials(name: str) -> str:
+def _make_initials(name: str) -> str:
     """Return the initials of a name, `sca` for `senior courts act`, without words in brackets."""
     words = re.sub(r"\([^()]*\)", " ", name).split()
     return "".join(word[0] for word in words if word not in _SMALL)
@@ -155,7 +155,7 @@ def make_mention(kind: Kind, source: str, paths: Iterable[Path], start: int, end
     return Mention(span, tuple(Reference(kind, source, path, span) for path in paths))
 
 
-def blank(text: str, spans: Sequence[Span]) -> str:
+def blank_spans(text: str, spans: Sequence[Span]) -> str:
     """Return the text with NUL characters in place of the given spans; its length does not change."""
     parts = []
     end = 0
@@ -225,48 +225,48 @@ def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lett
         single: read only one number.
         lettered: also read `O.5.1` and `K`.
     """
-    first = _item(text, at, lettered=lettered)
+    first = _match_item(text, at, lettered=lettered)
     if first is None or _MEASURE.match(text, first.end()):
         return None
     pointed = bool(first["dots"])
-    paths = [_path(first)]
+    paths = [_make_path(first)]
     end = first.end()
     while not single and (separator := _SEPARATOR.match(text, end)):
         more = _MORE.match(text, separator.end())
         if more:
-            path = _beside(paths[-1], more.group(), first["dots"])
+            path = _replace_last(paths[-1], more.group(), first["dots"])
         else:
-            item = _item(text, separator.end(), lettered=lettered)
+            item = _match_item(text, separator.end(), lettered=lettered)
             if item is None or _MEASURE.match(text, item.end()) or (pointed and not item["dots"]):
                 break
             if not (plural or pointed or _OF_THE.match(text, item.end())):
                 break  # stop at "Part 36 and 14 days", but not at "section 215 or 217 of the Act"
-            more, path = item, _path(item)
+            more, path = item, _make_path(item)
         if path is None:
             break
         if separator["range"] and (more.re is not _MORE or plural or pointed):
-            paths += _between(paths[-1], path)
+            paths += _list_between(paths[-1], path)
         paths.append(path)
         end = more.end()
     return Numbers(tuple(dict.fromkeys(paths)), end)
 
 
-def _item(text: str, at: int, *, lettered: bool) -> re.Match[str] | None:
+def _match_item(text: str, at: int, *, lettered: bool) -> re.Match[str] | None:
     return _ITEM.match(text, at) or (_LETTERED.match(text, at) if lettered else None)
 
 
-def _path(item: re.Match[str]) -> Path:
-    parts = [item["lead"], *item["dots"].split("."), *_inside(item["brackets"])]
+def _make_path(item: re.Match[str]) -> Path:
+    parts = [item["lead"], *item["dots"].split("."), *_read_brackets(item["brackets"])]
     return tuple(re.sub(r"\s", "", part) for part in parts if part)
 
 
-def _inside(brackets: str) -> list[str]:
+def _read_brackets(brackets: str) -> list[str]:
     return [part.replace(" ", "") for part in re.findall(r"\(([^()]+)\)", brackets)]
 
 
-def _beside(path: Path, brackets: str, dots: str) -> Path | None:
+def _replace_last(path: Path, brackets: str, dots: str) -> Path | None:
     """Return the path of `(4)` after `25.2(2)`, which is 25.2(4): it replaces the last part of its own kind."""
-    new = _inside(brackets)
+    new = _read_brackets(brackets)
     fixed = 1 + len([dot for dot in dots.split(".") if dot])
     for place in range(len(path) - 1, fixed - 1, -1):
         if path[place][0].isdigit() == new[0][0].isdigit():
@@ -274,7 +274,7 @@ def _beside(path: Path, brackets: str, dots: str) -> Path | None:
     return None
 
 
-def _between(low: Path, high: Path) -> list[Path]:
+def _list_between(low: Path, high: Path) -> list[Path]:
     """Return the paths inside a range whose ends differ only in the last number; [] for other or very long ranges."""
     if low[:-1] != high[:-1] or not (low[-1].isdigit() and high[-1].isdigit()):
         return []

@@ -121,17 +121,19 @@ class Instruments:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.named = _longest([named for match in _ENDING.finditer(text) if (named := _read_instrument(text, match))])
+        self.named = _keep_longest(
+            [named for match in _ENDING.finditer(text) if (named := _read_instrument(text, match))]
+        )
         self.by_start = {named.start: named for named in self.named}
         self._defined: dict[str, str] = {}
         for named in self.named:
             self._define(named)
         # `the 1996 Act`, to which `the Act` after it refers
         dated = [(*match.span(), match["sort"].lower(), match["year"]) for match in _BY_YEAR.finditer(text)]
-        by_year = [Named(start, end, self._full(sort, year, start)) for start, end, sort, year in dated]
+        by_year = [Named(start, end, self._find_full_name(sort, year, start)) for start, end, sort, year in dated]
         self._mentions = sorted([*self.named, *by_year])
 
-    def _full(self, sort: str, year: str, before: int) -> str:
+    def _find_full_name(self, sort: str, year: str, before: int) -> str:
         """Return the full name of the instrument of that kind and year.
 
         Take the name that the text defines for it, else the last such name before the position, else the first one.
@@ -147,9 +149,9 @@ class Instruments:
         before = _DEFINED_BEFORE.search(self.text[max(0, named.start - 60) : named.start])
         for match in (after, before):
             if match:
-                self._defined.setdefault(_plain(match[1]), named.name)
+                self._defined.setdefault(_normalise_name(match[1]), named.name)
 
-    def at(self, start: int, *, joined: bool) -> Named | None:
+    def find_at(self, start: int, *, joined: bool) -> Named | None:
         """Return the instrument named at a position; short names are read only if `of` comes before them (`joined`)."""
         if named := self.by_start.get(start):
             return named
@@ -158,36 +160,36 @@ class Instruments:
         for code, name in CODES.items():
             if re.compile(rf"{code}\b").match(self.text, start):
                 return Named(start, start + len(code), name)
-        return self._short(start) if joined else None
+        return self._find_short(start) if joined else None
 
-    def _short(self, start: int) -> Named | None:
+    def _find_short(self, start: int) -> Named | None:
         """Return the instrument that `1996 Act`, `Act` or `Insolvency Rules` refers to; its name is empty if
         unknown.
         """
         match = _SHORT.match(self.text, start)
         if match is None:
             return None
-        plain, sort = _plain(match.group()), match["sort"].lower()
+        plain, sort = _normalise_name(match.group()), match["sort"].lower()
         if plain in _OURS and plain not in self._defined:
             return None
         if match["name"].strip():
             name = self._defined.get(plain, plain)
         elif match["year"]:
-            name = self._full(sort, match["year"], start)
+            name = self._find_full_name(sort, match["year"], start)
         else:
-            name = self._defined.get(plain) or self._last(start, sort)
+            name = self._defined.get(plain) or self._find_last(start, sort)
         return Named(start, match.end(), name)
 
-    def _last(self, before: int, sort: str) -> str:
+    def _find_last(self, before: int, sort: str) -> str:
         return next((m.name for m in reversed(self._mentions) if m.end <= before and sort_of(m.name) == sort), "")
 
-    def last_act(self, before: int, *, within: int) -> Named | None:
+    def find_last_act(self, before: int, *, within: int) -> Named | None:
         """Return the Act named last before a position, if it is near enough."""
         acts = [mention for mention in self._mentions if mention.end <= before and sort_of(mention.name) == "act"]
         return acts[-1] if acts and before - acts[-1].end <= within else None
 
 
-def _longest(named: list[Named]) -> list[Named]:
+def _keep_longest(named: list[Named]) -> list[Named]:
     """Return the instruments whose name is not a part of the next name."""
     starts: list[float] = [later.start for later in named[1:]]
     return [one for one, following in zip(named, [*starts, math.inf], strict=False) if one.end <= following]
@@ -211,13 +213,13 @@ def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
     words = text[start : ending.start()].strip()
     # Acts of Northern Ireland have its name after the word Act, Orders before it: move both to one place
     place = " (Northern Ireland)" if ending["place"] else ""
-    name = _plain(f"{words}{place} {ending['sort']} {ending['year']}")
+    name = _normalise_name(f"{words}{place} {ending['sort']} {ending['year']}")
     if not words or name == "civil procedure rules 1998":
         return None
     return Named(start, ending.end(), re.sub(r"\bacts (?=\d{4}$)", "act ", name))
 
 
-def _plain(name: str) -> str:
+def _normalise_name(name: str) -> str:
     words = re.sub(r"['’]", "", " ".join(name.split())).lower().replace("&", "and").replace(",", "")
     return re.sub(r"^the ", "", re.sub(r"\((?:ni|n\.i\.)\)", "(northern ireland)", words)).strip()
 
@@ -228,20 +230,20 @@ def _plain(name: str) -> str:
 def find_statutes(text: str) -> Iterator[Mention]:
     """Yield provisions with their instrument, and instruments that are named as a whole."""
     instruments = Instruments(text)
-    heads = _provisions(text)
+    heads = _find_provisions(text)
     by_start = {head.start: head for head in heads}
     owners: dict[int, tuple[Named, int] | None] = {}
     used: set[int] = set()
-    outer = {o.start for head in heads if (o := _outer(text, head, by_start))}
+    outer = {o.start for head in heads if (o := _find_outer(text, head, by_start))}
     for head in reversed(heads):  # in "section 33 and section 35 of the Act" the later section names the Act
-        owner = owners[head.start] = _owner(text, head, instruments, by_start, owners)
+        owner = owners[head.start] = _find_owner(text, head, instruments, by_start, owners)
         if owner is None:
             continue
         instrument, end = owner
         used.add(instrument.start)
         if head.start in outer:
             continue  # "paragraph 6 of Schedule 18" is one reference
-        paths = list(_paths(head, instrument, by_start, text)) if instrument.name else []
+        paths = list(_list_paths(head, instrument, by_start, text)) if instrument.name else []
         yield make_mention("statute", instrument.name, paths, head.start, end)
     for match in _CODE_ALONE.finditer(text):
         numbers = read_numbers(text, match.end(), plural=True)
@@ -252,12 +254,12 @@ def find_statutes(text: str) -> Iterator[Mention]:
             yield make_mention("statute", instrument.name, [()], instrument.start, instrument.end)
 
 
-def _provisions(text: str) -> list[NumberedUnit]:
+def _find_provisions(text: str) -> list[NumberedUnit]:
     units = read_units(text, _HEAD, roman=("part", "pt", "chapter", "sch"))
     return [unit._replace(unit=_UNITS[unit.unit]) for unit in units]
 
 
-def _owner(
+def _find_owner(
     text: str,
     head: NumberedUnit,
     instruments: Instruments,
@@ -269,21 +271,21 @@ def _owner(
     if others and head.unit in {"rule", "part"}:
         name = CODES[others["code"]] if others["code"] else f"{others['name'].lower()} rules"
         return Named(others.start(), head.end, name), head.end
-    if following := _outer(text, head, by_start):
+    if following := _find_outer(text, head, by_start):
         return owners.get(following.start)
     for pattern, joined in ((_OF, True), (_THEN, False)):
         gap = pattern.match(text, head.end)
-        instrument = instruments.at(gap.end(), joined=joined) if gap else None
+        instrument = instruments.find_at(gap.end(), joined=joined) if gap else None
         if instrument and (head.unit != "rule" or sort_of(instrument.name) not in {"act", "order", "regulations"}):
             return instrument, instrument.end
     listed = _LIST.match(text, head.end)
     beside = by_start.get(listed.end()) if listed else None
     if beside and beside.unit == head.unit and (owner := owners.get(beside.start)):
         return owner[0], head.end
-    return _owner_before(text, head, instruments)
+    return _find_owner_before(text, head, instruments)
 
 
-def _owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
+def _find_owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
     """Return the instrument named directly before a provision, as in `Limitation Act 1980, s 33`; else None.
 
     For a section, the Act that was named last nearby is enough.
@@ -295,23 +297,23 @@ def _owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tu
             return (instrument, head.end) if fits else None
     undotted = "." not in text[head.number : head.end]
     if head.unit == "section" and undotted and not _OF.match(text, head.end):
-        near = instruments.last_act(head.start, within=_NEAR)
+        near = instruments.find_last_act(head.start, within=_NEAR)
         # a footnote cites an Act by its chapter: "1950 c. 27; section 26 was repealed by the Arbitration Act 1996"
         return (near, head.end) if near and not _APART.search(text, near.end, head.start) else None
     return None
 
 
-def _outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]) -> NumberedUnit | None:
+def _find_outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]) -> NumberedUnit | None:
     """Return the Schedule, Part or Chapter that is named after a provision and contains it."""
     chain = _CHAIN.match(text, head.end)
     following = by_start.get(chain.end()) if chain else None
     return following if following and following.unit in _LARGE and following.unit != head.unit else None
 
 
-def _paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
+def _list_paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
     """Yield the paths of a provision; the path of `paragraph 6 of Schedule 18` begins with the Schedule."""
-    outer = _outer(text, head, by_start)
-    prefix: Path = next(iter(_paths(outer, instrument, by_start, text))) if outer else ()
+    outer = _find_outer(text, head, by_start)
+    prefix: Path = next(iter(_list_paths(outer, instrument, by_start, text))) if outer else ()
     for path in head.paths:
         plain = head.unit in {"section", "regulation", "article", "rule"} or (head.unit == "para" and prefix)
         yield (*prefix, *path) if plain else (*prefix, f"{head.unit} {path[0]}", *path[1:])
@@ -327,7 +329,7 @@ def find_numbered(text: str) -> Iterator[Mention]:
     """
     for match in _IN_BRACKETS.finditer(text):
         yield make_mention("statute", "", [], match.start() + 1, match.end())
-    units = [unit for unit in _provisions(text) if unit.unit in _OWN]
+    units = [unit for unit in _find_provisions(text) if unit.unit in _OWN]
     by_start = {unit.start: unit for unit in units}
     before = {gap.end(): unit for unit in units if (gap := _OF_NUMBER.match(text, unit.end))}
     for match in (match for pattern in (_NUMBERED, _NUMBERED_ACT) for match in pattern.finditer(text)):

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from exhibit.evidence import Document
 from exhibit.law.language import system_of
-from exhibit.law.names import ends_in_form, letters
+from exhibit.law.names import ends_in_form, keep_letters
 from exhibit.law.structure.labels import (
     SMALL,
     Label,
@@ -62,7 +62,7 @@ def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Hea
     labels = [read_label(line, system) for line in lines]
     if not outline.rules:
         drop_stray(labels)
-    headings = _without_empty(list(_Finder(lines, labels, outline).headings()), document.text)
+    headings = _without_empty(list(_Finder(lines, labels, outline).find_headings()), document.text)
     if system.units or outline.known:
         return headings  # all parts of a law have a label
     return _mark_opening(_without_lists(_without_repeats(headings)))
@@ -105,21 +105,21 @@ class _Finder:
 
     def __init__(self, lines: Sequence[Line], labels: Sequence[Label | None], outline: Outline) -> None:
         self._lines, self._labels, self._outline = lines, labels, outline
-        self._letters = [letters(line.text) for line in lines] if outline.titles else []
+        self._letters = [keep_letters(line.text) for line in lines] if outline.titles else []
         # a title may end with the number of a footnote
-        self._ends = [letters(FOOTNOTE.sub("", line.text)) for line in lines] if outline.titles else []
+        self._ends = [keep_letters(FOOTNOTE.sub("", line.text)) for line in lines] if outline.titles else []
         self._end = 0
         """The index of the line after the last known title."""
 
-    def headings(self) -> Iterator[Heading]:
+    def find_headings(self) -> Iterator[Heading]:
         """Yield the headings in order."""
         index = quiet = 0
         while index < len(self._lines):
             line, label = self._lines[index], self._labels[index]
-            heading, taken = self._listed(index) if self._outline.known else (None, 1)
+            heading, taken = self._find_listed(index) if self._outline.known else (None, 1)
             if heading is None:
-                heading, taken = self._heading(index, calm=line.start < quiet)
-                heading = _unlisted(heading) if heading and self._outline.known else heading
+                heading, taken = self._find_heading(index, calm=line.start < quiet)
+                heading = _demote_unlisted(heading) if heading and self._outline.known else heading
                 if self._outline.heights and heading and label and heading.end == line.end:
                     # in the font of the text it is a sentence whose first line looks like a title
                     heading = replace(heading, title="", end=heading.end - len(label.rest))
@@ -128,7 +128,7 @@ class _Finder:
                 quiet = heading.start + _SIGNATURES if heading.kind == "signature" else quiet
             index += taken
 
-    def _plain(self, index: int) -> Line | None:
+    def _find_unlabelled(self, index: int) -> Line | None:
         """Return a line that has no label; None if it has one."""
         return self._lines[index] if index < len(self._lines) and self._labels[index] is None else None
 
@@ -137,28 +137,32 @@ class _Finder:
 
     # ---------------------------------------------------------------- by the outline
 
-    def _listed(self, index: int) -> HeadingMatch:
+    def _find_listed(self, index: int) -> HeadingMatch:
         """Return the heading at a line and its number of lines, if the outline lists it or its font is larger."""
         for count in range(min(_MOST_LINES, len(self._letters) - index), 0, -1):
             last = index + count - 1
             rank = self._outline.titles.get("".join(self._letters[index:last]) + self._ends[last])
-            if rank is not None and (heading := self._known(index, last, rank)):
+            if rank is not None and (heading := self._find_known(index, last, rank)):
                 self._end = last + 1
                 return heading, count
-        return self._large(index) if self._lines[index].start in self._outline.heights else (None, 1)
+        return self._find_large(index) if self._lines[index].start in self._outline.heights else (None, 1)
 
-    def _large(self, index: int) -> HeadingMatch:
+    def _find_large(self, index: int) -> HeadingMatch:
         """Return the heading at a line with a larger font; the following lines in the same font belong to it."""
         heights = self._outline.heights
         height, last = heights[self._lines[index].start], index
         if self._labels[index] is None and height.height < self._outline.least:
             return None, 1
-        while last + 1 < index + _MOST_LINES and (line := self._plain(last + 1)) and heights.get(line.start) == height:
+        while (
+            last + 1 < index + _MOST_LINES
+            and (line := self._find_unlabelled(last + 1))
+            and heights.get(line.start) == height
+        ):
             last += 1
         self._end = index  # its font separates it from the text
-        return self._known(index, last, 0.0), last + 1 - index
+        return self._find_known(index, last, 0.0), last + 1 - index
 
-    def _known(self, index: int, last: int, rank: float) -> Heading | None:
+    def _find_known(self, index: int, last: int, rank: float) -> Heading | None:
         line, end = self._lines[index], self._lines[last].end
         text = FOOTNOTE.sub("", " ".join(line.text for line in self._lines[index : last + 1]))
         if len(text) > _LONGEST or text[-1] in ",;":
@@ -172,30 +176,30 @@ class _Finder:
         else:
             label = replace(label, rest=text[len(line.text) - len(label.rest) :])
         if label is not None:
-            return replace(_made(line, label, label.rest, end), sure=True)
+            return replace(_make_heading(line, label, label.rest, end), sure=True)
         # a word of the contents may end a sentence by chance
         apart = line.fresh or index == self._end or self._label(last + 1) is not None
         if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")) or not apart:
             return None
-        over = self._over(index, last + 1, text, "listed")
+        over = self._make_unnumbered(index, last + 1, text, "listed")
         return replace(over, rank=rank or (over.rank if over.rank != _BARE else _LISTED))
 
     # ---------------------------------------------------------------- by the line itself
 
-    def _heading(self, index: int, *, calm: bool) -> HeadingMatch:
+    def _find_heading(self, index: int, *, calm: bool) -> HeadingMatch:
         line, label = self._lines[index], self._labels[index]
         if label is not None:
-            return self._labelled(index, label)
+            return self._find_labelled(index, label)
         if not line.fresh or is_entry(line.text):
             return None, 1
-        fixed = _fixed(line)
+        fixed = _find_fixed(line)
         if fixed or calm:
             return fixed, 1
-        shouted, taken = self._shouted(index)
+        shouted, taken = self._find_shouted(index)
         return (shouted, taken) if shouted or line.text.isupper() else self._titled(index)
 
-    def _labelled(self, index: int, label: Label) -> HeadingMatch:
-        line, after, taken = self._lines[index], self._plain(index + 1), 1
+    def _find_labelled(self, index: int, label: Label) -> HeadingMatch:
+        line, after, taken = self._lines[index], self._find_unlabelled(index + 1), 1
         end, high = line.end - len(label.rest), label.rank < 9
         title, length = run_in(label.rest)
         if title:
@@ -210,24 +214,24 @@ class _Finder:
                 title, length = after.text, len(after.text)
             if title:
                 end, taken = after.start + length, 2
-        return _made(line, label, title, max(end, line.start + 1)), taken
+        return _make_heading(line, label, title, max(end, line.start + 1)), taken
 
     def _ends_at(self, index: int) -> bool:
         """Return whether a paragraph ends at a line; a line that is only wrapped at the margin does not end one."""
-        after = self._plain(index + 1)
+        after = self._find_unlabelled(index + 1)
         return after is None or after.fresh
 
-    def _shouted(self, index: int) -> HeadingMatch:
+    def _find_shouted(self, index: int) -> HeadingMatch:
         """Return the heading in capitals that begins at a line, and the number of its lines."""
         end = index
-        while (line := self._plain(end)) and line.text.isupper() and (end == index or not line.gap):
+        while (line := self._find_unlabelled(end)) and line.text.isupper() and (end == index or not line.gap):
             end += 1
         if end - index > _MOST_SHOUTED:
             return None, end - index
         if end == index or not all(is_shout(line.text) for line in self._lines[index:end]):
             return None, 1
         title = " ".join(line.text for line in self._lines[index:end])
-        return None if is_prose(title) else self._over(index, end, title, "shout"), end - index
+        return None if is_prose(title) else self._make_unnumbered(index, end, title, "shout"), end - index
 
     def _titled(self, index: int) -> HeadingMatch:
         """Return the title without a number at a line, and its number of lines.
@@ -242,15 +246,15 @@ class _Finder:
         after = self._lines[index + 1]
         if label and label.style == "decimal" and not label.rest and ended:
             # a rule of court has its title, and its number alone on the next line
-            return replace(_made(line, label, text, after.end), title=text, kind=label.kind, sure=True), 2
+            return replace(_make_heading(line, label, text, after.end), title=text, kind=label.kind, sure=True), 2
         if label:
             titled = label.style in COUNTED and (ended or line.before == "")
         else:
             opens = after.text[0].isupper() or after.text[0] in '“"('
             titled = is_title_case(text) and len(text) <= 60 and ended and len(after.text) >= 60 and opens
-        return self._over(index, index + 1, text, "title") if titled else None, 1
+        return self._make_unnumbered(index, index + 1, text, "title") if titled else None, 1
 
-    def _over(self, first: int, end: int, title: str, style: str) -> Heading:
+    def _make_unnumbered(self, first: int, end: int, title: str, style: str) -> Heading:
         """Return a heading without a number; its rank is just above that of the number below it."""
         label, (start, stop) = self._label(end), (self._lines[first].start, self._lines[end - 1].end)
         rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _BARE
@@ -258,7 +262,7 @@ class _Finder:
         return Heading(start, stop, "", title.strip(" .:-–—"), style, (), rank, kind)
 
 
-def _unlisted(heading: Heading) -> Heading | None:
+def _demote_unlisted(heading: Heading) -> Heading | None:
     """Return a heading that the outline does not list, perhaps with a lower rank; None if it does not count.
 
     A schedule gets a lower rank. A title without a number counts only above a number of a low rank, such as
@@ -269,13 +273,13 @@ def _unlisted(heading: Heading) -> Heading | None:
     return None if heading.style in BARE and heading.rank <= _BARE else heading
 
 
-def _made(line: Line, label: Label, title: str, end: int) -> Heading:
+def _make_heading(line: Line, label: Label, title: str, end: int) -> Heading:
     kind = "definitions" if _DEFINITIONS.fullmatch(title) else label.kind
     title = title.strip(" .:-–—")
     return Heading(line.start, end, label.text, title, label.style, label.value, label.rank, kind, label.sure)
 
 
-def _fixed(line: Line) -> Heading | None:
+def _find_fixed(line: Line) -> Heading | None:
     """Return the heading of a part with fixed words, such as `RECITALS`, `NOW, THEREFORE` or `IN WITNESS WHEREOF`."""
     whole = _RECITALS.fullmatch(line.text)
     for match, kind, rank in (
@@ -308,8 +312,8 @@ def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
 
 def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
     """Return the headings without those of a table of contents, which follow each other closely and recur later."""
-    last = {_key(heading): at for at, heading in enumerate(headings)}
-    again = [bool(heading.title) and last[_key(heading)] > at for at, heading in enumerate(headings)]
+    last = {_make_key(heading): at for at, heading in enumerate(headings)}
+    again = [bool(heading.title) and last[_make_key(heading)] > at for at, heading in enumerate(headings)]
     kept = []
     for at, heading in enumerate(headings):
         near = at + 1 < len(headings) and headings[at + 1].start - heading.start < 200
@@ -324,7 +328,7 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
 
     The first title in front of the agreement is kept, because it is the document's name.
     """
-    body = next((at for at, heading in enumerate(headings) if _begins(heading)), 0)
+    body = next((at for at, heading in enumerate(headings) if _begins_agreement(heading)), 0)
     while body and headings[body - 1].kind == "recitals":
         body -= 1
     first = next((at for at, heading in enumerate(headings[:body]) if heading.style in BARE), body)
@@ -335,14 +339,14 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
     ]
 
 
-def _begins(heading: Heading) -> bool:
+def _begins_agreement(heading: Heading) -> bool:
     """Return whether the agreement itself begins here: with `NOW, THEREFORE`, an article 1 or a number 1."""
     return heading.kind == "agreement" or (
         heading.value[:1] == (1,) and (heading.style in COUNTED or heading.style == "article")
     )
 
 
-def _key(heading: Heading) -> str:
+def _make_key(heading: Heading) -> str:
     return re.sub(r"\W+", "", heading.text).casefold()
 
 
@@ -352,10 +356,10 @@ def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
     while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:
         del kept[0]
     first = kept[0] if kept else None
-    if first and first.style in BARE and first.kind == "section" and (first.start < 200 or _names(first)):
+    if first and first.style in BARE and first.kind == "section" and (first.start < 200 or _names_part(first)):
         kept[0] = replace(first, kind="title")
     return kept
 
 
-def _names(heading: Heading) -> bool:
+def _names_part(heading: Heading) -> bool:
     return heading.start < _OPENING and _DOCUMENT.search(heading.title) is not None

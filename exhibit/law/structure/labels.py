@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from exhibit.law.language import LegalSystem, Level, system_for
+from exhibit.law.language import LegalSystem, Level, choose_system
 from exhibit.law.names import ends_in_form
 from exhibit.law.structure.lines import Line, is_entry
 
@@ -111,23 +111,23 @@ class Label:
 
 def read_label(line: Line, system: LegalSystem | None = None) -> Label | None:
     """Return the number or letter at the start of a line, if it can be the label of a section."""
-    system = system or system_for("en")
+    system = system or choose_system("en")
     if is_entry(line.text):
         return None
     first = line.text[0]
     if first == "(":
         return _bracket(line)
     if first.isdigit():
-        return _worded(line, system) or _number(line, system) if system.units else _number(line, system)
+        return _read_worded(line, system) or _read_number(line, system) if system.units else _read_number(line, system)
     lettered = len(line.text) < 2 or line.text[1] in ".)ivxIVX"
     return (
-        _worded(line, system)
-        or _roman_part(line, system)
-        or (_number(line, system) or _letter(line, system) if lettered else None)
+        _read_worded(line, system)
+        or _read_roman_part(line, system)
+        or (_read_number(line, system) or _read_letter(line, system) if lettered else None)
     )
 
 
-def _worded(line: Line, system: LegalSystem) -> Label | None:
+def _read_worded(line: Line, system: LegalSystem) -> Label | None:
     match = system.label.match(line.text)
     if match is None:
         return None
@@ -142,24 +142,24 @@ def _worded(line: Line, system: LegalSystem) -> Label | None:
     apart = line.fresh or bool(system.units) or (shouts and not line.before.isupper())
     if not apart or (level.rank > 1 and system.goes_on.search(line.before[-16:]) and not line.gap):
         return None
-    style, rank, kind = _standing(level, match["word"].lower(), number, system)
-    return Label(match.group().strip(" \xa0.:-–—"), rest, style, _value(number, system), rank, kind)
+    style, rank, kind = _rank_part(level, match["word"].lower(), number, system)
+    return Label(match.group().strip(" \xa0.:-–—"), rest, style, _parse_value(number, system), rank, kind)
 
 
-def _standing(level: Level, word: str, number: str, system: LegalSystem) -> tuple[str, float, str]:
+def _rank_part(level: Level, word: str, number: str, system: LegalSystem) -> tuple[str, float, str]:
     """Return a part's style, rank and kind.
 
     In an English text, `Section 2` and `Article 2.1` have the style of decimal numbers, like a bare `2.1`.
     """
     if system.units:
         return "unit" if level.unit else word if level.free else level.kind, level.rank, level.kind
-    depth = len(_value(number, system))
+    depth = len(_parse_value(number, system))
     if level.rank in {4, 5} and number[:1].isdigit() and (level.rank == 5 or depth > 1):
         return "decimal", 5 + depth, "section"
     return level.kind, level.rank, level.kind
 
 
-def _roman_part(line: Line, system: LegalSystem) -> Label | None:
+def _read_roman_part(line: Line, system: LegalSystem) -> Label | None:
     """Return the part with a Roman number, as in `II. Der Bund` or `I - pelo navio;`, in a system that uses them."""
     level = next((level for level in system.levels if level.roman), None)
     if level is None or not line.fresh:
@@ -168,7 +168,7 @@ def _roman_part(line: Line, system: LegalSystem) -> Label | None:
     if match is None or not (level.text or is_title(line.text[match.end() :])):
         return None
     number, rest = match[1].rstrip("."), line.text[match.end() :]
-    return Label(number, rest, level.kind, _value(match[1], system), level.rank, level.kind, sure=not level.text)
+    return Label(number, rest, level.kind, _parse_value(match[1], system), level.rank, level.kind, sure=not level.text)
 
 
 def _can_follow(rest: str, level: Level, system: LegalSystem, *, marked: bool, shouts: bool) -> bool:
@@ -185,11 +185,11 @@ def _can_follow(rest: str, level: Level, system: LegalSystem, *, marked: bool, s
     return marked or shouts or is_title(rest) or level.rank == 5
 
 
-def _number(line: Line, system: LegalSystem) -> Label | None:
+def _read_number(line: Line, system: LegalSystem) -> Label | None:
     match = _NUMBER.match(line.text)
     if match is None or (not line.fresh and system.goes_on.search(line.before[-16:])):
         return None
-    rest, value = line.text[match.end() :], _value(match["number"], system)
+    rest, value = line.text[match.end() :], _parse_value(match["number"], system)
     starts = not rest or not (rest[0].islower() or rest[0].isdigit() or rest[0] in ",;%)&/=")
     if len(value) == 1:
         marked = bool(match["mark"])
@@ -198,13 +198,13 @@ def _number(line: Line, system: LegalSystem) -> Label | None:
             return Label(match.group().strip(), rest, "1.", value, 9, "clause", sure=False) if fits else None
         if not (line.gap or (marked and line.fresh)) or not starts or (not marked and not rest):
             return None
-        return Label(match.group().strip(), rest, "1.", value, 6, "section", sure=marked and _titled(rest))
+        return Label(match.group().strip(), rest, "1.", value, 6, "section", sure=marked and _is_titled(rest))
     if not (line.fresh and (starts or line.gap)) and not (starts and run_in(rest)[0]):
         return None
     return Label(match.group().strip(), rest, "decimal", value, 5 + len(value), "section", sure=starts and bool(rest))
 
 
-def _titled(rest: str) -> bool:
+def _is_titled(rest: str) -> bool:
     return bool(run_in(rest)[0]) or is_shout(rest) or (len(rest) <= 60 and is_title_case(rest))
 
 
@@ -217,10 +217,10 @@ def _bracket(line: Line) -> Label | None:
         return None
     number = match["number"]
     style = "(1)" if number.isdigit() else "(a)" if number.islower() else "(A)"
-    return Label(match.group().strip(), rest, style, _value(number, letters=True), 9, "clause", sure=False)
+    return Label(match.group().strip(), rest, style, _parse_value(number, letters=True), 9, "clause", sure=False)
 
 
-def _letter(line: Line, system: LegalSystem) -> Label | None:
+def _read_letter(line: Line, system: LegalSystem) -> Label | None:
     match = _LETTER.match(line.text)
     listed = bool(system.units) and line.before.endswith(",")
     if match is None or not (line.fresh or listed):
@@ -228,19 +228,25 @@ def _letter(line: Line, system: LegalSystem) -> Label | None:
     rest = line.text[match.end() :]
     number = match["number"]
     if system.units and number.islower():
-        return Label(match.group().strip(), rest, "a.", _value(number, letters=True), 9, "clause", sure=False)
+        return Label(match.group().strip(), rest, "a.", _parse_value(number, letters=True), 9, "clause", sure=False)
     if rest and not (rest[0].isupper() or rest[0] in '“"(['):
         return None
     style = "a." if number.islower() else "A."
     kind = "section" if style == "A." else "clause"
     return Label(
-        match.group().strip(), rest, style, _value(number, letters=True), 5.5 if style == "A." else 9, kind, sure=False
+        match.group().strip(),
+        rest,
+        style,
+        _parse_value(number, letters=True),
+        5.5 if style == "A." else 9,
+        kind,
+        sure=False,
     )
 
 
-def _value(number: str, system: LegalSystem | None = None, *, letters: bool = False) -> tuple[int, ...]:
+def _parse_value(number: str, system: LegalSystem | None = None, *, letters: bool = False) -> tuple[int, ...]:
     """Return the value of a label; with `letters`, a letter that is also a Roman digit is read as a letter."""
-    ordinal = system.ordinal(number) if system else None
+    ordinal = system.parse_ordinal(number) if system else None
     if ordinal is not None:
         return (ordinal,)
     parts = []
@@ -249,13 +255,13 @@ def _value(number: str, system: LegalSystem | None = None, *, letters: bool = Fa
         if digits:
             parts.append(int(digits[0]))
         elif part and not letters and _ROMAN.fullmatch(part):
-            parts.append(roman(part))
+            parts.append(parse_roman(part))
         elif part:
             parts.append(ord(part[0]) - 96 + 26 * (len(part) - 1))
     return tuple(parts)
 
 
-def roman(text: str) -> int:
+def parse_roman(text: str) -> int:
     """Return the value of a Roman number in lower case; 0 if it is not one."""
     if not _ROMAN.fullmatch(text):
         return 0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
 from exhibit.evidence.read import ending_of
-from exhibit.evidence.readers.pdf import LineType, line_types
+from exhibit.evidence.readers.pdf import LineType, find_line_types
 from exhibit.storage.locations import fetch_file
 
 _NUMBERED_PART = re.compile(r"(?i)(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?")
@@ -68,8 +68,8 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
         listed: whether the document's headings are known from a list.
         paged: whether the text has pages; only then it can have a table of contents.
     """
-    pieces = list(_pieces(document, listed))
-    width = full_width(piece.end - piece.start for piece in pieces)
+    pieces = list(_split_pieces(document, listed))
+    width = find_full_width(piece.end - piece.start for piece in pieces)
     contents = find_contents(document.text) if paged else Span(0, 0)
     lines: list[Line] = []
     before, gap = "", True
@@ -103,29 +103,29 @@ class _Piece(NamedTuple):
     wide: bool
 
 
-def _pieces(document: Document, listed: bool) -> Iterator[_Piece]:
+def _split_pieces(document: Document, listed: bool) -> Iterator[_Piece]:
     """Yield the text between line ends or wide spaces as ranges; an empty range for a blank line.
 
     Running heads, feet and page numbers are left out.
     """
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
-    furniture = iter([*_furniture(document, listed), Span(len(text), len(text))])
+    furniture = iter([*_find_furniture(document, listed), Span(len(text), len(text))])
     skip = next(furniture)
-    for start, end in _line_spans(text):
+    for start, end in _find_line_spans(text):
         while skip.end <= start < len(text):
             skip = next(furniture)
         if skip.start <= start < skip.end:
             continue
         worded = False
-        for first, last in _stretches(text, flat, start, end):
-            yield from _at_headings(text, first, last, wide=worded)
+        for first, last in _find_stretches(text, flat, start, end):
+            yield from _split_at_headings(text, first, last, wide=worded)
             worded = True
         if not worded:
             yield _Piece(start, start, False)
 
 
-def _line_spans(text: str) -> Iterator[tuple[int, int]]:
+def _find_line_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start of each line and the end of its words, before trailing spaces."""
     start = 0
     while (end := text.find("\n", start)) >= 0:
@@ -134,7 +134,7 @@ def _line_spans(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _find_stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges of a line between wide spaces; `flat` is the text with a plain space for each tab or NBSP."""
     while start < end:
         wide = flat.find(_WIDE, start, end)
@@ -145,7 +145,7 @@ def _stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int
         start = last + len(_WIDE)
 
 
-def _furniture(document: Document, listed: bool) -> list[Span]:
+def _find_furniture(document: Document, listed: bool) -> list[Span]:
     """Return the running heads, feet and page numbers, but not a part's heading, which begins only one page."""
     texts = [document.text[start:end].strip() for start, end in document.furniture]
     counts = Counter(texts)
@@ -159,7 +159,7 @@ def _furniture(document: Document, listed: bool) -> list[Span]:
     ]
 
 
-def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
+def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
     """Yield a range of text, cut where a heading or the first item of a list may begin inside it.
 
     A very long line, which contains whole sections, is cut before each numbered heading; any other line only
@@ -179,7 +179,7 @@ def _at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Pi
     yield _Piece(start, end, wide)
 
 
-def full_width(lengths: Iterator[int]) -> int:
+def find_full_width(lengths: Iterator[int]) -> int:
     """Return the length of a full line; 0 if lines are not wrapped at a margin."""
     ordered = sorted(length for length in lengths if length)
     if not ordered:
@@ -253,12 +253,12 @@ _LARGER = 1.15  # times the text height: finds 98.8% of 808 bookmarks of four co
 _FEWEST_LARGE = 3  # lines: a title page alone does not show the fonts of headings
 
 
-def typed_outline(document: Document) -> Outline:
+def make_typed_outline(document: Document) -> Outline:
     """Return an outline of a PDF's lines that are larger or bolder than its text; an empty one if there are few."""
     if document.path is None or ending_of(document.path) != ".pdf":
         return NO_OUTLINE
     with fetch_file(document.path) as here:
-        types = line_types(replace(document, path=here)) if here.is_file() else {}
+        types = find_line_types(replace(document, path=here)) if here.is_file() else {}
     ends = {at: document.text.find("\n", at) for at in types}
     heights: Counter[LineType] = Counter()
     for at, kind in types.items():

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from exhibit.evidence import Document, Span
 from exhibit.law.language import FREE
 from exhibit.law.structure.headings import BARE, COUNTED, Heading, find_headings
-from exhibit.law.structure.labels import roman
-from exhibit.law.structure.lines import Outline, typed_outline
+from exhibit.law.structure.labels import parse_roman
+from exhibit.law.structure.lines import Outline, make_typed_outline
 
 _NOWHERE = Span(0, 0)
 
@@ -56,11 +56,11 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
     root = Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
     stack = [root]
     learnt: dict[str, float] = {}
-    headings = find_headings(document, typed_outline(document) if outline is None else outline)
+    headings = find_headings(document, make_typed_outline(document) if outline is None else outline)
     for at, heading in enumerate(headings):
         ahead = headings[at + 1] if at + 1 < len(headings) else None
         if heading.rank == FREE:
-            heading = replace(heading, rank=_learnt(stack, heading, learnt))
+            heading = replace(heading, rank=_learn_rank(stack, heading, learnt))
         node = place(stack, as_roman(stack, heading, ahead))
         if node is not None:
             stack[-1].children.append(node)
@@ -68,11 +68,11 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
     return to_section(root, 0, len(document.text), document.text)
 
 
-def section_path(root: Section, span: Span, *, limit: int = 200) -> str:
+def format_section_path(root: Section, span: Span, *, limit: int = 200) -> str:
     """Return the headings above a span, outermost first: at each level the section that contains most of the span."""
     headings, section = [], root
     while section.children:
-        child = _holder(section.children, span)
+        child = _find_holder(section.children, span)
         if child is None:
             break
         if child.heading:
@@ -92,7 +92,7 @@ def cut(text: str, limit: int) -> str:
     return whole[: at if at > limit // 2 else limit - 1].rstrip(" ,;:-–—>") + "…"
 
 
-def _holder(children: Sequence[Section], span: Span) -> Section | None:
+def _find_holder(children: Sequence[Section], span: Span) -> Section | None:
     """Return the child that contains more than half of a span."""
     middle = (span.start + max(span.end - 1, span.start)) // 2
     at = bisect_right(children, middle, key=lambda child: child.span.start) - 1
@@ -153,7 +153,7 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
     return Node(heading, max(heading.rank, top.rank + 0.1), top.level + 1)
 
 
-def _learnt(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]) -> float:
+def _learn_rank(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]) -> float:
     """Return the rank of a part whose level differs from law to law.
 
     The rank is set where the part first occurs: below the part that is open there. It then stays the same.
@@ -197,7 +197,7 @@ def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> 
     """Return a lettered heading as a Roman number if its neighbours are Roman numbers."""
     style = {"(a)": "(i)", "a.": "i.", "(A)": "(I)", "A.": "I."}.get(heading.style)
     number = re.sub(r"[^a-z]", "", heading.label.lower())
-    value = roman(number)
+    value = parse_roman(number)
     if style is None or not value:
         return heading
     counted = replace(heading, style=style, value=(value,))

@@ -28,8 +28,8 @@ from exhibit.models.network import (
     Network,
     Tokens,
     Weights,
+    count_processors,
     open_legal_network,
-    processors,
     read_safetensors,
     with_adapter,
 )
@@ -94,7 +94,7 @@ class Cuda:
         self.device = torch.device(device)
         self._encoder = Encoder(weights or network.weights(), device=self.device)
         # two processors are reserved for launching work on the device and copying vectors back
-        self.feed = Feed(workers=min(_WORKERS, processors() - 2) if workers is None else workers, slab=slab)
+        self.feed = Feed(workers=min(_WORKERS, count_processors() - 2) if workers is None else workers, slab=slab)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
         """Return one normalised row per text, in order; tokens after the first 256 are ignored."""
@@ -204,20 +204,24 @@ class Encoder:
         state = self._normalise(state, "embeddings.LayerNorm")
         for number in range(LAYERS):
             layer = f"encoder.layer.{number}"
-            attended = self._linear(self._attend(state, f"{layer}.attention.self"), f"{layer}.attention.output.dense")
+            attended = self._apply_linear(
+                self._attend(state, f"{layer}.attention.self"), f"{layer}.attention.output.dense"
+            )
             state = self._normalise(attended + state, f"{layer}.attention.output.LayerNorm")
-            wide = functional.gelu(self._linear(state, f"{layer}.intermediate.dense"))
-            state = self._normalise(self._linear(wide, f"{layer}.output.dense") + state, f"{layer}.output.LayerNorm")
+            wide = functional.gelu(self._apply_linear(state, f"{layer}.intermediate.dense"))
+            state = self._normalise(
+                self._apply_linear(wide, f"{layer}.output.dense") + state, f"{layer}.output.LayerNorm"
+            )
         return functional.normalize(state.float().mean(dim=1), dim=1)
 
     def _attend(self, state: Any, name: str) -> Any:
         texts, tokens, _ = state.shape
-        joint = self._linear(state, name).view(texts, tokens, 3, HEADS, WIDTH // HEADS)
+        joint = self._apply_linear(state, name).view(texts, tokens, 3, HEADS, WIDTH // HEADS)
         query, key, value = joint.permute(2, 0, 3, 1, 4)
         mixed = functional.scaled_dot_product_attention(query, key, value)
         return mixed.transpose(1, 2).reshape(texts, tokens, WIDTH)
 
-    def _linear(self, state: Any, name: str) -> Any:
+    def _apply_linear(self, state: Any, name: str) -> Any:
         return functional.linear(state, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
 
     def _normalise(self, state: Any, name: str) -> Any:

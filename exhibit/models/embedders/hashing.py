@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from exhibit.law.language import word_runs
+from exhibit.law.language import list_word_runs
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ToolkitError
 
@@ -36,7 +36,7 @@ class Hashing:
         """Return one unit row per text; a text without words gets the last dimension, which no word uses."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
-            for word in word_runs(text.casefold()):
+            for word in list_word_runs(text.casefold()):
                 code = zlib.crc32(word.encode("utf-8", "surrogatepass"))
                 vectors[row, code % (self.dimensions - 1)] += 1 if code >> 31 else -1
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -27,10 +27,10 @@ from exhibit.models.network import (
     WIDTH,
     Network,
     WordTokenizer,
-    model_folder,
-    processors,
+    count_processors,
+    find_model_folder,
+    load_tokenizer,
     read_or_make,
-    ready_tokenizer,
 )
 from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.runtime.command import guarded
@@ -66,28 +66,28 @@ def open(argument: str | None) -> Embedder:
 def open_network(plugin: str, argument: str | None, network: Network) -> Embedder:
     """Return a network's embedder: with onnxruntime, or with PyTorch if only PyTorch can use this machine's device."""
     device = _DEVICE.exists() and find_spec("torch") is not None  # both are found without an import
-    if argument is None and device and not accelerator(onnxruntime.get_available_providers()):
+    if argument is None and device and not find_accelerator(onnxruntime.get_available_providers()):
         module, _ = load_plugin("exhibit.models.embedders", "cuda")
         embedder: Embedder = module.open(plugin)
         return embedder
-    return MiniLM(chosen_variant("embedder", plugin, argument), network=network)
+    return MiniLM(choose_variant("embedder", plugin, argument), network=network)
 
 
-def chosen_variant(what: str, plugin: str, argument: str | None) -> str:
+def choose_variant(what: str, plugin: str, argument: str | None) -> str:
     """Return the variant that was requested, or the best one for this machine."""
-    variant = argument or usual_variant(onnxruntime.get_available_providers())
+    variant = argument or choose_usual_variant(onnxruntime.get_available_providers())
     if variant not in VARIANTS:
         known = ", ".join(f"{plugin}:{known}" for known in VARIANTS)
         raise ToolkitError(f"no {what} '{plugin}:{variant}'; there are {plugin}, {known}")
     return variant
 
 
-def usual_variant(providers: Sequence[str]) -> str:
+def choose_usual_variant(providers: Sequence[str]) -> str:
     """Return the best variant: half precision with an accelerator, else 8-bit integers."""
-    return "fp16" if accelerator(providers) else "int8"
+    return "fp16" if find_accelerator(providers) else "int8"
 
 
-def accelerator(providers: Sequence[str]) -> str | None:
+def find_accelerator(providers: Sequence[str]) -> str | None:
     """Return the accelerator among onnxruntime's providers; None if there is none."""
     return next((name for name in _ACCELERATORS if name in providers), None)
 
@@ -111,13 +111,13 @@ class MiniLM:
         at_once: int | None = None,
     ) -> None:
         # the 8-bit graph is for processors only
-        device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
+        device = None if variant == "int8" else find_accelerator(onnxruntime.get_available_providers())
         self.at_once = at_once or (_MOST_AT_ONCE if device else 1)
         self._tokens = _FEW_TOKENS if variant == "int8" else 0
         self.name = f"{network.name}-{variant}-{VERSION}"
-        self.threads = threads or processors()
-        self._tokenizer = WordTokenizer(ready_tokenizer(), longest=MAX_TOKENS)
-        self._session = open_session(ready_graph(variant, network), device)
+        self.threads = threads or count_processors()
+        self._tokenizer = WordTokenizer(load_tokenizer(), longest=MAX_TOKENS)
+        self._session = open_session(load_graph(variant, network), device)
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
         """Return one normalised row per text, in order; tokens after the first 256 are ignored."""
@@ -126,7 +126,7 @@ class MiniLM:
             slab = _SLAB * self.at_once
             for start in range(0, len(texts), slab):
                 ids = self.tokenise(texts[start : start + slab])
-                batches = same_lengths(ids, self.at_once, self._tokens)
+                batches = group_by_length(ids, self.at_once, self._tokens)
                 joined = (np.concatenate([ids[row] for row in rows]) for rows in batches)
                 for rows, batch_vectors in zip(batches, pool.map(self.run, joined), strict=True):
                     vectors[start + np.array(rows)] = batch_vectors
@@ -142,7 +142,7 @@ class MiniLM:
         return vectors
 
 
-def same_lengths(ids: Sequence[Ids], most: int, tokens: int = 0) -> list[list[int]]:
+def group_by_length(ids: Sequence[Ids], most: int, tokens: int = 0) -> list[list[int]]:
     """Return the positions of the texts, grouped by number of tokens, longest first: no long text runs last.
 
     A group holds at most `most` texts, or more if their sum of tokens is at most `tokens`.
@@ -174,21 +174,21 @@ def open_session(graph: bytes, device: str | None) -> onnxruntime.InferenceSessi
 # ---------------------------------------------------------------- the cache of graphs
 
 
-def ready_graph(variant: str, network: Network = OFFICIAL) -> bytes:
+def load_graph(variant: str, network: Network = OFFICIAL) -> bytes:
     """Return the graph from the cache if its checksum is right; else build it."""
 
     def build() -> bytes:
-        samples = [encoding.ids for encoding in ready_tokenizer().encode_batch_fast(list(TEXTS))]
+        samples = [encoding.ids for encoding in load_tokenizer().encode_batch_fast(list(TEXTS))]
         model = build_graph(network.weights(), precision=variant, samples=samples, signed=takes_signed(variant))
         return bytes(model.SerializeToString())
 
-    return read_or_make(graph_path(variant, network), build)
+    return read_or_make(find_graph_path(variant, network), build)
 
 
-def graph_path(variant: str, network: Network = OFFICIAL) -> Path:
+def find_graph_path(variant: str, network: Network = OFFICIAL) -> Path:
     """Return the path of a graph in the cache; int8 graphs with signed and unsigned weights have different paths."""
     weights = ("-signed" if takes_signed(variant) else "-unsigned") if variant == "int8" else ""
-    return model_folder() / f"{network.graph}{variant}{weights}-{VERSION}.onnx"
+    return find_model_folder() / f"{network.graph}{variant}{weights}-{VERSION}.onnx"
 
 
 @lru_cache
@@ -210,9 +210,9 @@ def prepare(plugin: str, networks: Sequence[Network], arguments: Sequence[str] |
     parser.add_argument("--variant", choices=VARIANTS, default="int8", help="which graphs (default: int8)")
     variant = parser.parse_args(arguments).variant
     for network in networks:
-        ready_graph(variant, network)
+        load_graph(variant, network)
     MiniLM(variant, network=networks[-1]).embed(["This Agreement is made between the parties."], role="passage")
-    print(graph_path(variant, networks[-1]))
+    print(find_graph_path(variant, networks[-1]))
     return 0
 
 

@@ -82,7 +82,7 @@ class OpenAIEmbedder:
 
         with ThreadPoolExecutor(self._concurrency) as pool:
             try:
-                list(pool.map(fill, _batches(texts)))
+                list(pool.map(fill, _split_batches(texts)))
             finally:
                 stop.set()  # after an error the remaining requests are cancelled
         return vectors
@@ -104,7 +104,7 @@ class OpenAIEmbedder:
         return _rows_of(reply, len(texts), self.name)
 
 
-def _batches(texts: Sequence[str]) -> Iterator[range]:
+def _split_batches(texts: Sequence[str]) -> Iterator[range]:
     start = characters = 0
     for row, text in enumerate(texts):
         length = min(len(text), _LONGEST)

@@ -75,7 +75,7 @@ class _Weights(dict[str, float]):
     """A cache of the weights of text fragments; without it, computing them took a quarter of the time of a search."""
 
     def __missing__(self, piece: str) -> float:
-        weight = self[piece] = _weight(piece)
+        weight = self[piece] = _weigh_piece(piece)
         return weight
 
 
@@ -84,7 +84,7 @@ _MOST = 1 << 16
 """The most cached pieces, 8 MB: all words of a few thousand contracts."""
 
 
-def _weight(piece: str) -> float:
+def _weigh_piece(piece: str) -> float:
     first = piece[0]
     if first.isalpha():
         if not piece.isascii():
@@ -101,7 +101,7 @@ def _weight(piece: str) -> float:
     return 0.95 if first.isascii() else 1.5
 
 
-def counter_for(model: str | None = None) -> Counter:
+def choose_counter(model: str | None = None) -> Counter:
     """Return the model's token counter if its vocabulary is on this machine, else `estimate`.
 
     Nothing is ever downloaded.
@@ -117,7 +117,7 @@ def _from_tiktoken(model: str) -> Counter | None:
         name: str = import_module("tiktoken.model").encoding_name_for_model(model)
     except KeyError:
         return None
-    if name not in _VOCABULARIES or not _vocabulary_is_here(name):
+    if name not in _VOCABULARIES or not _has_vocabulary(name):
         return None
     return partial(_count_codes, import_module("tiktoken").get_encoding(name))
 
@@ -127,7 +127,7 @@ def _count_codes(encoding: Any, text: str) -> int:
     return len(encoding.encode(text, disallowed_special=()))
 
 
-def _vocabulary_is_here(name: str) -> bool:
+def _has_vocabulary(name: str) -> bool:
     """Return whether tiktoken's cache has the complete vocabulary file, so that tiktoken downloads nothing."""
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     if folder == "":  # tiktoken reads an empty value as "no cache"

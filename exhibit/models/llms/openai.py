@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import track
-from exhibit.models.endpoint import Budget, CapError, Endpoint, Prices, refused_parameter
-from exhibit.models.llms import Completion, Prompt, counter_for
+from exhibit.models.endpoint import Budget, CapError, Endpoint, Prices, find_refused_parameter
+from exhibit.models.llms import Completion, Prompt, choose_counter
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.http_policy import LONGEST_WAIT, Deadline, HttpError, Retries
@@ -65,10 +65,10 @@ def options_of(options: Mapping[str, object]) -> ServerOptions:
     if unknown := sorted(set(options) - known):
         raise ToolkitError(f"openai: no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    return ServerOptions(**(_patience() | given))
+    return ServerOptions(**(_read_timeout() | given))
 
 
-def _patience() -> dict[str, float]:
+def _read_timeout() -> dict[str, float]:
     """Return the timeout from OPENAI_TIMEOUT as an option; empty if the variable is not set."""
     seconds = os.environ.get("OPENAI_TIMEOUT", "").strip()
     try:
@@ -96,7 +96,7 @@ class OpenAI:
         prices = Prices(*options.prices.get(model, (0.0, 0.0)))
         self.budget = Budget(max_requests=options.max_requests, max_cost=options.max_cost, prices=prices)
         self._cache = Cache(Path(options.cache) / "replies.sqlite") if options.cache else None
-        self._count = counter_for(model)
+        self._count = choose_counter(model)
         self._not_taken: set[str] = set()
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
@@ -108,7 +108,9 @@ class OpenAI:
         futures = []
         try:
             for prompt in prompts:
-                call = _Call(prompt, max_tokens, temperature, self._key(prompt, max_tokens, temperature), stop, retries)
+                call = _Call(
+                    prompt, max_tokens, temperature, self._make_key(prompt, max_tokens, temperature), stop, retries
+                )
                 if self._cache is None or call.key not in asked:  # with a cache, identical prompts are sent once
                     asked[call.key] = pool.submit(self._answer, call)
                 futures.append(asked[call.key])
@@ -125,7 +127,7 @@ class OpenAI:
         """Close the connections."""
         self._endpoint.close()
 
-    def _key(self, prompt: Prompt, max_tokens: int, temperature: float) -> str:
+    def _make_key(self, prompt: Prompt, max_tokens: int, temperature: float) -> str:
         """Return the hash of everything that a reply depends on."""
         parts = {
             "address": self._endpoint.address,
@@ -167,20 +169,20 @@ class OpenAI:
         while True:
             if call.stop.is_set():
                 return Completion(error=f"{self.name}: stopped")
-            body = self._body(call)
+            body = self._make_body(call)
             try:
-                return self._once(call, body)
+                return self._send_once(call, body)
             except HttpError as fault:
-                parameter = refused_parameter(fault)
+                parameter = find_refused_parameter(fault)
                 # another thread may have added it to `_not_taken` while this request was in flight
                 if parameter not in _RENAMED or parameter not in body:
                     raise
                 self._not_taken.add(parameter)
 
-    def _once(self, call: "_Call", body: dict[str, object]) -> Completion:
+    def _send_once(self, call: "_Call", body: dict[str, object]) -> Completion:
         prompt = call.prompt
         tokens_in = self._count(prompt.system) + self._count(prompt.user)
-        with self.budget.request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
+        with self.budget.reserve_request(tokens_in=tokens_in, tokens_out=call.max_tokens) as receipt:
             try:
                 heard = self._options.heard
                 data = self._endpoint.stream(body, heard) if heard else self._endpoint.post("chat/completions", body)
@@ -194,13 +196,13 @@ class OpenAI:
                 _read_usage(usage, "prompt_tokens", tokens_in),
                 _read_usage(usage, "completion_tokens", self._count(text)),
             )
-            receipt.cost = self.budget.prices.cost(*used)
+            receipt.cost = self.budget.prices.compute_cost(*used)
         if not text:
-            why = " ".join(self._endpoint.scrub(_why_empty(data)).split())  # one line, whatever the server wrote
+            why = " ".join(self._endpoint.scrub(_explain_empty(data)).split())  # one line, whatever the server wrote
             return Completion(error=f"{self.name}: {why}", tokens_in=used[0])
         return Completion(text, tokens_in=used[0], tokens_out=used[1])
 
-    def _body(self, call: "_Call") -> dict[str, object]:
+    def _make_body(self, call: "_Call") -> dict[str, object]:
         prompt = call.prompt
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
         messages.append({"role": "user", "content": prompt.user})
@@ -270,7 +272,7 @@ def _without_thoughts(content: str) -> str:
     return content[:start].rstrip() + content[end + len(_THOUGHTS[1]) :] if end >= 0 else content
 
 
-def _why_empty(data: Mapping[str, Any]) -> str:
+def _explain_empty(data: Mapping[str, Any]) -> str:
     message, reason = _message_of(data)
     if data.get("error"):
         return f"the server reports an error: {str(data['error'])[:200]}"

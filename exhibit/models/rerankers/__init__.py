@@ -18,13 +18,13 @@ class Reranker(Protocol):
         """Return a score for each passage, in order; higher is better, on any scale."""
 
 
-def retrieval_weight(reranker: Reranker) -> float | None:
+def find_retrieval_weight(reranker: Reranker) -> float | None:
     """Return the weight of the retrieval score beside a reranker's; None if the two are not combined."""
     weight: float | None = getattr(reranker, "retrieval_weight", None)
     return weight
 
 
-def confidence(reranker: Reranker, scores: Sequence[float]) -> float | None:
+def estimate_confidence(reranker: Reranker, scores: Sequence[float]) -> float | None:
     """Return the probability that one of the passages with these scores answers; None if there is no estimate."""
     tell: Callable[[Sequence[float]], float] | None = getattr(reranker, "confidence", None)
     return tell(scores) if tell is not None and len(scores) else None

@@ -17,16 +17,23 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from exhibit.models.embedders.minilm import Ids, accelerator, chosen_variant, open_session, ready_graph, same_lengths
+from exhibit.models.embedders.minilm import (
+    Ids,
+    choose_variant,
+    find_accelerator,
+    group_by_length,
+    load_graph,
+    open_session,
+)
 from exhibit.models.network import (
     MAX_TOKENS,
     Network,
     adapt_weights,
+    count_processors,
+    load_tokenizer,
     merge,
-    processors,
     read_lowrank,
     read_record,
-    ready_tokenizer,
 )
 
 WEIGHTS = Path(__file__).parent / "weights" / "legal.safetensors"
@@ -37,13 +44,13 @@ _AT_ONCE = 64
 """The most pairs of one length that an accelerator runs together."""
 
 
-def network() -> Network:
+def load_network() -> Network:
     """Return the network: the weights of the embedder `legal` at full strength, plus the reranker's own weights."""
     name = f"legal-reranker-{read_record(WEIGHTS)['sha256'][:8]}"
-    return Network(name, f"{name}-", _weights)
+    return Network(name, f"{name}-", _merge_weights)
 
 
-def _weights() -> dict[str, npt.NDArray[np.float32]]:
+def _merge_weights() -> dict[str, npt.NDArray[np.float32]]:
     low = read_lowrank(WEIGHTS)
     heads = {name: array for name, array in low.items() if name.startswith("head.")}
     return {**merge(adapt_weights(strength=1.0), low, strength=1.0), **heads}
@@ -54,7 +61,7 @@ LOCAL = True
 
 def open(argument: str | None) -> "LegalReranker":
     """Return the reranker; its graph is built on first use."""
-    return LegalReranker(chosen_variant("reranker", "legal", argument))
+    return LegalReranker(choose_variant("reranker", "legal", argument))
 
 
 class Pair(NamedTuple):
@@ -71,13 +78,13 @@ class PairModel:
     """A network that reads a question and a passage together; pairs run without padding, each independently."""
 
     def __init__(self, own: Network, variant: str, calibration: Path, *, threads: int | None = None) -> None:
-        device = None if variant == "int8" else accelerator(onnxruntime.get_available_providers())
+        device = None if variant == "int8" else find_accelerator(onnxruntime.get_available_providers())
         self.name = f"{own.name}-{variant}"
         self._at_once = _AT_ONCE if device else 1
-        self.threads = threads or processors()
-        self._tokenizer = ready_tokenizer()
+        self.threads = threads or count_processors()
+        self._tokenizer = load_tokenizer()
         self._tokenizer.no_truncation()
-        self._session = open_session(ready_graph(variant, own), device)
+        self._session = open_session(load_graph(variant, own), device)
         self._calibration = json.loads(calibration.read_text(encoding="utf-8"))
 
     def tokenise(self, question: str, passages: Sequence[str]) -> list[Pair]:
@@ -107,13 +114,13 @@ class LegalReranker(PairModel):
     """
 
     def __init__(self, variant: str = "int8", *, threads: int | None = None) -> None:
-        super().__init__(network(), variant, CALIBRATION, threads=threads)
+        super().__init__(load_network(), variant, CALIBRATION, threads=threads)
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
         """Return a score for each passage, in order: the log-odds of the network, not a probability."""
         pairs = self.tokenise(question, passages)
         scores = np.empty(len(pairs), np.float32)
-        batches = same_lengths([pair.ids for pair in pairs], self._at_once)
+        batches = group_by_length([pair.ids for pair in pairs], self._at_once)
         with ThreadPoolExecutor(self.threads) as pool:
             for rows, batch_scores in zip(batches, pool.map(lambda rows: self._run(rows, pairs), batches), strict=True):
                 scores[rows] = batch_scores

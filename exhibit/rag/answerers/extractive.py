@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exhibit.law.citations import claims_of, find_citations, verify
-from exhibit.law.language import content_words
-from exhibit.law.sentences import sentences
+from exhibit.law.language import list_content_words
+from exhibit.law.sentences import split_sentences
 from exhibit.models.llms import LLM
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext, Source
@@ -67,8 +67,8 @@ class ExtractiveAnswerer:
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
         """Return the sentences that match the question best, each with its citation, or a refusal if none matches."""
-        asked = frozenset(content_words(TITLE.sub("", question, count=1)))
-        candidates = [candidate for source in context.sources for candidate in _candidates(source)]
+        asked = frozenset(list_content_words(TITLE.sub("", question, count=1)))
+        candidates = [candidate for source in context.sources for candidate in _list_candidates(source)]
         chosen = _choose(asked, candidates, context.sources, least=self._near)
         if not chosen:
             return Answer(IMPOSSIBLE_ANSWER, refused=True)
@@ -81,12 +81,12 @@ class ExtractiveAnswerer:
         return [self.answer(question, context) for question, context in asked]
 
 
-def _candidates(source: Source) -> list[_Candidate]:
+def _list_candidates(source: Source) -> list[_Candidate]:
     text = source.hit.text
     return [
-        _Candidate(source, position, quotable(text[span.start : span.end]), frozenset(words))
-        for position, span in enumerate(sentences(text))
-        if (words := content_words(text[span.start : span.end]))
+        _Candidate(source, position, format_quotable(text[span.start : span.end]), frozenset(words))
+        for position, span in enumerate(split_sentences(text))
+        if (words := list_content_words(text[span.start : span.end]))
     ]
 
 
@@ -94,7 +94,7 @@ def _choose(
     asked: frozenset[str], candidates: Sequence[_Candidate], sources: Sequence[Source], *, least: float
 ) -> list[_Candidate]:
     """Return the best sentences in reading order; an empty list if no sentence scores at least `least`."""
-    rarity = _rarity(asked, candidates)
+    rarity = _weigh_words(asked, candidates)
     whole = sum(rarity.values())
     top = max((source.hit.score for source in sources), default=0.0)
     ranked = []
@@ -113,13 +113,13 @@ def _choose(
     return sorted(chosen.values(), key=lambda candidate: (candidate.source.number, candidate.position))
 
 
-def _rarity(asked: frozenset[str], candidates: Sequence[_Candidate]) -> dict[str, float]:
+def _weigh_words(asked: frozenset[str], candidates: Sequence[_Candidate]) -> dict[str, float]:
     """Return the weight of each word of the question: high for a word that few sentences contain."""
     counts = Counter(word for candidate in candidates for word in candidate.words & asked)
     return {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
 
 
-def quotable(sentence: str) -> str:
+def format_quotable(sentence: str) -> str:
     """Return a sentence on one line, cut to a maximum length; text like our citations, `[3]`, becomes `(3)`."""
     for citation in reversed(find_citations(sentence)):
         inside = sentence[citation.span.start + 1 : citation.span.end - 1]

@@ -112,7 +112,7 @@ class LLMAnswerer:
 def _judge(question: str, context: AnswerContext, replies: Sequence[Completion]) -> Answer:
     """Check the last reply and return it as an answer; the usage of the answer counts all replies."""
     last = replies[-1]
-    usage = _usage(replies)
+    usage = _sum_usage(replies)
     retried = len(replies) > 1
     if last.error or not last.text.strip():
         return Answer("", error=last.error or "the model replied with nothing", retried=retried, usage=usage)
@@ -158,14 +158,14 @@ def _choose_better(first: Answer, second: Answer) -> Answer:
     claims. On a tie the retry is returned.
     """
 
-    def weakness(answer: Answer) -> tuple[bool, bool, int]:
+    def rank_weakness(answer: Answer) -> tuple[bool, bool, int]:
         return bool(answer.error), not (answer.citations or answer.refused), len(answer.unsupported)
 
-    best = first if weakness(first) < weakness(second) else second
+    best = first if rank_weakness(first) < rank_weakness(second) else second
     return replace(best, retried=True, usage=second.usage)
 
 
-def _usage(replies: Sequence[Completion]) -> dict[str, float]:
+def _sum_usage(replies: Sequence[Completion]) -> dict[str, float]:
     return {
         "requests": float(sum(not reply.cached for reply in replies)),
         "tokens_in": float(sum(reply.tokens_in for reply in replies)),

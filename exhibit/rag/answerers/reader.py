@@ -8,13 +8,13 @@ from functools import cached_property, partial
 from exhibit.evidence import Span
 from exhibit.law.citations import claims_of, verify
 from exhibit.law.counting import asked_to_count, count_items
-from exhibit.law.language import content_words, language_of
+from exhibit.law.language import language_of, list_content_words
 from exhibit.law.numerals import SPELT
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.law.yes_or_no import asks_yes_or_no, denies, says_contrary
 from exhibit.models.llms import LLM
 from exhibit.models.reader import EMBEDDER, Also, AnswerSpan, QuestionKind, Reader, Reading, shared_kinds, shared_reader
-from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, quotable
+from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, format_quotable
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Answer, AnswerContext, Source
 from exhibit.rag.questions import understand
@@ -236,7 +236,7 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool)
         _Words(
             reading.score - behind * rank - _elsewhere(window, meant),
             tuple(window.parts(*quote)),
-            quotable(window.text[slice(*quote)].strip()),
+            format_quotable(window.text[slice(*quote)].strip()),
             _value(window.text, span, reading.short),
             reading.yes,
         )
@@ -259,7 +259,7 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool)
 def extend(span: AnswerSpan, text: str) -> Span:
     """Return a span with the rest of its sentences; a sentence that announces a list is followed by the list."""
     start, end, announced = span.start, span.end, False
-    for one in sentences(text):
+    for one in split_sentences(text):
         touches = one.start < span.end and span.start < one.end
         if touches or (announced and one.end - start <= _WITH_LIST):
             start, end = min(start, one.start), max(end, one.end)
@@ -310,7 +310,9 @@ def _has_number(text: str) -> bool:
 
 def _is_new(short: str, question: str) -> bool:
     """Return whether a short answer adds a figure or a word to the question."""
-    return any(map(str.isdigit, short)) or not frozenset(content_words(question)).issuperset(content_words(short))
+    return any(map(str.isdigit, short)) or not frozenset(list_content_words(question)).issuperset(
+        list_content_words(short)
+    )
 
 
 def _elsewhere(window: _Window, meant: str) -> float:

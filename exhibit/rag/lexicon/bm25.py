@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.language import PART, is_content, numbers, stem, word_parts, written_words
+from exhibit.law.language import PART, is_content, list_numbers, list_word_parts, list_written_words, stem
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.postings import FIELDS, Postings, Terms, digest
@@ -35,7 +35,7 @@ _TOGETHER = 256
 """The number of documents whose keys and lengths form one row of the database."""
 
 
-def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
+def compute_rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
     """Return BM25's idf of terms, which is never negative.
 
     `spread` is the number of chunks that contain each term, `total` the number of all chunks.
@@ -43,7 +43,7 @@ def rarity(spread: npt.NDArray[np.integer[Any]], total: int | Keys) -> Counts:
     return np.log1p((total - spread + 0.5) / (spread + 0.5)).astype(np.float32)
 
 
-def shares(terms: Sequence[str]) -> Counts:
+def weigh_terms(terms: Sequence[str]) -> Counts:
     """Return the weight of each term: 1 for a whole word, a third for a part of a compound word."""
     return np.array([_PART_OF_WORD if term.startswith(PART) else 1.0 for term in terms], np.float32)
 
@@ -78,9 +78,9 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
     written: list[int] = []
     for text in texts:
         before = len(digests)
-        digests += map(_digest_of, written_words(text))
-        digests += map(digest, numbers(text))
-        digests += map(digest, word_parts(text) if parts else ())
+        digests += map(_digest_of, list_written_words(text))
+        digests += map(digest, list_numbers(text))
+        digests += map(digest, list_word_parts(text) if parts else ())
         written.append(len(digests) - before)
     total = len(written)
     terms = np.array(digests, np.int64)
@@ -149,12 +149,12 @@ class Words:
             row = (self._field, int(keys[0]), keys.tobytes(), lengths.tobytes())
             self._database.write("INSERT INTO lengths VALUES (?, ?, ?, ?)", [row])
 
-    def _columns(self) -> tuple[Keys, Lengths]:
+    def _read_columns(self) -> tuple[Keys, Lengths]:
         """Return all keys in order, and the number of words of each text."""
         if self._read is None:
             self._write_lengths()
             rows = self._database.read("SELECT keys, lengths FROM lengths WHERE field = ? ORDER BY first", self._field)
-            with self._database.sound():
+            with self._database.report_damage():
                 keys = np.frombuffer(b"".join(keys for keys, _ in rows), np.int64)
                 lengths = np.frombuffer(b"".join(lengths for _, lengths in rows), np.uint16)
                 if len(lengths) != len(keys) or not (np.diff(keys) > 0).all():
@@ -165,27 +165,27 @@ class Words:
 
     @property
     def _keys(self) -> Keys:
-        return self._columns()[0]
+        return self._read_columns()[0]
 
     @property
     def _lengths(self) -> Lengths:
-        return self._columns()[1]
+        return self._read_columns()[1]
 
     # ---------------------------------------------------------------- searches
 
-    def lengths(self, keys: Keys) -> Counts:
+    def find_lengths(self, keys: Keys) -> Counts:
         """Return the number of terms of each text; 0 for an unknown key."""
-        rows, here = self._places(keys)
+        rows, here = self._find_places(keys)
         counts = np.zeros(len(keys), np.float32)
         counts[here] = self._lengths[rows[here]]
         return counts
 
-    def rarity(self, asked: Sequence[str]) -> Counts:
+    def compute_rarity(self, asked: Sequence[str]) -> Counts:
         """Return BM25's idf of each term over the whole collection: rare words weigh more."""
         spread = np.array([len(self._postings.find(term)[0]) for term in asked], np.int64)
-        return rarity(spread, len(self._keys)) * shares(asked)
+        return compute_rarity(spread, len(self._keys)) * weigh_terms(asked)
 
-    def frequencies(self, asked: Sequence[str], keys: Keys) -> Counts:
+    def count_frequencies(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return the frequency of each term in each text of `keys` (in order): a row per text, a column per term."""
         table = np.zeros((len(keys), len(asked)), np.float32)
         for column, term in enumerate(asked if len(keys) else ()):
@@ -196,14 +196,14 @@ class Words:
                 table[hits, column] = counts[at[hits]]
         return table
 
-    def evidence(self, asked: Sequence[str], keys: Keys) -> Counts:
+    def score_terms(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return the BM25 score of each chunk of `keys` (in order) for each term, without the term's idf."""
-        return self._bm25(self.frequencies(asked, keys), self.lengths(keys)[:, None])
+        return self._compute_bm25(self.count_frequencies(asked, keys), self.find_lengths(keys)[:, None])
 
     def scores(self, asked: Sequence[str], keys: Keys) -> Counts:
         """Return the BM25 score of each chunk of `keys` (in order)."""
         with np.errstate(invalid="ignore"):  # some BLAS raise the flag for padding; all values are finite here
-            sums: Counts = self.evidence(asked, keys) @ self.rarity(asked)
+            sums: Counts = self.score_terms(asked, keys) @ self.compute_rarity(asked)
         return sums
 
     def search(self, asked: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
@@ -213,16 +213,16 @@ class Words:
         which is the same for all texts.
         """
         total = np.zeros(len(self._keys), np.float32)
-        for term, weight in zip(asked, self.rarity(asked), strict=True):
+        for term, weight in zip(asked, self.compute_rarity(asked), strict=True):
             owners, counts = self._postings.find(term)
-            rows, here = self._places(owners)
+            rows, here = self._find_places(owners)
             if not here.all():
                 raise BundleError("words of an unknown text; build the index again (--ingest fresh)")
             often = counts.astype(np.float32)
             if method == "tfidf":
                 total[rows] += weight * weight * often / self._norms[rows]
             else:
-                total[rows] += weight * self._bm25(often, self._lengths[rows].astype(np.float32))
+                total[rows] += weight * self._compute_bm25(often, self._lengths[rows].astype(np.float32))
         some = np.flatnonzero(total > 0)  # nonzero on numbers takes four times as long as on booleans
         if len(some) > k:
             some = np.sort(some[np.argpartition(-total[some], k - 1)[:k]])
@@ -236,17 +236,17 @@ class Words:
             squares = np.full(len(self._keys), 1e-9)  # avoids a division by zero for a text without words
             for terms, owners, counts in self._postings.blocks():
                 _, place, spread = np.unique(terms, return_inverse=True, return_counts=True)
-                weighted = counts * rarity(spread, len(self._keys))[place]
-                np.add.at(squares, self._places(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
+                weighted = counts * compute_rarity(spread, len(self._keys))[place]
+                np.add.at(squares, self._find_places(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
             self._known_norms = np.sqrt(squares).astype(np.float32)
         return self._known_norms
 
-    def _bm25(self, counts: Counts, lengths: Counts) -> Counts:
+    def _compute_bm25(self, counts: Counts, lengths: Counts) -> Counts:
         norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)
         weights: Counts = (counts * (SATURATION + 1) / (counts + norm)).astype(np.float32)
         return weights
 
-    def _places(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
+    def _find_places(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
         """Return the row of each key, and for each key whether it exists; the row of an unknown key has no meaning."""
         own = self._keys
         if not len(own):

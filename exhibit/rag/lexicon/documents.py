@@ -17,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.law.amendments import is_amendment
-from exhibit.law.names import Word, acronyms, file_words, name_terms, name_words, pairs, proper_counts
+from exhibit.law.names import (
+    Word,
+    count_proper_words,
+    list_acronyms,
+    list_pairs,
+    name_terms,
+    name_words,
+    split_filename,
+)
 from exhibit.law.profile import AGREED, Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.postings import Postings, TermCounts
@@ -71,7 +79,7 @@ class Choice:
         """The probability of the likeliest document; 1 / the number of documents when the query names none."""
         return float(np.exp(self.log_weights.max())) if len(self.log_weights) else 0.0
 
-    def best(self, most: int, *, share: float = math.inf) -> list[int]:
+    def choose_best(self, most: int, *, share: float = math.inf) -> list[int]:
         """Return the numbers of the likeliest documents, best first.
 
         The list ends at `most` documents, or earlier when their probabilities sum to `share`.
@@ -80,7 +88,7 @@ class Choice:
         before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
         return [int(number) for number in self.numbers[order[before < share]]]
 
-    def adding(self, name: str, given: Weights) -> "Choice":
+    def add_signal(self, name: str, given: Weights) -> "Choice":
         """Return the choice with one more signal: a log-weight for each document, in the order of `numbers`."""
         return Choice(self.numbers, _normalise(self.log_weights + given), {**self.evidence, name: given})
 
@@ -106,17 +114,17 @@ class NameWords(NamedTuple):
 
 def read_names(filename: str, profile: Profile, text: str) -> NameWords:
     """Return the words that can name a document: from its title, parties, file name, opening and proper nouns."""
-    run, in_file = file_words(filename)
+    run, in_file = split_filename(filename)
     opening = list(name_words(text[:_OPENING]))
-    title = profile.title if _stands_in(profile.title, text[:_STATED]) else ""
+    title = profile.title if _has_title(profile.title, text[:_STATED]) else ""
     names = (title, *profile.parties)
     counts = {
         "stated": Counter(term for name in names for term in name_terms(name)),
         "title": Counter(_find_naming_words(_HEAD.split(title, maxsplit=1)[0])),
-        "initials": Counter(short for name in names for short in acronyms(name)),
+        "initials": Counter(short for name in names for short in list_acronyms(name)),
         "opening": Counter(word.term for word in opening),
-        "pairs": Counter(first.term + second.term for first, second in pairs(opening)),
-        "proper": proper_counts(text),
+        "pairs": Counter(first.term + second.term for first, second in list_pairs(opening)),
+        "proper": count_proper_words(text),
         "file": Counter(in_file),
     }
     amends = is_amendment(text, profile.title)
@@ -174,7 +182,7 @@ class DocumentNames:
     def _lay_out(self) -> "_Layout":
         if self._layout is None:
             rows = self._database.read("SELECT number, kind, run FROM names ORDER BY number")
-            with self._database.sound():
+            with self._database.report_damage():
                 self._layout = _Layout(rows)
         return self._layout
 
@@ -186,7 +194,7 @@ class DocumentNames:
         if key not in self._choices:
             if len(self._choices) * len(self) >= _REMEMBERED:
                 self._choices.clear()
-            with self._database.sound():
+            with self._database.report_damage():
                 self._choices[key] = self._score(query, filenames=filenames)
         return self._choices[key]
 
@@ -197,24 +205,25 @@ class DocumentNames:
         typed = list(name_words(query.names))
         lower = query.names.islower()  # in a question without capitals, lower case carries no information
         given = {
-            word.term: self._keep_certain(self._word(word, lower=lower, filenames=filenames), query) for word in typed
+            word.term: self._keep_certain(self._weigh_word(word, lower=lower, filenames=filenames), query)
+            for word in typed
         }
         named = np.sum(list(given.values()), axis=0) if given else np.zeros(len(self))
-        joined = {first.term + second.term: (first, second) for first, second in pairs(typed, lower=lower)}
+        joined = {first.term + second.term: (first, second) for first, second in list_pairs(typed, lower=lower)}
         phrases = np.zeros(len(self))
         for pair, (first, second) in joined.items():
             # two adjacent words add the information that they carry beyond the single words
-            more = np.maximum(0.0, self._pair(pair) - given[first.term] - given[second.term])
+            more = np.maximum(0.0, self._weigh_pair(pair) - given[first.term] - given[second.term])
             phrases += self._keep_certain(more, query)
         evidence = {
             "names": _TELLING * named,
             "phrases": _TELLING * phrases,
-            "title": _TELLING * self._title({word.term for word in typed}),
-            "kind": self._kind(query.kind),
+            "title": _TELLING * self._weigh_title({word.term for word in typed}),
+            "kind": self._weigh_kind(query.kind),
         }
         return Choice(layout.numbers, _normalise(np.sum(list(evidence.values()), axis=0)), evidence)
 
-    def _title(self, said: set[str]) -> Weights:
+    def _weigh_title(self, said: set[str]) -> Weights:
         """Return the weight that each document gains from its title.
 
         The weight grows with the share of the title's words that the question contains. A title that many documents
@@ -224,33 +233,33 @@ class DocumentNames:
         layout = self._lay_out()
         for term in sorted(said):
             numbers, _ = self._fields["title"].find(term)
-            shared[np.searchsorted(layout.numbers, numbers)] += self._rarity(len(numbers))
+            shared[np.searchsorted(layout.numbers, numbers)] += self._compute_rarity(len(numbers))
         if layout.titles is None:
-            layout.titles = self._title_weights(layout.numbers)
+            layout.titles = self._sum_title_weights(layout.numbers)
         share = np.divide(shared, layout.titles, out=np.zeros(len(self)), where=layout.titles > 0)
         said_so = np.clip((share - _HALF_TITLE) / (1 - _HALF_TITLE), 0.0, 1.0)
-        return said_so * self._rarity(float(said_so.sum())) if said_so.any() else said_so
+        return said_so * self._compute_rarity(float(said_so.sum())) if said_so.any() else said_so
 
-    def _title_weights(self, numbers: Keys) -> Weights:
+    def _sum_title_weights(self, numbers: Keys) -> Weights:
         """Return the sum of the weights of all words of each document's title."""
         sums = np.zeros(len(numbers))
         for terms, owners, _ in self._fields["title"].blocks():
             _, place, holders = np.unique(terms, return_inverse=True, return_counts=True)
-            weights = np.array([self._rarity(float(count)) for count in holders])
+            weights = np.array([self._compute_rarity(float(count)) for count in holders])
             np.add.at(sums, np.searchsorted(numbers, owners), weights[place])
         return sums
 
-    def _word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
+    def _weigh_word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
         """Return the weight that a word adds to each document.
 
         A word that no document has, such as `AGProjects`, is looked up as two adjacent words, then by its parts.
         """
-        whole = self._term(word.term, capital=word.capital, lower=lower, filenames=filenames)
+        whole = self._weigh_term(word.term, capital=word.capital, lower=lower, filenames=filenames)
         if not whole.any() and len(word.term) >= _JOINED:
-            whole = self._pair(word.term)
+            whole = self._weigh_pair(word.term)
         if word.parts and not whole.any():
             for part in word.parts:
-                whole = whole + self._term(part, capital=True, lower=lower, filenames=filenames)
+                whole = whole + self._weigh_term(part, capital=True, lower=lower, filenames=filenames)
         return whole
 
     def _keep_certain(self, given: Weights, query: Query) -> Weights:
@@ -266,38 +275,38 @@ class DocumentNames:
         """The weight that a word must exceed to count as a name: a word that many documents contain weighs less."""
         return _MENTION * math.log(len(self) + 1)
 
-    def carried(self, text: str, *, filenames: bool = True) -> bool:
+    def has_rare_name(self, text: str, *, filenames: bool = True) -> bool:
         """Return whether a text has a word that only a few documents have in their names.
 
         A capitalised word also counts if only a few documents have it as a proper noun in their text.
         """
-        return any(self._carries(word, filenames=filenames) for word in name_words(text))
+        return any(self._is_rare_name(word, filenames=filenames) for word in name_words(text))
 
-    def _carries(self, word: Word, *, filenames: bool) -> bool:
+    def _is_rare_name(self, word: Word, *, filenames: bool) -> bool:
         if word.capital:
-            return bool(self._word(word, lower=False, filenames=filenames).max(initial=0.0) > self._few)
+            return bool(self._weigh_word(word, lower=False, filenames=filenames).max(initial=0.0) > self._few)
         given = np.zeros(len(self))
-        limit = self._rarity(self._holders("opening", word.term))
+        limit = self._compute_rarity(self._count_holders("opening", word.term))
         for place in ("stated", "file") if filenames else ("stated",):
             self._place(given, place, word.term, limit)
         return bool(given.max(initial=0.0) > self._few)
 
-    def _term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
+    def _weigh_term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
         """Return the weight that a word adds to each document, in the field where the word is most informative."""
         given = np.zeros(len(self))
         # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
-        limit = self._rarity(self._holders("proper" if capital else "opening", term))
+        limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
         self._place(given, "stated", term, limit)
         self._place(given, "proper", term, limit, mentions=True)
         if capital or lower:
             self._place(given, "initials", term, limit)
         if filenames:
             self._place(given, "file", term, limit)
-            rows = self._lay_out().rows_with(term)
-            given[rows] = np.maximum(given[rows], min(limit, self._rarity(len(rows))))
+            rows = self._lay_out().find_rows(term)
+            given[rows] = np.maximum(given[rows], min(limit, self._compute_rarity(len(rows))))
         return given
 
-    def _pair(self, joined: str) -> Weights:
+    def _weigh_pair(self, joined: str) -> Weights:
         """Return the weight that two adjacent words add to each document whose first page contains them."""
         given = np.zeros(len(self))
         self._place(given, "pairs", joined, math.inf)
@@ -310,21 +319,21 @@ class DocumentNames:
         once, but its own party often.
         """
         numbers, counts = self._fields[name].find(term)
-        most = min(limit, self._rarity(len(numbers)))
+        most = min(limit, self._compute_rarity(len(numbers)))
         if most <= 0:
             return
         rows = np.searchsorted(self._lay_out().numbers, numbers)
         given[rows] = np.maximum(given[rows], most * counts / (counts + 1) if mentions else most)
 
-    def _holders(self, name: str, term: str) -> int:
+    def _count_holders(self, name: str, term: str) -> int:
         """Return the number of documents that have a word in a field."""
         owners, _ = self._fields[name].find(term)
         return len(owners)
 
-    def _rarity(self, holders: float) -> float:
+    def _compute_rarity(self, holders: float) -> float:
         return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))
 
-    def _kind(self, kind: str) -> Weights:
+    def _weigh_kind(self, kind: str) -> Weights:
         """Return the log-weight of each document by its kind: 0 if it fits the question's kind, else negative.
 
         The kind `contract` fits every kind of agreement, and a document of unknown kind fits every question.
@@ -347,7 +356,7 @@ class _Layout:
         self._text = "\n".join(lines)
         self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
 
-    def rows_with(self, term: str) -> Keys:
+    def find_rows(self, term: str) -> Keys:
         """Return the rows whose file name contains a word, even inside a longer word.
 
         A word of fewer than four letters has no rows.
@@ -382,6 +391,6 @@ def _normalise(scores: Weights) -> Weights:
     return weights
 
 
-def _stands_in(title: str, opening: str) -> bool:
+def _has_title(title: str, opening: str) -> bool:
     wanted = name_terms(title)
     return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(name_terms(opening))} "

@@ -60,7 +60,7 @@ class Entries(NamedTuple):
     owners: Array
     counts: Array
 
-    def sorted(self) -> "Entries":
+    def sort(self) -> "Entries":
         """Return the entries sorted by word, then by owner."""
         order = np.lexsort((self.owners, self.terms))
         return Entries(*(column[order] for column in self))
@@ -119,14 +119,14 @@ class Postings:
     def blocks(self) -> Iterator[Entries]:
         """Yield all entries sorted by word, then by owner; no word is in two blocks."""
         self.save()
-        return self._blocks()
+        return self._make_blocks()
 
-    def _blocks(self) -> Iterator[Entries]:
+    def _make_blocks(self) -> Iterator[Entries]:
         low, high = self._number << 32, (self._number + 1) << 32
         places = self._database.read("SELECT place FROM postings WHERE place >= ? AND place < ?", low, high)
         for (place,) in places:
             [row] = self._database.read("SELECT terms, owners, counts FROM postings WHERE place = ?", place)
-            yield self._entries(row)
+            yield self._decode_entries(row)
 
     def _look_up(self, number: int) -> tuple[Keys, Array]:
         rows = self._database.read(
@@ -134,12 +134,12 @@ class Postings:
             self._number << 32 | number,
             self._number << 32,
         )
-        with self._database.sound():
-            entries = self._entries(rows[0] if rows else (b"", b"", b""))
+        with self._database.report_damage():
+            entries = self._decode_entries(rows[0] if rows else (b"", b"", b""))
             here = slice(*np.searchsorted(entries.terms, [number, number + 1]))
             return entries.owners[here].astype(np.int64), entries.counts[here].copy()
 
-    def _entries(self, row: tuple[bytes, ...]) -> Entries:
+    def _decode_entries(self, row: tuple[bytes, ...]) -> Entries:
         columns = [np.frombuffer(blob, dtype) for blob, dtype in zip(row, self._dtypes, strict=True)]
         if len({len(column) for column in columns}) > 1:
             raise ValueError("its columns have different lengths")
@@ -154,7 +154,7 @@ class Postings:
 
     def _rewrite(self, *, without: Keys | None = None) -> None:
         """Merge the additions into the stored entries, and drop the entries of the owners in `without`."""
-        for entries in self._blocks():
+        for entries in self._make_blocks():
             kept = slice(None) if without is None else ~np.isin(entries.owners, without)
             self.add(*(column[kept] for column in entries))
         low, high = self._number << 32, (self._number + 1) << 32
@@ -177,7 +177,7 @@ class Postings:
         """Yield all additions in sorted parts, with no word in two parts; afterwards no addition is pending."""
         if not self._is_aside:
             if self._size:
-                yield self._join(self._pending).sorted()
+                yield self._join(self._pending).sort()
             self._pending, self._size = [], 0
             return
         self._put_aside()
@@ -185,8 +185,8 @@ class Postings:
         aside.execute("CREATE INDEX IF NOT EXISTS parts ON added (part)")
         for part in range(self._number << _BITS, (self._number + 1) << _BITS):
             rows = aside.execute("SELECT terms, owners, counts FROM added WHERE part = ?", [part])
-            if entries := [self._entries(row) for row in rows]:
-                yield self._join(entries).sorted()
+            if entries := [self._decode_entries(row) for row in rows]:
+                yield self._join(entries).sort()
             aside.execute("DELETE FROM added WHERE part = ?", [part])
         self._is_aside = False
 

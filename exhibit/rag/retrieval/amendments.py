@@ -17,8 +17,8 @@ from exhibit.evidence import Span
 from exhibit.law.amendments import ContractName, read_amendment
 from exhibit.law.citations import SOURCES
 from exhibit.law.families import Family, FamilyMember, SectionVersion, link_families
-from exhibit.law.language import content_words
-from exhibit.law.sentences import sentences
+from exhibit.law.language import list_content_words
+from exhibit.law.sentences import split_sentences
 from exhibit.law.values import find_values
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.protocols import Answer, AnswerContext, Hit, Keys
@@ -42,7 +42,7 @@ changes.
 """
 
 
-def asked_day(question: str) -> date | None:
+def find_asked_day(question: str) -> date | None:
     """Return the day that a question asks for: `As of 1 March 2021: …`; None if it names no such day."""
     for value in find_values(question):
         before = question[: value.span.start]
@@ -51,23 +51,23 @@ def asked_day(question: str) -> date | None:
     return None
 
 
-def question_to_answer(retrieved: Retrieved) -> str:
+def strip_asked_day(retrieved: Retrieved) -> str:
     """Return the question without a lead such as `As of 1 March 2021:`, if its passages are already of that day."""
     question = retrieved.question
-    if "amendments" not in retrieved.trace or not (lead := _LEAD.match(question)) or asked_day(lead[0]) is None:
+    if "amendments" not in retrieved.trace or not (lead := _LEAD.match(question)) or find_asked_day(lead[0]) is None:
         return question
     return question[lead.end() :]
 
 
-def in_force(retrieved: Retrieved, index: Index, *, today: date | None = None) -> Retrieved:
+def choose_in_force(retrieved: Retrieved, index: Index, *, today: date | None = None) -> Retrieved:
     """Return the passages with superseded ones replaced by those in force on the question's day, or today."""
-    if not retrieved.ranked or not index.config.lexicon or not _amendments(index):
+    if not retrieved.ranked or not index.config.lexicon or not _find_amendments(index):
         return retrieved
     names = dict.fromkeys(hit.chunk.document for hit in retrieved.selected or retrieved.ranked)
-    families = {name: _family(index, index.entry(name)) for name in names}
+    families = {name: _find_family(index, index.entry(name)) for name in names}
     if not any(families.values()):
         return retrieved
-    day = asked_day(retrieved.question) or today or date.today()
+    day = find_asked_day(retrieved.question) or today or date.today()
     changes: dict[tuple[str, int], str] = {}
     update = partial(_update, index, families, day, changes)
     ranked, selected = update(retrieved.ranked), update(retrieved.selected)
@@ -91,14 +91,16 @@ def _update(
     for hit in hits:
         family = families.get(hit.chunk.document)
         number = index.entry(hit.chunk.document).number if family else -1
-        for one, note in _replacements(index, family, number, hit, day) if family else [(hit, "")]:
+        for one, note in _find_replacements(index, family, number, hit, day) if family else [(hit, "")]:
             kept.setdefault((one.chunk.document, one.chunk.span), one)
             if note:
                 changes[one.chunk.document, one.chunk.span.start] = note
     return tuple(kept.values())
 
 
-def _replacements(index: Index, family: Family[int], number: int, hit: Hit, day: date) -> Iterator[tuple[Hit, str]]:
+def _find_replacements(
+    index: Index, family: Family[int], number: int, hit: Hit, day: date
+) -> Iterator[tuple[Hit, str]]:
     """Yield the passages in force in place of one passage, each with a sentence about its change, or "".
 
     A passage that is still in force is yielded itself. Nothing is yielded if its document is superseded.
@@ -107,12 +109,12 @@ def _replacements(index: Index, family: Family[int], number: int, hit: Hit, day:
     if family.is_superseded(number, day):
         return
     rest = [hit.chunk.span]
-    for section, place in family.changed_places(number, hit.chunk.span):
-        if not any(_shared(place, span) for span in rest):
+    for section, place in family.find_changed_places(number, hit.chunk.span):
+        if not any(_overlaps(place, span) for span in rest):
             continue  # a part of a section that was replaced
-        parts = (part for part in family.parts_changed(section, day) if part.source is not member)
+        parts = (part for part in family.find_changed_parts(section, day) if part.source is not member)
         yield from ((_as_hit(index, part, hit), part.note) for part in parts)
-        version = family.version(section, day)
+        version = family.find_version(section, day)
         if version is None:
             continue
         if version.source is member and version.text == member.text[slice(*version.span)]:
@@ -131,7 +133,7 @@ def _replacements(index: Index, family: Family[int], number: int, hit: Hit, day:
             yield cut_hit(hit, span.start - start, span.end - start), note
 
 
-def _shared(one: Span, other: Span) -> bool:
+def _overlaps(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
@@ -145,7 +147,7 @@ def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
     """Return the part of a section that is most similar to a passage, as a hit with that passage's score."""
     number, start = version.source.key, version.span.start
     own = version.text == index.text_of(number)[slice(*version.span)]
-    piece = _piece(version.text, like.text)
+    piece = _cut_piece(version.text, like.text)
     span = Span(start + piece.start, start + piece.end) if own else version.span
     owners = index.table[:, DOCUMENT]
     low, high = int(np.searchsorted(owners, number)), int(np.searchsorted(owners, number, side="right"))
@@ -154,35 +156,35 @@ def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
     return hit if own else replace(hit, text=version.text[slice(*piece)])
 
 
-def _piece(text: str, like: str) -> Span:
+def _cut_piece(text: str, like: str) -> Span:
     """Return the span of adjacent sentences, at most one passage long, that share the most words with `like`."""
     if len(text) <= _PIECE:
         return Span(0, len(text))
-    wanted = frozenset(content_words(like))
-    spans = [Span(*span) for span in sentences(text)] or [Span(0, len(text))]
+    wanted = frozenset(list_content_words(like))
+    spans = [Span(*span) for span in split_sentences(text)] or [Span(0, len(text))]
     pieces = []
     for at, first in enumerate(spans):
         fitting = [span.end for span in spans[at:] if span.end - first.start <= _PIECE]
         pieces.append(Span(first.start, fitting[-1] if fitting else first.start + _PIECE))
-    return max(pieces, key=lambda piece: len(wanted.intersection(content_words(text[slice(*piece)]))))
+    return max(pieces, key=lambda piece: len(wanted.intersection(list_content_words(text[slice(*piece)]))))
 
 
 # ---------------------------------------------------------------- families
 
 
-def _amendments(index: Index) -> frozenset[int]:
+def _find_amendments(index: Index) -> frozenset[int]:
     known = _FAMILIES.get(index)
     if known is None or known[0] is not index.table:
         known = _FAMILIES[index] = index.table, index.amendments, {}
     return known[1]
 
 
-def _family(index: Index, entry: Entry) -> Family[int] | None:
+def _find_family(index: Index, entry: Entry) -> Family[int] | None:
     """Return a document's family, which is a contract with its amendments; None if there is no amendment."""
-    amendments = _amendments(index)
+    amendments = _find_amendments(index)
     known = _FAMILIES[index][2]
     if entry.number not in known:
-        near = namesakes(index, entry)
+        near = find_namesakes(index, entry)
         members = _read_amendments(index, near, amendments)
         contracts = [
             ContractName(number, one.filename, one.profile.title, one.profile.parties, one.profile.date)
@@ -194,11 +196,11 @@ def _family(index: Index, entry: Entry) -> Family[int] | None:
     return known[entry.number]
 
 
-def namesakes(index: Index, entry: Entry) -> dict[int, Entry]:
+def find_namesakes(index: Index, entry: Entry) -> dict[int, Entry]:
     """Return the documents whose names are most similar to a document's title and parties, and the document itself."""
     names = " ".join([entry.profile.title, *entry.profile.parties])
     choice = index.lexicon.documents.score(Query("", names=names, apart=True))
-    numbers = dict.fromkeys([entry.number, *choice.best(_NEAR)])
+    numbers = dict.fromkeys([entry.number, *choice.choose_best(_NEAR)])
     return {number: index.document(number) for number in numbers}
 
 
@@ -233,7 +235,7 @@ def with_changes(answer: Answer, retrieved: Retrieved, context: AnswerContext) -
     if answer.refused or answer.error or not retrieved.changes:
         return answer
     text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
-    cited = [source.hit.chunk for source in context.sources_cited_in(text)]
+    cited = [source.hit.chunk for source in context.find_cited_sources(text)]
     notes = [retrieved.changes.get((chunk.document, chunk.span.start)) for chunk in cited]
     said = list(dict.fromkeys(filter(None, notes)))
     if not said:

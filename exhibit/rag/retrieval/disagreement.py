@@ -13,13 +13,13 @@ from weakref import WeakKeyDictionary
 
 from exhibit.evidence import Document, Span
 from exhibit.law.citations import SOURCES
-from exhibit.law.names import plain
+from exhibit.law.names import normalise_name
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
 from exhibit.law.values import Value, find_values
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.protocols import Answer, AnswerContext, Keys, Source
-from exhibit.rag.retrieval.amendments import namesakes
+from exhibit.rag.retrieval.amendments import find_namesakes
 
 _MOST = 4  # values of an answer that are compared
 _AROUND = 8  # words before and after a value that must be the same
@@ -47,23 +47,23 @@ def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> A
     text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
     stated = {value.same for value in find_values(text)}
     told: dict[str, None] = {}
-    for source in context.sources_cited_in(text):
+    for source in context.find_cited_sources(text):
         own = [value for value in find_values(source.text) if value.same in stated][:_MOST]
         for value in own:
-            told |= dict.fromkeys(_between_documents(source, value, index))
-        told |= dict.fromkeys(_within(source, stated, index))
+            told |= dict.fromkeys(_compare_documents(source, value, index))
+        told |= dict.fromkeys(_compare_sections(source, stated, index))
     return replace(answer, text=" ".join([text, *told]) + mark + places) if told else answer
 
 
 # ---------------------------------------------------------------- two documents
 
 
-def _between_documents(source: Source, value: Value, index: Index) -> Iterator[str]:
+def _compare_documents(source: Source, value: Value, index: Index) -> Iterator[str]:
     """Yield a sentence for each other version of the contract that has a different value between the same words."""
-    around = _same_words(source.text, value)
+    around = _make_pattern(source.text, value)
     if around is None:
         return
-    for entry in _other_versions(index, index.entry(source.document)):
+    for entry in _find_other_versions(index, index.entry(source.document)):
         others = [
             other
             for match in around.finditer(index.text_of(entry.number))
@@ -72,12 +72,12 @@ def _between_documents(source: Source, value: Value, index: Index) -> Iterator[s
         ]
         if others and all(other.same != value.same for other in others):
             yield (
-                f"The documents disagree: {_line(value.text)} according to {source.document}, "
-                f"{_line(others[0].text)} according to {entry.filename}."
+                f"The documents disagree: {_join_lines(value.text)} according to {source.document}, "
+                f"{_join_lines(others[0].text)} according to {entry.filename}."
             )
 
 
-def _same_words(text: str, value: Value) -> re.Pattern[str] | None:
+def _make_pattern(text: str, value: Value) -> re.Pattern[str] | None:
     """Return a regular expression that matches any value between the words that surround a value in a text.
 
     These words do not reach beyond the values before and after it. Return None if there are too few words.
@@ -93,13 +93,13 @@ def _same_words(text: str, value: Value) -> re.Pattern[str] | None:
     return re.compile(rf"{words[0]}\s{{0,4}}(.{{1,{_WIDEST}}}?)\s{{0,4}}{words[1]}", re.DOTALL)
 
 
-def _other_versions(index: Index, entry: Entry) -> list[Entry]:
+def _find_other_versions(index: Index, entry: Entry) -> list[Entry]:
     known = _VERSIONS.get(index)
     if known is None or known[0] is not index.table:
         known = _VERSIONS[index] = index.table, {}
     if entry.number not in known[1]:
         amending = index.amendments
-        near = namesakes(index, entry).values() if entry.number not in amending else ()
+        near = find_namesakes(index, entry).values() if entry.number not in amending else ()
         known[1][entry.number] = [
             other
             for other in near
@@ -114,16 +114,20 @@ def _is_version(one: Entry, other: Entry, index: Index) -> bool:
     Versions have the same title and parties. If the titles differ or parties are unknown, their openings must
     be nearly equal.
     """
-    if plain(one.profile.title) == plain(other.profile.title) and one.profile.parties and other.profile.parties:
-        return set(map(plain, one.profile.parties)) == set(map(plain, other.profile.parties))
-    words = [frozenset(plain(index.text_of(entry.number)[:_OPENING]).split()) for entry in (one, other)]
+    if (
+        normalise_name(one.profile.title) == normalise_name(other.profile.title)
+        and one.profile.parties
+        and other.profile.parties
+    ):
+        return set(map(normalise_name, one.profile.parties)) == set(map(normalise_name, other.profile.parties))
+    words = [frozenset(normalise_name(index.text_of(entry.number)[:_OPENING]).split()) for entry in (one, other)]
     return len(words[0] & words[1]) >= _ALIKE * len(words[0] | words[1])
 
 
 # ---------------------------------------------------------------- two clauses
 
 
-def _within(source: Source, stated: set[tuple[str, str]], index: Index) -> Iterator[str]:
+def _compare_sections(source: Source, stated: set[tuple[str, str]], index: Index) -> Iterator[str]:
     """Yield a sentence for each contradiction between a section and a clause that restates its value.
 
     Such a clause reads `the period stated in Section 9.1 is …`. The section or the clause must overlap the
@@ -132,7 +136,7 @@ def _within(source: Source, stated: set[tuple[str, str]], index: Index) -> Itera
     text = index.text_of(index.entry(source.document).number)
     here = source.hit.chunk.span
     for match in _REFERS.finditer(text):
-        places = _places_of(text, _line(match["section"]))
+        places = _places_of(text, _join_lines(match["section"]))
         clauses = [place for place in places if _overlaps(place, here)]
         if not clauses and _overlaps(Span(*match.span()), here) and len(places) == 1:
             clauses = places  # of several sections with one number none is sure
@@ -143,8 +147,9 @@ def _within(source: Source, stated: set[tuple[str, str]], index: Index) -> Itera
                 is_meant = stated & {value.same for value in (*alike, other)}
                 if is_meant and alike and all(value.same != other.same for value in alike):
                     yield (
-                        f"The document disagrees with itself: {_line(alike[0].text)} in {_line(match['section'])}, "
-                        f"{_line(other.text)} in “{_line(match[0])}”."
+                        f"The document disagrees with itself: {_join_lines(alike[0].text)} "
+                        f"in {_join_lines(match['section'])}, "
+                        f"{_join_lines(other.text)} in “{_join_lines(match[0])}”."
                     )
 
 
@@ -165,5 +170,5 @@ def _overlaps(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())

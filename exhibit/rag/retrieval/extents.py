@@ -94,7 +94,7 @@ class Extents:
                 first, last = self._tighten(seed.row, first, last, weigh)
                 turn += 1
                 heappush(queue, Seed(seed.cost, turn, seed.row))
-            span = self._span(seed.row, first, last) if cut else self._grow(seed.row, first, last)
+            span = self._make_span(seed.row, first, last) if cut else self._grow(seed.row, first, last)
             self._take(seed.row, first, last)
             words = self._trim(seed.row, span)
             if words and self._is_new(seed.row, words, seen):
@@ -142,7 +142,7 @@ class Extents:
         for at in range(first, last + 1):
             taken[at] = True
 
-    def _span(self, row: int, first: int, last: int) -> Span:
+    def _make_span(self, row: int, first: int, last: int) -> Span:
         pieces, _ = self._pieces(row)
         return Span(pieces[first].start, pieces[last].end)
 
@@ -166,7 +166,7 @@ class Extents:
 
         At each step the neighbour with the better score is added.
         """
-        start, end = self._span(row, first, last)
+        start, end = self._make_span(row, first, last)
         before, after = self._offer(row, first, -1), self._offer(row, last, 1)
         while True:
             # a piece that does not fit now never fits later, since the passage only grows

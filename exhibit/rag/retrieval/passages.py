@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.evidence import Span
-from exhibit.law.language import PART, asked_terms, search_terms, word_parts
+from exhibit.law.language import PART, list_asked_terms, list_word_parts, search_terms
 from exhibit.models.protocols import Vectors
-from exhibit.models.rerankers import Reranker, confidence
+from exhibit.models.rerankers import Reranker, estimate_confidence
 from exhibit.rag.config import Weights
-from exhibit.rag.lexicon.bm25 import Words, rarity, shares
-from exhibit.rag.protocols import Keys, VectorStore, section_key
+from exhibit.rag.lexicon.bm25 import Words, compute_rarity, weigh_terms
+from exhibit.rag.protocols import Keys, VectorStore, make_section_key
 from exhibit.rag.retrieval.extents import Extents
 from exhibit.rag.retrieval.stages import order_by
 
@@ -46,11 +46,11 @@ class Library:
     text: Callable[[int], str]
     """The text of a document, by number."""
     headings: Words | None = None
-    """The words of the headings above each section, under `section_key`."""
+    """The words of the headings above each section, under `make_section_key`."""
     summaries: VectorStore | None = None
     """The vectors of documents' summaries, under their numbers."""
     gists: VectorStore | None = None
-    """The vectors of sections' summaries, under `section_key`."""
+    """The vectors of sections' summaries, under `make_section_key`."""
     is_whole: bool = True
     """Whether every chunk has a vector; some chunks of an index that is being built have none yet."""
     tiles: dict[int, list[Span]] = field(default_factory=dict)
@@ -124,8 +124,8 @@ def rank_passages(
         limit: the most characters of a passage.
         candidate_chunks: where any document may answer, the number of chunks that each kind of evidence proposes.
     """
-    words = asked_terms(asked)
-    rows = library.rows(list(documents)) if documents else _pool(words, vector, library, candidate_chunks)
+    words = list_asked_terms(asked)
+    rows = library.rows(list(documents)) if documents else _choose_pool(words, vector, library, candidate_chunks)
     if not len(rows):
         return RankedPassages((), {"passages": "no chunk to compare"})
     owners = library.table[rows, DOCUMENT]
@@ -137,12 +137,12 @@ def rank_passages(
     total = with_context(own, library.table[rows], weights)
     order = np.argsort(-total, kind="stable")[: 4 * depth]
     scores = total[order]
-    trace = _trace(words, rows, order, evidence, total)
+    trace = _make_trace(words, rows, order, evidence, total)
     sure, before = None, None
     if second is not None:
         before = _as_chunks(rows[order[:depth]], scores, library)
         order, judged = _look_again(asked, rows, order, scores, library, second)
-        sure = confidence(second.reranker, judged)
+        sure = estimate_confidence(second.reranker, judged)
         trace["reranked"] = {"by": second.reranker.name, "chunks": len(judged), "best": round(max(judged), 3)}
     order = _follow_first(rows, order, own, library, weights)
     rare = evidence["rarity"][np.searchsorted(groups, order[0], side="right") - 1]
@@ -191,8 +191,8 @@ def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weight
     models = library.store.vectors(table[order[:_MODELS], KEY])
     if not len(models):
         return order
-    near = _dense(models, table[:, KEY], library)[0].max(axis=0)
-    alike = own + weights.likeness * standard(near, np.zeros(1, np.int64))
+    near = _compare_vectors(models, table[:, KEY], library)[0].max(axis=0)
+    alike = own + weights.likeness * standardise(near, np.zeros(1, np.int64))
     behind = np.argsort(-with_context(alike, table, weights), kind="stable")
     settled = order[:_SETTLED]
     return np.concatenate([settled, behind[~np.isin(behind, settled)][: len(order) - _SETTLED]])
@@ -228,28 +228,30 @@ def score_rows(
     """
     table = library.table[rows]  # `take` would copy the whole table, which is stored column by column
     sizes = np.diff(groups, append=len(rows))
-    [dense], missing = _dense(vector.reshape(1, -1), table[:, KEY], library)
-    matched = library.words.evidence(words, table[:, KEY])
-    rare = rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None]) * shares(words)
+    [dense], missing = _compare_vectors(vector.reshape(1, -1), table[:, KEY], library)
+    matched = library.words.score_terms(words, table[:, KEY])
+    rare = compute_rarity(np.add.reduceat(matched > 0, groups, axis=0, dtype=np.int64), sizes[:, None]) * weigh_terms(
+        words
+    )
     lexical = (matched * np.repeat(rare, sizes, axis=0)).sum(axis=1)
     signals = {"dense": dense, "lexical": lexical, "rarity": rare}
     share = np.repeat(_measure_coverage(matched, rare, groups, sizes), sizes) if within else 1.0
     counts = weights.lexical * share
-    worded = standard(lexical, groups)
-    own = np.where(missing, worded, standard(dense, groups)) + counts * worded
+    worded = standardise(lexical, groups)
+    own = np.where(missing, worded, standardise(dense, groups)) + counts * worded
     if library.headings is not None and weights.heading:
-        sections, place = np.unique(_section_keys(table), return_inverse=True)
+        sections, place = np.unique(_make_section_keys(table), return_inverse=True)
         signals["heading"] = library.headings.scores(words, sections)[place]
-        own = own + weights.heading * standard(signals["heading"], groups)
-    for name, keys in (("summary", table[:, DOCUMENT]), ("gist", _section_keys(table))) if not within else ():
+        own = own + weights.heading * standardise(signals["heading"], groups)
+    for name, keys in (("summary", table[:, DOCUMENT]), ("gist", _make_section_keys(table))) if not within else ():
         store = library.summaries if name == "summary" else library.gists
         if store is not None and getattr(weights, name):
-            signals[name] = _likeness(store, vector, keys)
-            own = own + getattr(weights, name) * standard(signals[name], groups)
+            signals[name] = _compare_summaries(store, vector, keys)
+            own = own + getattr(weights, name) * standardise(signals[name], groups)
     return {**signals, "own": own}
 
 
-def _likeness(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
+def _compare_summaries(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
     """Return, for each key, the similarity of its summary to the question.
 
     A key without a summary gets the mean similarity of the other keys.
@@ -291,14 +293,14 @@ def with_context(own: Scores, table: Keys, weights: Weights) -> Scores:
         smooth = ((own + weights.neighbours * mean) / (1 + weights.neighbours)).astype(np.float32)
     if not weights.section:
         return smooth
-    _, place = np.unique(_section_keys(table), return_inverse=True)
+    _, place = np.unique(_make_section_keys(table), return_inverse=True)
     best = np.full(place.max() + 1, -np.inf, np.float32)
     np.maximum.at(best, place, smooth)
     lifted: Scores = (smooth + weights.section * best[place]).astype(np.float32)
     return lifted
 
 
-def standard(values: Scores, groups: Keys) -> Scores:
+def standardise(values: Scores, groups: Keys) -> Scores:
     """Return values in standard deviations from the mean of their group; zero where all values of a group are equal."""
     sizes = np.diff(groups, append=len(values))
     mean = np.add.reduceat(values, groups, dtype=np.float64) / sizes
@@ -309,11 +311,11 @@ def standard(values: Scores, groups: Keys) -> Scores:
     return scores
 
 
-def _section_keys(table: Keys) -> Keys:
-    return section_key(table[:, DOCUMENT], np.maximum(table[:, SECTION], 0))
+def _make_section_keys(table: Keys) -> Keys:
+    return make_section_key(table[:, DOCUMENT], np.maximum(table[:, SECTION], 0))
 
 
-def _dense(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.NDArray[np.bool_]]:
+def _compare_vectors(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.NDArray[np.bool_]]:
     """Return the similarity of each key (in order) to each vector, and which keys have no vector yet.
 
     A chunk that an approximate store misses gets the lowest similarity; a chunk without a vector gets the mean.
@@ -329,7 +331,7 @@ def _dense(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.
     return dense, missing
 
 
-def _pool(words: Sequence[str], vector: Vectors, library: Library, size: int) -> Keys:
+def _choose_pool(words: Sequence[str], vector: Vectors, library: Library, size: int) -> Keys:
     """Return the candidate rows where any document may answer: the best by vector and by words, with neighbours."""
     _, [near] = library.store.search(vector.reshape(1, -1), size)
     _, worded = library.words.search(words, size)
@@ -343,16 +345,18 @@ def make_weigher(words: Sequence[str], rare: Scores) -> Callable[[str], float]:
     """Return a function that adds up the weights `rare` of the question's words that a text has."""
     weight: dict[str, float] = dict(zip(words, rare.tolist(), strict=True))
     parted = any(word.startswith(PART) for word in words)
-    read = (lambda text: [*search_terms(text), *word_parts(text)]) if parted else search_terms
+    read = (lambda text: [*search_terms(text), *list_word_parts(text)]) if parted else search_terms
 
     def weigh(text: str) -> float:
         held = set(read(text))
-        return sum(rarity for word, rarity in weight.items() if word in held)  # in order: floats are summed
+        return sum(
+            compute_rarity for word, compute_rarity in weight.items() if word in held
+        )  # in order: floats are summed
 
     return weigh
 
 
-def _trace(
+def _make_trace(
     words: Sequence[str], rows: Keys, order: Keys, evidence: Mapping[str, Scores], total: Scores
 ) -> dict[str, Any]:
     kinds = [kind for kind in ("dense", "lexical", "heading") if kind in evidence]

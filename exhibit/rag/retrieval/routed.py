@@ -11,14 +11,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from exhibit.evidence import Span
-from exhibit.law.language import asked_terms, language_of
+from exhibit.law.language import language_of, list_asked_terms
 from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Embedder, Vectors
-from exhibit.models.rerankers import retrieval_weight
+from exhibit.models.rerankers import find_retrieval_weight
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.lexicon.documents import Choice
-from exhibit.rag.protocols import Chunk, Hit, Keys, section_key, section_keys
+from exhibit.rag.protocols import Chunk, Hit, Keys, make_section_key, make_section_keys
 from exhibit.rag.questions import Query, understand
 from exhibit.rag.retrieval.passages import DOCUMENT, KEY, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
 from exhibit.rag.retrieval.stages import Parts, Retrieved, SearchState, choose_documents, finish
@@ -88,7 +88,7 @@ _TILES: WeakKeyDictionary[Index, tuple[Keys, int, dict[int, list[Span]]]] = Weak
 
 def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     """Return the retrieved passages of each question, in order, from the documents that the question means."""
-    carried = partial(parts.index.lexicon.documents.carried, filenames=parts.config.filenames)
+    carried = partial(parts.index.lexicon.documents.has_rare_name, filenames=parts.config.filenames)
     queries = [understand(question, carried) for question in questions]
     asks = [query.asks for query in queries]
     vectors = parts.embedder.embed(asks, role="query")
@@ -104,7 +104,7 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
         law = route(query.question, parts.index)
         hits, confidence, before = _rank(query, vector, library, parts, trace, law)
         # paragraphs that the question cites by number rank first, and are not reranked
-        reranked = second_look(parts) is not None or law is not None
+        reranked = choose_second_look(parts) is not None or law is not None
         result = finish(query.question, hits, parts, trace, reranked=reranked, confidence=confidence, before=before)
         if law is not None:
             selected = () if law.nothing else result.selected
@@ -123,10 +123,10 @@ def _rank(
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
     foreign = language_of(query.question) != "en"
-    likely = None if foreign else likely_documents(choice, config)
+    likely = None if foreign else choose_likely_documents(choice, config)
     if likely is not None:
         choice = add_content(choice, query, library)
-        likely = likely_documents(choice, config)
+        likely = choose_likely_documents(choice, config)
     documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else likely
     if parts.only is not None:
         weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
@@ -141,44 +141,44 @@ def _rank(
         candidate_chunks=config.candidate_chunks,
         trim_first=config.trim_first and not foreign,
         weights=config.weights.model_copy(update=_WORDS_ALONE) if foreign else config.weights,
-        second=second_look(parts),
+        second=choose_second_look(parts),
     )
-    trace["documents"] = why_chosen(choice, index) | {"kept": len(documents) if documents else "any"}
+    trace["documents"] = explain_choice(choice, index) | {"kept": len(documents) if documents else "any"}
     trace["passages"] = ranking.trace
     named = law.passages if law else ()
     if law is not None:
         trace["law"] = {"versions": len(law.documents), "version": law.note, "nothing": law.nothing}
-    hits = to_hits(index, _first(named, ranking.passages), library.text)
-    before = None if ranking.before is None else to_hits(index, _first(named, ranking.before), library.text)
+    hits = to_hits(index, _put_first(named, ranking.passages), library.text)
+    before = None if ranking.before is None else to_hits(index, _put_first(named, ranking.before), library.text)
     return hits, ranking.confidence, before
 
 
 def add_content(choice: Choice, query: Query, library: Library) -> Choice:
     """Return the choice with one more signal for each document: the BM25 score of its best chunk."""
-    scores, keys = library.words.search(asked_terms(query.asks), _WORDED)
+    scores, keys = library.words.search(list_asked_terms(query.asks), _WORDED)
     if not len(keys):
         return choice
     owners = library.table[np.searchsorted(library.table[:, KEY], keys), DOCUMENT]
     best = np.full(len(choice.numbers), scores[-1] if len(keys) == _WORDED else 0.0)
     np.maximum.at(best, np.searchsorted(choice.numbers, owners), scores)
     names, words = (_NAMES_APART, _WORDS_APART) if query.apart else (_NAMES_WITHIN, _WORDS_WITHIN)
-    return choice.adding("words", words * (best - best.max()) + (names - 1) * choice.log_weights)
+    return choice.add_signal("words", words * (best - best.max()) + (names - 1) * choice.log_weights)
 
 
-def _first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
+def _put_first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
     """Return the paragraphs that a question cites, then the other passages that do not overlap them."""
     best = max((passage.score for passage in others), default=0.0)
     first = [replace(passage, score=best + len(named) - at) for at, passage in enumerate(named)]
-    return first + [other for other in others if not any(_inside(other, passage) for passage in named)]
+    return first + [other for other in others if not any(_is_inside(other, passage) for passage in named)]
 
 
-def _inside(one: RankedPassage, other: RankedPassage) -> bool:
+def _is_inside(one: RankedPassage, other: RankedPassage) -> bool:
     return one.document == other.document and one.span.start < other.span.end and other.span.start < one.span.end
 
 
-def second_look(parts: Parts) -> SecondLook | None:
+def choose_second_look(parts: Parts) -> SecondLook | None:
     """Return the reranker if it scores chunks; None if there is no reranker or it scores passages."""
-    weight = retrieval_weight(parts.reranker) if parts.reranker is not None else None
+    weight = find_retrieval_weight(parts.reranker) if parts.reranker is not None else None
     if parts.reranker is None or weight is None:
         return None
     return SecondLook(parts.reranker, parts.config.rerank, weight)
@@ -205,7 +205,7 @@ def library_of(index: Index, limit: int) -> Library:
     )
 
 
-def likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
+def choose_likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
     """Return the log-weights of the documents to search; None if all documents must be searched.
 
     A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier than the others.
@@ -214,11 +214,11 @@ def likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
     weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
-    likely = {number: weights[number] for number in choice.best(config.most_documents, share=_ENOUGH)}
+    likely = {number: weights[number] for number in choice.choose_best(config.most_documents, share=_ENOUGH)}
     return likely if np.exp(list(likely.values())).sum() >= _HELD else None
 
 
-def why_chosen(choice: Choice, index: Index) -> dict[str, object]:
+def explain_choice(choice: Choice, index: Index) -> dict[str, object]:
     """Return the likeliest documents by file name, each with its probability and the weight of each signal."""
     trace = choice.trace()
     shown = {index.document(number).filename: why for number, why in trace["documents"].items()}
@@ -229,10 +229,10 @@ def to_hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int
     """Return passages as hits, with the headings and pages above them and those that begin inside them."""
     numbers = {passage.document for passage in passages}
     starts = {number: [start for _, start, _ in index.document(number).sections] for number in numbers}
-    return [_hit(index, passage, starts[passage.document], text(passage.document)) for passage in passages]
+    return [_make_hit(index, passage, starts[passage.document], text(passage.document)) for passage in passages]
 
 
-def _hit(index: Index, passage: RankedPassage, starts: Sequence[int], text: str) -> Hit:
+def _make_hit(index: Index, passage: RankedPassage, starts: Sequence[int], text: str) -> Hit:
     entry, span, table, row = index.document(passage.document), Span(*passage.span), index.table, passage.row
     words = text[slice(*span)]
     # a passage may begin with the break before it, which still belongs to the previous section
@@ -262,10 +262,10 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     config = parts.config
     depth = max(config.depth, config.candidates * config.k)
     if config.method != "dense":
-        return [_by_words(question, depth, parts) for question in questions]
+        return [_search_words(question, depth, parts) for question in questions]
     vectors = parts.embedder.embed(questions, role="query")
     if config.layer_documents or config.layer_sections:
-        found = [_below_layers(vector, depth, parts) for vector in vectors]
+        found = [_search_layers(vector, depth, parts) for vector in vectors]
     else:
         found = list(
             zip(
@@ -283,9 +283,9 @@ def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     return results
 
 
-def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
+def _search_words(question: str, depth: int, parts: Parts) -> Retrieved:
     words = parts.index.lexicon.chunks
-    terms, within = asked_terms(question), parts.chunk_keys
+    terms, within = list_asked_terms(question), parts.chunk_keys
     scores, keys = words.search(terms, depth if within is None else len(words), method=parts.config.method)
     if within is not None:
         kept = np.isin(keys, within)
@@ -295,7 +295,7 @@ def _by_words(question: str, depth: int, parts: Parts) -> Retrieved:
     return _finish_state(state, parts)
 
 
-def _below_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, Keys, dict[str, object]]:
+def _search_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, Keys, dict[str, object]]:
     """Return the nearest chunks in the nearest sections of the nearest documents, and a trace of the choice."""
     index, config = parts.index, parts.config
     numbers = np.array(index.numbers if parts.only is None else parts.only, np.int64)
@@ -306,19 +306,19 @@ def _below_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, K
         trace["documents layer"] = [index.document(int(number)).filename for number in numbers]
     keys = index.chunk_keys(numbers)
     if config.layer_sections:
-        keys = _below_sections(vector, numbers, keys, index, config)
+        keys = _search_sections(vector, numbers, keys, index, config)
         trace["sections layer"] = {"chunks": len(keys)}
     [scores], [nearest] = index.store("chunk").search(vector[None], depth, within=keys)
     return scores, nearest, trace
 
 
-def _below_sections(vector: Vectors, numbers: Keys, keys: Keys, index: Index, config: Config) -> Keys:
+def _search_sections(vector: Vectors, numbers: Keys, keys: Keys, index: Index, config: Config) -> Keys:
     """Return the keys of the chunks in the nearest sections of some documents."""
-    every = [section_keys(int(number), len(index.document(int(number)).sections)) for number in np.sort(numbers)]
+    every = [make_section_keys(int(number), len(index.document(int(number)).sections)) for number in np.sort(numbers)]
     within = np.concatenate([np.zeros(0, np.int64), *every])
     _, [near] = index.store("section").search(vector[None], config.layer_sections, within=within)
     rows = index.table[np.searchsorted(index.table[:, 0], keys)]
-    chosen: Keys = keys[np.isin(section_key(rows[:, 1], np.maximum(rows[:, 5], 0)), near)]
+    chosen: Keys = keys[np.isin(make_section_key(rows[:, 1], np.maximum(rows[:, 5], 0)), near)]
     return chosen
 
 

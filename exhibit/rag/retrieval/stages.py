@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from exhibit.evidence import Span, fold
-from exhibit.law.language import content_words
+from exhibit.law.language import list_content_words
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
-from exhibit.models.rerankers import Reranker, retrieval_weight
+from exhibit.models.rerankers import Reranker, find_retrieval_weight
 from exhibit.rag.config import Config
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import AnswerContext, Hit, Source
@@ -92,7 +92,7 @@ def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int
     """
     head = list(hits[:first])
     scores = reranker.score(question, [hit.text for hit in head])
-    order = order_by(scores, [hit.score for hit in head], weight=retrieval_weight(reranker))
+    order = order_by(scores, [hit.score for hit in head], weight=find_retrieval_weight(reranker))
     moved = [replace(head[at], score=place.score) for place, at in zip(head, order, strict=True)]
     return [*moved, *hits[first:]]
 
@@ -125,7 +125,7 @@ def choose_documents(state: SearchState, index: Index, config: Config) -> None:
         return
     first = state.keys[: config.candidates * config.k]
     scores: dict[int, list[float]] = defaultdict(list)
-    for number, score in zip(index.document_numbers(first), state.scores, strict=False):
+    for number, score in zip(index.find_document_numbers(first), state.scores, strict=False):
         scores[int(number)].append(float(score))
     judged = {
         number: config.document_max * max(cosines) + config.document_mean * float(np.mean(cosines))
@@ -134,7 +134,7 @@ def choose_documents(state: SearchState, index: Index, config: Config) -> None:
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
     state.trace["documents"] = {index.document(number).filename: round(judged[number], 4) for number in best}
     if config.layer_documents or config.layer_sections:  # chunks that the upper layers excluded stay excluded
-        kept = np.isin(index.document_numbers(state.keys), best)
+        kept = np.isin(index.find_document_numbers(state.keys), best)
         state.keys, state.scores = state.keys[kept], state.scores[kept]
         return
     [scores_within], [keys_within] = index.store("chunk").search(
@@ -173,8 +173,8 @@ def finish(
         hits = rerank(question, hits, parts.reranker, first=config.rerank)
         trace["reranked"] = {"by": parts.reranker.name, "passages": min(config.rerank, len(hits))}
     candidates = hits[: config.candidates * config.k]
-    near = near_the_best(candidates, config)
-    fitting = within_budget(near, config, parts.tokens)
+    near = keep_near_best(candidates, config)
+    fitting = keep_within_budget(near, config, parts.tokens)
     selected = fitting[: config.k]
     cut_by = "number" if len(hits) > len(selected) else ""
     if len(selected) < min(config.k, len(candidates)):
@@ -188,7 +188,7 @@ def finish(
     return Retrieved(question, ranked, tuple(selected), trace, confidence, before=first, cut_by=cut_by)
 
 
-def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:
+def keep_near_best(hits: list[Hit], config: Config) -> list[Hit]:
     """Drop passages that score lower than the best by more than the threshold, but keep at least `min_chunks`."""
     if config.threshold is None or not hits:
         return hits
@@ -196,7 +196,7 @@ def near_the_best(hits: list[Hit], config: Config) -> list[Hit]:
     return [hit for place, hit in enumerate(hits) if hit.score >= least or place < config.min_chunks]
 
 
-def within_budget(hits: list[Hit], config: Config, tokens: Tokens) -> list[Hit]:
+def keep_within_budget(hits: list[Hit], config: Config, tokens: Tokens) -> list[Hit]:
     """Keep the first passages that fit the token budget; the first one is always kept."""
     kept: list[Hit] = []
     spent = 0
@@ -252,10 +252,10 @@ def _fit_context(
     """Return the context of these hits; None if it exceeds the budget."""
     text = _render(hits, summaries)
     size = tokens(text)
-    return _context(hits, text, size) if size <= budget else None
+    return _make_context(hits, text, size) if size <= budget else None
 
 
-def _context(hits: Sequence[Hit], text: str, size: int) -> AnswerContext:
+def _make_context(hits: Sequence[Hit], text: str, size: int) -> AnswerContext:
     return AnswerContext(text, tuple(Source(number, hit) for number, hit in enumerate(hits, 1)), size)
 
 
@@ -291,21 +291,23 @@ def _render(hits: Sequence[Hit], summaries: Mapping[str, str], *, note: str = ""
         f"[{number}] {_label(hit, note)}\n{fence}\n{hit.text.strip()}\n{fence}" for number, hit in enumerate(hits, 1)
     ]
     named = dict.fromkeys(hit.chunk.document for hit in hits)
-    about = [f"- {_line(name)}: {_line(summaries[name])}" for name in named if summaries.get(name, "").strip()]
+    about = [
+        f"- {_join_lines(name)}: {_join_lines(summaries[name])}" for name in named if summaries.get(name, "").strip()
+    ]
     return "\n\n".join(["SOURCES", *blocks, *(["\n".join(["DOCUMENTS", *about])] if about else [])])
 
 
 def _label(hit: Hit, note: str) -> str:
     chunk = hit.chunk
-    parts = [f"Document: {_line(chunk.document)}"]
+    parts = [f"Document: {_join_lines(chunk.document)}"]
     if chunk.section.strip():
-        parts.append(f"Section: {_line(chunk.section)}")
+        parts.append(f"Section: {_join_lines(chunk.section)}")
     if chunk.page is not None:
         parts.append(f"Page: {chunk.page}")
     return " | ".join([*parts, *([note] if note else [])])
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     """Return a text on one line: a heading must not look like a source of its own."""
     return " ".join(text.split())
 
@@ -325,15 +327,15 @@ def _cut_to_fit(
     if len(words) == 1:  # no word boundary: cut at a character
         words = [(at, at + 1) for at in range(*words[0])]
     about = summaries if tokens(text_of(cut_hit(hit, *words[0]), summaries)) <= budget else {}
-    fits = _most(words, 0, lambda start, end: tokens(text_of(cut_hit(hit, start, end), about)) <= budget)
-    first = _nearest(question, hit.text, words, width=fits)
-    count = _most(words, first, lambda start, end: tokens(text_of(cut_hit(hit, start, end), about)) <= budget)
+    fits = _count_fitting(words, 0, lambda start, end: tokens(text_of(cut_hit(hit, start, end), about)) <= budget)
+    first = _find_nearest(question, hit.text, words, width=fits)
+    count = _count_fitting(words, first, lambda start, end: tokens(text_of(cut_hit(hit, start, end), about)) <= budget)
     part = cut_hit(hit, words[first][0], words[first + count - 1][1])
     text = text_of(part, about)
-    return _context([part], text, tokens(text))
+    return _make_context([part], text, tokens(text))
 
 
-def _most(words: Sequence[tuple[int, int]], first: int, fits: Callable[[int, int], bool]) -> int:
+def _count_fitting(words: Sequence[tuple[int, int]], first: int, fits: Callable[[int, int], bool]) -> int:
     """Return how many words, counted from the word `first`, fit; at least one.
 
     The number is found by bisection, since a source may be as long as a book.
@@ -342,16 +344,16 @@ def _most(words: Sequence[tuple[int, int]], first: int, fits: Callable[[int, int
     return 1 + bisect_left(more, True, key=lambda last: not fits(words[first][0], words[last][1]))
 
 
-def _nearest(question: str, text: str, words: Sequence[tuple[int, int]], *, width: int) -> int:
+def _find_nearest(question: str, text: str, words: Sequence[tuple[int, int]], *, width: int) -> int:
     """Return the index of the first word of the window that shares the most words with the question.
 
     Of equal windows the earliest is chosen.
     """
-    asked = frozenset(content_words(question))
+    asked = frozenset(list_content_words(question))
     best = (0, 0)
     for first in range(0, max(1, len(words) - width + 1), max(1, width // _STEPS)):
         end = words[min(first + width, len(words)) - 1][1]
-        shared = len(asked.intersection(content_words(text[words[first][0] : end])))
+        shared = len(asked.intersection(list_content_words(text[words[first][0] : end])))
         best = max(best, (shared, -first))
     return -best[1]
 

@@ -10,9 +10,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from exhibit.evidence import Span
-from exhibit.law.editions import Edition, LawName, Provision, Unit, label_key, law_name, provisions, units
+from exhibit.law.editions import (
+    Edition,
+    LawName,
+    Provision,
+    Unit,
+    find_provisions,
+    find_units,
+    label_key,
+    make_law_name,
+)
 from exhibit.law.figures import find_days
-from exhibit.law.language import LegalSystem, system_for, system_of
+from exhibit.law.language import LegalSystem, choose_system, system_of
 from exhibit.rag.index import Index
 from exhibit.rag.protocols import Answer, AnswerContext, Keys
 from exhibit.rag.retrieval.passages import DOCUMENT, START, RankedPassage
@@ -51,11 +60,11 @@ _LAWS: WeakKeyDictionary[Index, tuple[Keys, list[_Law]]] = WeakKeyDictionary()
 
 def route(question: str, index: Index, *, today: date | None = None) -> Route | None:
     """Return the versions and provisions for a question that names a law of the index; None for other questions."""
-    laws = _laws(index)
+    laws = _list_laws(index)
     law = _find_law(question, laws)
     if law is None:
         return None
-    system = _system(index, law)
+    system = _find_system(index, law)
     days = find_days(question)
     editions = [_of_day(law, day) for day in days or [today or date.today()]]
     if not days and editions == [None]:
@@ -79,7 +88,7 @@ def route(question: str, index: Index, *, today: date | None = None) -> Route | 
     return Route(numbers, passages, note, nothing=not passages)
 
 
-def _laws(index: Index) -> list[_Law]:
+def _list_laws(index: Index) -> list[_Law]:
     known = _LAWS.get(index)
     if known is None or known[0] is not index.table:
         grouped: dict[str, list[tuple[int, Edition]]] = defaultdict(list)
@@ -87,7 +96,7 @@ def _laws(index: Index) -> list[_Law]:
             edition = Edition(entry.profile.title, entry.profile.date)
             grouped[edition.title].append((entry.number, edition))
         laws = [
-            _Law(law_name(title), sorted(editions, key=lambda pair: pair[1].days[0] or date.min))
+            _Law(make_law_name(title), sorted(editions, key=lambda pair: pair[1].days[0] or date.min))
             for title, editions in grouped.items()
         ]
         known = _LAWS[index] = index.table, laws
@@ -99,17 +108,17 @@ def _find_law(question: str, laws: list[_Law]) -> _Law | None:
 
     If a law is named by a code such as `BGB`, laws that are named by their titles alone are not considered.
     """
-    ends = [(law.name.named_in(question, near=_EVERYWHERE), law) for law in laws]
+    ends = [(law.name.find_end(question, near=_EVERYWHERE), law) for law in laws]
     named = [(end, -len(law.name.title), law) for end, law in ends if end]
     if not named:
         return None
-    by_code = [(end, -_longest(law.name.codes, question), law) for end, _, law in named]
+    by_code = [(end, -_find_longest(law.name.codes, question), law) for end, _, law in named]
     by_code = [each for each in by_code if each[1]]
     first = min(by_code or named, key=lambda each: (each[0], each[1]))
     return first[2]
 
 
-def _longest(codes: Sequence[str], question: str) -> int:
+def _find_longest(codes: Sequence[str], question: str) -> int:
     """Return the length of a law's longest code that occurs in a question; 0 if none occurs."""
     return max((len(code) for code in codes if code in question), default=0)
 
@@ -121,8 +130,9 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
 def _find_provision(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
     """Return the provision that a question is about: the first one, or the last one if that is in quotation marks."""
     names = [law.name for law in laws]
-    named = list(provisions(question, system, names)) or [
-        replace(each, label=_own_label(each.label, system)) for each in provisions(question, system_for("en"), names)
+    named = list(find_provisions(question, system, names)) or [
+        replace(each, label=_translate_label(each.label, system))
+        for each in find_provisions(question, choose_system("en"), names)
     ]
     if not named:
         return None
@@ -131,7 +141,7 @@ def _find_provision(question: str, system: LegalSystem, laws: list[_Law]) -> Pro
     return last if quoted or len(named) == 1 else named[0]
 
 
-def _own_label(label: str, system: LegalSystem) -> str:
+def _translate_label(label: str, system: LegalSystem) -> str:
     """Return a label as the laws of a legal system write it: `section 433 of the BGB` becomes `§ 433`."""
     word, _, number = label.partition(" ")
     kind = "article" if word.lower().startswith("art") else "paragraph"
@@ -144,20 +154,20 @@ def _find_governing(question: str, index: Index, number: int, system: LegalSyste
 
     Of several headings, the longest is chosen.
     """
-    said = _plain(question)
-    titled = [unit for unit in _units(index, number, system) if len(_plain(unit.title)) > 3]
-    named = [unit for unit in titled if f" {_plain(unit.title)} " in f" {said} "]
+    said = _normalise(question)
+    titled = [unit for unit in _list_units(index, number, system) if len(_normalise(unit.title)) > 3]
+    named = [unit for unit in titled if f" {_normalise(unit.title)} " in f" {said} "]
     best = max(named, key=lambda unit: len(unit.title), default=None)
     return best.label if best else None
 
 
-def _plain(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
 
 
 def _place(index: Index, number: int, label: str, system: LegalSystem) -> RankedPassage | None:
     """Return a § of a document as a passage; None if the document has no § of this number."""
-    found = [unit for unit in _units(index, number, system) if label_key(unit.label) == label_key(label)]
+    found = [unit for unit in _list_units(index, number, system) if label_key(unit.label) == label_key(label)]
     if not found:
         return None
     text = index.text_of(number)
@@ -172,14 +182,14 @@ def _place(index: Index, number: int, label: str, system: LegalSystem) -> Ranked
 
 @lru_cache(maxsize=32)
 def _units_of(text: str, system: LegalSystem) -> list[Unit]:
-    return units(text, system)
+    return find_units(text, system)
 
 
-def _units(index: Index, number: int, system: LegalSystem) -> list[Unit]:
+def _list_units(index: Index, number: int, system: LegalSystem) -> list[Unit]:
     return _units_of(index.text_of(number), system)
 
 
-def _system(index: Index, law: _Law) -> LegalSystem:
+def _find_system(index: Index, law: _Law) -> LegalSystem:
     return system_of(index.text_of(law.editions[-1][0]))
 
 

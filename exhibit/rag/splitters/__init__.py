@@ -43,11 +43,11 @@ def reach_back(text: str, tiles: list[Span], overlap: int, *, floors: Sequence[i
     spans = []
     for start, end in tiles:
         floor = floors[bisect_right(floors, start) - 1]
-        spans.append(Span(_word(text, max(start - overlap, floor), start), end))
+        spans.append(Span(_find_word_break(text, max(start - overlap, floor), start), end))
     return spans
 
 
-def _word(text: str, start: int, end: int) -> int:
+def _find_word_break(text: str, start: int, end: int) -> int:
     if start == 0 or text[start - 1].isspace():
         return start
     space = text.find(" ", start, end)
@@ -100,7 +100,7 @@ def _cut_at(
         while start < limit:
             at = rfind(separator, start + first, start + last)
             if repeats and at > 0 and text[at - 1] == separator[0]:
-                at = _first_of_run(text, separator, at, start, start + first)
+                at = _find_separator(text, separator, at, start, start + first)
             if at >= 0:
                 start = at + shift
                 cut(start)
@@ -131,7 +131,7 @@ def find_separator(text: str, separator: str, start: int) -> int:
     return text.find(separator, at + 1)
 
 
-def _first_of_run(text: str, separator: str, at: int, floor: int, start: int) -> int:
+def _find_separator(text: str, separator: str, at: int, floor: int, start: int) -> int:
     """Return the position of the last separator in a run of its character; -1 if it is before `start`.
 
     Separators are counted from the start of the run, as `re.split` does: a run of three newlines contains one

@@ -5,13 +5,13 @@ from typing import Any
 
 from exhibit.evidence import Span
 from exhibit.rag.splitters import Splitter
+from exhibit.rag.splitters.sections import choose_variant
 from exhibit.rag.splitters.sections import split as split_sections
-from exhibit.rag.splitters.sections import variant
 
 
 def open(argument: str | None) -> Splitter:
     """Return the splitter; `rcts:sentences` never cuts inside a number, and keeps a full stop with its sentence."""
-    return variant("rcts", argument, split)
+    return choose_variant("rcts", argument, split)
 
 
 def split(text: str, *, sections: Sequence[Span] = (), **how: Any) -> list[Span]:  # noqa: ARG001 - called like others

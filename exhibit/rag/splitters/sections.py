@@ -18,10 +18,10 @@ SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")
 
 def open(argument: str | None) -> Splitter:
     """Return the splitter; `sections:sentences` never cuts inside a number, and keeps a full stop with its sentence."""
-    return variant("sections", argument, split)
+    return choose_variant("sections", argument, split)
 
 
-def variant(name: str, argument: str | None, usual: Splitter) -> Splitter:
+def choose_variant(name: str, argument: str | None, usual: Splitter) -> Splitter:
     """Return a splitter in its usual form, or in the variant that its argument names."""
     if argument is None:
         return usual

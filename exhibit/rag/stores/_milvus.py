@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from exhibit.rag.milvus_address import Address, named_servers, origin
+from exhibit.rag.milvus_address import Address, find_named_servers, parse_origin
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 try:
@@ -54,13 +54,13 @@ class Connection:
     def __init__(self, address: Address) -> None:
         self.uri = address.uri
         self.users = 0
-        self._key = _key(address)
+        self._key = _make_key(address)
         self._file = None if address.is_server else Path(address.uri)
         self._lite = None if self._file is None else _open_lite()
-        with milvus_errors(self.uri, first=True):
+        with translate_errors(self.uri, first=True):
             if self._file is not None:
                 self._file.parent.mkdir(parents=True, exist_ok=True)
-            self.client: Any = MilvusClient(self.uri, token=token_for(address), timeout=_SECONDS)
+            self.client: Any = MilvusClient(self.uri, token=find_token(address), timeout=_SECONDS)
         self._inode = self._file.stat().st_ino if self._file else 0
 
     @property
@@ -71,7 +71,7 @@ class Connection:
     def call(self, verb: str, collection: str, *arguments: Any, **options: Any) -> Any:
         """Call the client on a collection; retry while the server is unreachable or starting."""
         end = time.monotonic() + PATIENCE
-        with milvus_errors(self.uri):
+        with translate_errors(self.uri):
             while True:
                 try:
                     return getattr(self.client, verb)(collection, *arguments, **options)
@@ -99,7 +99,7 @@ class Connection:
                 self._lite.release_server(str(self._file))
 
 
-def token_for(address: Address) -> str:
+def find_token(address: Address) -> str:
     """Return the token for an address, or "".
 
     A server that only the index names gets no token, since it may belong to a stranger.
@@ -110,8 +110,8 @@ def token_for(address: Address) -> str:
 
 def is_named(uri: str) -> bool:
     """Return whether the user named this server: in MILVUS_URI, or with --store on the command line."""
-    named = [os.environ.get(URI, ""), *named_servers(sys.argv[1:])]
-    return origin(uri) in {origin(each) for each in named if each}
+    named = [os.environ.get(URI, ""), *find_named_servers(sys.argv[1:])]
+    return parse_origin(uri) in {parse_origin(each) for each in named if each}
 
 
 def _open_lite() -> Any:
@@ -127,19 +127,19 @@ def _open_lite() -> Any:
 
 def connect(address: Address) -> Connection:
     """Return the open connection to an address, or a new one; the caller becomes one of its users."""
-    connection = _connections.get(_key(address))
+    connection = _connections.get(_make_key(address))
     if connection is not None and not connection.is_current:
         connection._end()
         connection = None
     if connection is None:
-        connection = _connections[_key(address)] = Connection(address)
+        connection = _connections[_make_key(address)] = Connection(address)
     connection.users += 1
     return connection
 
 
-def _key(address: Address) -> tuple[str, str]:
+def _make_key(address: Address) -> tuple[str, str]:
     """Return the key of a connection: the address and the token."""
-    return address.uri, token_for(address) if address.is_server else ""
+    return address.uri, find_token(address) if address.is_server else ""
 
 
 def _is_passing(error: MilvusException | RpcError) -> bool:
@@ -149,7 +149,7 @@ def _is_passing(error: MilvusException | RpcError) -> bool:
     return error.code in _PASSING or any(words in error.message for words in _STARTING)
 
 
-def _words(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     """Return the reason for an error, on one line."""
     if isinstance(error.__cause__, RpcError):
         error = error.__cause__  # only the cause mentions a wrong token
@@ -160,18 +160,18 @@ def _words(error: Exception) -> str:
 
 
 @contextmanager
-def milvus_errors(uri: str, *, first: bool = False) -> Iterator[None]:
+def translate_errors(uri: str, *, first: bool = False) -> Iterator[None]:
     """Turn every error of Milvus into one `ServiceError` with advice; the token is removed from its message."""
     try:
         with _silence_logs():
             yield
     except (MilvusException, RpcError, OSError) as error:
-        words, token = _words(error), os.environ.get(TOKEN)
+        words, token = _format_error(error), os.environ.get(TOKEN)
         words = words.replace(token, "***") if token else words
-        raise ServiceError(f"milvus at {uri}: {words}; {_advice(uri, first)}") from None
+        raise ServiceError(f"milvus at {uri}: {words}; {_advise(uri, first)}") from None
 
 
-def _advice(uri: str, first: bool) -> str:
+def _advise(uri: str, first: bool) -> str:
     if uri.endswith(".db"):
         return "a milvus-lite file serves one process at a time: end the other process, or use a server"
     if os.environ.get(TOKEN) and not is_named(uri):

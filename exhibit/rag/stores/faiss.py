@@ -13,7 +13,7 @@ import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag import index_kinds as kinds
-from exhibit.rag.index_kinds import RawVectors, rows_path
+from exhibit.rag.index_kinds import RawVectors, name_rows_file
 from exhibit.rag.protocols import Keys
 from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
 from exhibit.schemas.errors import BundleError
@@ -40,7 +40,7 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
     path = folder / f"{name}.faiss"
     if path.is_file():  # the other process has finished
         return FaissStore(path, dimensions, kinds.IndexType.parse(argument))
-    return FaissStore.holding(keys, np.memmap(rows_path(path), "<f4", "r", shape=(len(keys), dimensions)))
+    return FaissStore.of_rows(keys, np.memmap(name_rows_file(path), "<f4", "r", shape=(len(keys), dimensions)))
 
 
 class FaissStore:
@@ -62,10 +62,10 @@ class FaissStore:
         if path.is_file():
             self._opened = self._open()
         else:
-            self._rows = RawVectors(rows_path(path), dimensions)
+            self._rows = RawVectors(name_rows_file(path), dimensions)
 
     @classmethod
-    def holding(cls, keys: Keys, vectors: Vectors) -> "FaissStore":
+    def of_rows(cls, keys: Keys, vectors: Vectors) -> "FaissStore":
         """Return a store of rows in memory, without a file."""
         store = cls(Path("memory"), vectors.shape[1])
         store._opened, store._rows = kinds.build(kinds.IndexType(), keys, vectors), None
@@ -106,7 +106,7 @@ class FaissStore:
         if self._rows is not None:
             self._rows.add(keys, vectors)
             return
-        self._own()
+        self._load_rows()
         kinds.add(self._index, keys, vectors)
         self._order = None
 
@@ -114,7 +114,7 @@ class FaissStore:
         """Remove rows; unknown keys are no error."""
         if not len(keys):
             return
-        self._own()
+        self._load_rows()
         if kinds.name_of(self._index) in ("flat", "fp16"):
             self._index.remove_ids(faiss.IDSelectorBatch(np.asarray(keys, dtype=np.int64)))
         else:
@@ -140,16 +140,16 @@ class FaissStore:
         if within is None and kind == "pq" and self._gone:
             within = kinds.keys_of(self._index)
         if within is None:
-            return self._through(queries, k, None)
+            return self._search_index(queries, k, None)
         wanted = np.asarray(within, dtype=np.int64)
         if not (np.diff(wanted) > 0).all():  # keys usually increase, and a check is faster than sorting
             wanted = np.unique(wanted)
         if len(wanted) <= _FEW:
-            return self._among(queries, k, wanted)
+            return self._search_rows(queries, k, wanted)
         if kind == "pq":
             rows = self._rows_of(wanted)[1]
             return rank_keys(*kinds.search_rows(self._index, queries, min(k, len(self)), rows), k)
-        return self._through(queries, k, faiss.IDSelectorBatch(wanted))
+        return self._search_index(queries, k, faiss.IDSelectorBatch(wanted))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         """Return the rows under these keys, in the order of `keys`; unknown keys are left out."""
@@ -165,7 +165,7 @@ class FaissStore:
         if self._rows is not None:
             self._write_rows(self._rows, partial)
             return
-        self._own()
+        self._load_rows()
         self._index = kinds.reshape(self._index, self._kind)
         self._gone = int(np.sum(kinds.keys_of(self._index) == kinds.GONE))
         self._order = None
@@ -178,7 +178,7 @@ class FaissStore:
 
     def _write_rows(self, rows: RawVectors, partial: Path) -> None:
         """Write the added rows as an index file; a flat index is written without being built in memory."""
-        wanted = self._kind.suiting(len(rows))
+        wanted = self._kind.choose_type(len(rows))
         if wanted.name == "flat":
             rows.write(partial)
         else:
@@ -186,7 +186,7 @@ class FaissStore:
         self._written, self._rows = len(rows), None
         rows.remove()
 
-    def _own(self) -> None:
+    def _load_rows(self) -> None:
         """Load the whole file before it is changed: FAISS ends the process when a mapped index grows."""
         if self._opened is None and self._rows is None:
             self._opened = self._open()
@@ -194,12 +194,12 @@ class FaissStore:
             self._index = _load(self.path, self.dimensions, mapped=False)
             self._mapped = False
 
-    def _through(self, queries: Vectors, k: int, selector: Any) -> tuple[Vectors, Keys]:
+    def _search_index(self, queries: Vectors, k: int, selector: Any) -> tuple[Vectors, Keys]:
         """Search with FAISS; `selector` is a parameter so that it is not freed before the search ends."""
         depth = min(k, len(self))
         if not depth or not len(queries):
             return make_empty_hits(len(queries), k)
-        parameters = kinds.parameters(self._index, self._kind, depth, selector)
+        parameters = kinds.make_parameters(self._index, self._kind, depth, selector)
         scores, keys = self._index.search(queries, depth, params=parameters)
         return rank_keys(scores, keys, k)
 
@@ -218,16 +218,16 @@ class FaissStore:
         here = (keys[places] == wanted) & (wanted != kinds.GONE)
         return wanted[here], rows[places[here]]
 
-    def _among(self, queries: Vectors, k: int, wanted: Keys) -> tuple[Vectors, Keys]:
+    def _search_rows(self, queries: Vectors, k: int, wanted: Keys) -> tuple[Vectors, Keys]:
         """Compare the queries with a few rows directly, which is exact and faster than a selector over all rows."""
         present, rows = self._rows_of(wanted)
         if not len(present):
             return make_empty_hits(len(queries), k)
-        cosines = _products(queries, kinds.vectors_of(self._index, rows))
+        cosines = _multiply(queries, kinds.vectors_of(self._index, rows))
         return rank_keys(cosines, np.broadcast_to(present, cosines.shape), k)
 
 
-def _products(queries: Vectors, vectors: Vectors) -> Vectors:
+def _multiply(queries: Vectors, vectors: Vectors) -> Vectors:
     # for a few queries, starting several threads takes longer than the work
     few = len(queries) <= _FEW_QUERIES
     cosines: Vectors = np.einsum("ij,kj->ik", queries, vectors) if few else queries @ vectors.T

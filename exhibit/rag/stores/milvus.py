@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from exhibit.models.protocols import Vectors
-from exhibit.rag.milvus_address import Address, conditions
+from exhibit.rag.milvus_address import Address, make_conditions
 from exhibit.rag.protocols import Keys
 from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
-from exhibit.rag.stores._milvus import FLOATS, INTEGER, connect, is_named, milvus_errors
+from exhibit.rag.stores._milvus import FLOATS, INTEGER, connect, is_named, translate_errors
 from exhibit.schemas.errors import BundleError, ServiceError
 from exhibit.storage.removal import remove_below
 
@@ -115,7 +115,7 @@ def drop(folder: Path, named: str | None = None) -> None:
 def _drop_collections(address: Address, prefix: str) -> None:
     connection = connect(address)
     try:
-        with milvus_errors(address.uri):
+        with translate_errors(address.uri):
             for name in connection.client.list_collections():
                 if name.startswith(prefix):
                     connection.client.drop_collection(name)
@@ -135,7 +135,7 @@ class MilvusStore:
         self._connection = connect(address)
         self._client = self._connection.client
         try:
-            with milvus_errors(address.uri):
+            with translate_errors(address.uri):
                 if not self._client.has_collection(collection):
                     self._create()
             self._call("load_collection")
@@ -179,7 +179,7 @@ class MilvusStore:
         """Return all keys, in order."""
         numbers: list[int] = []
         pages = self._call("query_iterator", batch_size=_KEYS, output_fields=[_KEY])
-        with milvus_errors(self._address.uri):
+        with translate_errors(self._address.uri):
             while page := pages.next():
                 numbers += [row[_KEY] for row in page]
             pages.close()
@@ -187,7 +187,7 @@ class MilvusStore:
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return the scores and keys of the k nearest rows of each query, best first; missing rows have the key -1."""
-        filters = list(self._conditions(k, within))
+        filters = list(self._make_conditions(k, within))
         if not len(queries):
             return make_empty_hits(0, k)
         scores, keys = self._search_all(queries, k, filters)
@@ -248,7 +248,7 @@ class MilvusStore:
 
     def _upsert(self, keys: Keys, vectors: Vectors) -> None:
         digests = [_digest(vector) for vector in vectors]
-        there = self._digests(keys) if self._had_rows else {}
+        there = self._read_digests(keys) if self._had_rows else {}
         rows = [
             {_KEY: key, _DIGEST: digest, _VECTOR: vector}
             for key, digest, vector in zip(keys.tolist(), digests, vectors, strict=True)
@@ -257,14 +257,14 @@ class MilvusStore:
         if rows:
             self._call("upsert", data=rows)
 
-    def _digests(self, keys: Keys) -> dict[int, int]:
+    def _read_digests(self, keys: Keys) -> dict[int, int]:
         digests: dict[int, int] = {}
-        for condition in conditions(_KEY, np.unique(keys)):
+        for condition in make_conditions(_KEY, np.unique(keys)):
             rows = self._call("query", filter=condition, output_fields=[_KEY, _DIGEST])
             digests |= {row[_KEY]: row[_DIGEST] for row in rows}
         return digests
 
-    def _conditions(self, k: int, within: Sequence[int] | Keys | None) -> Iterator[str]:
+    def _make_conditions(self, k: int, within: Sequence[int] | Keys | None) -> Iterator[str]:
         """Yield the filters of the searches whose joined results contain the k best rows; "" selects all rows."""
         if within is None and k <= _MOST:
             yield ""
@@ -273,7 +273,7 @@ class MilvusStore:
         wanted = here[here <= self._last] if within is None else np.unique(np.asarray(within, dtype=np.int64))
         step = _MOST if k > _MOST else max(1, len(wanted))
         for at in range(0, len(wanted), step):
-            yield from conditions(_KEY, wanted[at : at + step])
+            yield from make_conditions(_KEY, wanted[at : at + step])
 
     def _search_all(self, queries: Vectors, k: int, filters: Sequence[str]) -> tuple[Vectors, Keys]:
         pages = [self._search(queries[at : at + _QUERIES], k, filters) for at in range(0, len(queries), _QUERIES)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from exhibit.evidence import Document
 from exhibit.law.profile import AGREED, Profile, tidy
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import cut
 from exhibit.law.structure.tree import Section
 from exhibit.models.llms import LLM
@@ -68,7 +68,7 @@ class ExtractiveSummariser:
         title = f"{name} between {_join_names(profile.parties)}" if profile.parties else name
         if len(title) > self.length + TOLERANCE and profile.parties:
             title = f"{cut(name, self.length // 2)} between {_join_names(profile.parties)}"
-        subject = _subject(document, root, name, agreed=profile.kind in AGREED)
+        subject = _find_subject(document, root, name, agreed=profile.kind in AGREED)
         return fit(f"{title}: {subject}" if subject else title, self.length)
 
     def summarise_sections(
@@ -80,7 +80,7 @@ class ExtractiveSummariser:
         characters: int = SECTION_CHARACTERS,
     ) -> list[str]:
         """Return `heading: first sentence` for each section."""
-        return [fit(_line(document, section), characters) for section in sections]
+        return [fit(_format_line(document, section), characters) for section in sections]
 
 
 def fit(text: str, characters: int) -> str:
@@ -89,7 +89,7 @@ def fit(text: str, characters: int) -> str:
     return text if len(text) <= characters + TOLERANCE else cut(text, characters)
 
 
-def section_body(document: Document, section: Section) -> str:
+def read_section_body(document: Document, section: Section) -> str:
     """Return the first 1,500 characters of a section at most, without its heading."""
     text = document.text[section.span.start : min(section.span.end, section.span.start + _BODY)]
     words = [re.escape(word) for word in _WORD.findall(section.heading)]
@@ -107,31 +107,31 @@ def _join_names(names: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
 
 
-def _subject(document: Document, root: Section, title: str, *, agreed: bool) -> str:
+def _find_subject(document: Document, root: Section, title: str, *, agreed: bool) -> str:
     """Return the purpose of a document: the sentence that states it, else the titles of its sections."""
     opening = document.text[:_NEAR]
     recitals = next((part.span for part in root.walk() if part.kind == "recitals"), None)
     start, end = recitals if recitals and recitals.start < _NEAR else (0, _NEAR // 3)
-    for sentence in sentences(opening[start:end]) if agreed else ():
-        words = _plain(opening[start + sentence.start : start + sentence.end])
-        if _sound(words, title) and _WISHES.search(words) and not _VAGUE.search(words):
+    for sentence in split_sentences(opening[start:end]) if agreed else ():
+        words = _clean_sentence(opening[start + sentence.start : start + sentence.end])
+        if _is_good_subject(words, title) and _WISHES.search(words) and not _VAGUE.search(words):
             return words
-    for sentence in sentences(opening):
-        words = _plain(opening[sentence.start : sentence.end])
-        if _sound(words, title) and _STATES.match(words):
+    for sentence in split_sentences(opening):
+        words = _clean_sentence(opening[sentence.start : sentence.end])
+        if _is_good_subject(words, title) and _STATES.match(words):
             return words
-    return "; ".join(_topics(root, title))
+    return "; ".join(_list_topics(root, title))
 
 
-def _plain(sentence: str) -> str:
+def _clean_sentence(sentence: str) -> str:
     return _PREFIX.sub("", " ".join(sentence.split())).rstrip(" .;,")
 
 
-def _sound(words: str, title: str) -> bool:
+def _is_good_subject(words: str, title: str) -> bool:
     return 30 <= len(words) <= 400 and words.casefold()[:40] not in title.casefold()
 
 
-def _topics(root: Section, title: str) -> list[str]:
+def _list_topics(root: Section, title: str) -> list[str]:
     """Return the headings of a document's main sections, without generic ones such as `Definitions`."""
     parts = root.children
     while len([part for part in parts if part.heading]) == 1:
@@ -144,8 +144,8 @@ def _topics(root: Section, title: str) -> list[str]:
     ]
 
 
-def _line(document: Document, section: Section) -> str:
-    body = " ".join(section_body(document, section).split())
-    first = next(iter(sentences(body)), None)
+def _format_line(document: Document, section: Section) -> str:
+    body = " ".join(read_section_body(document, section).split())
+    first = next(iter(split_sentences(body)), None)
     sentence = body[first.start : first.end] if first else ""
     return f"{section.heading}: {sentence}" if section.heading and sentence else section.heading or sentence

@@ -39,7 +39,7 @@ class _Request:
     text: str
     spare: str
 
-    def prompt(self, style: str, characters: int) -> Prompt:
+    def make_prompt(self, style: str, characters: int) -> Prompt:
         task = _TASKS[style].format(thing=self.thing)
         given = {"task": task, "thing": self.thing, "about": self.about, "text": self.text}
         return Prompt(_PROMPT["user"].format(characters=characters, **given), _PROMPT["system"])
@@ -103,7 +103,7 @@ class LLMSummaries:
             ]
             if not waiting:
                 break
-            prompts = [request.prompt(self.style, int(characters * share)) for request in waiting]
+            prompts = [request.make_prompt(self.style, int(characters * share)) for request in waiting]
             replies = self.llm.complete(prompts, max_tokens=self.tokens, temperature=self.temperature)
             for request, reply in zip(waiting, replies, strict=True):
                 words = " ".join(_NOISE.sub("", reply.text.strip()).split())

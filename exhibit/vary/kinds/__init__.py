@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from exhibit.converters.benchmark import Tally
-from exhibit.runtime.plugins import load_plugin, plugin_modules
+from exhibit.runtime.plugins import import_plugins, load_plugin
 from exhibit.vary.corpus import TextCorpus
 
 
@@ -42,6 +42,6 @@ def load_kind(wanted: str) -> tuple[KindModule, str | None]:
     return cast(KindModule, module), argument
 
 
-def kind_modules() -> dict[str, KindModule]:
+def import_kinds() -> dict[str, KindModule]:
     """Return every kind by its name."""
-    return {name: cast(KindModule, module) for name, module in plugin_modules(__name__).items()}
+    return {name: cast(KindModule, module) for name, module in import_plugins(__name__).items()}

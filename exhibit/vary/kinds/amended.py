@@ -80,7 +80,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     rows: list[TextRow] = []
     real = {str(dict(document.labels).get("family")) for document in corpus.documents.values()}
     for name in sorted(real & set(corpus.documents)):
-        rows += _real_family(name, corpus, tally)
+        rows += _find_real_family(name, corpus, tally)
     for name, document in corpus.documents.items():
         if dict(document.labels).get("family"):
             continue  # the corpus contains the contract's own amendments
@@ -103,21 +103,21 @@ class _Family:
         self.amendments: list[TextDocument] = []
         self.rows: list[TextRow] = []
         count = int(request.argument) if request.argument else self._chance.randint(1, _MOST)
-        eligible = self._eligible(rows)
-        versions = {row.id: [_version(row, None)] for row, _ in eligible}
-        day = self._signed()
+        eligible = self._choose_eligible(rows)
+        versions = {row.id: [_make_version(row, None)] for row, _ in eligible}
+        day = self._find_signing_day()
         for number in range(1, count + 1):
             day = move_months(day, self._chance.randint(*_GAP)).replace(day=self._chance.choice((1, 15)))
-            changes = self._changes(eligible, versions, seed=request.seed * _MOST + number, last=number == count)
+            changes = self._make_changes(eligible, versions, seed=request.seed * _MOST + number, last=number == count)
             if changes:
                 self._amend(len(self.amendments) + 1, day, changes, versions)
         for row, clause in eligible:
             if len(versions[row.id]) > 1:
-                self.rows += _questions(row, clause.name, versions[row.id], MADE)
+                self.rows += _make_questions(row, clause.name, versions[row.id], MADE)
             else:
                 tally.leave_out(SAME_AGAIN, f"row {row.id}")
 
-    def _eligible(self, rows: Sequence[TextRow]) -> list[tuple[TextRow, Clause]]:
+    def _choose_eligible(self, rows: Sequence[TextRow]) -> list[tuple[TextRow, Clause]]:
         """Return the questions whose value can be changed, each with the one clause that answers it."""
         changes = self._change_values(rows, 0)
         clauses = find_clauses(self._document.filename, self._document.text) if changes.rows else ()
@@ -147,11 +147,11 @@ class _Family:
     def _change_values(self, rows: Sequence[TextRow], seed: int) -> ValueChanges:
         return ValueChanger(self._document, rows, seed=seed, later=True).changes()
 
-    def _signed(self) -> date:
+    def _find_signing_day(self) -> date:
         days = [value.key for value in find_values(self._document.text[:_OPENING]) if value.kind == "date"]
         return date.fromisoformat(days[0]) if days else _START
 
-    def _changes(
+    def _make_changes(
         self,
         eligible: Sequence[tuple[TextRow, Clause]],
         versions: dict[int, list[ClauseVersion]],
@@ -168,7 +168,7 @@ class _Family:
         changes: list[ClauseChange] = []
         # a value that the clause had before would be no change, so the whole clause stays as it is
         stay = {
-            clause.number for row, clause in eligible if self._had_before(result.rows.get(row.id), versions[row.id])
+            clause.number for row, clause in eligible if self._is_repeated(result.rows.get(row.id), versions[row.id])
         }
         chosen: dict[str, bool] = {}
         for row, clause in eligible:
@@ -185,7 +185,7 @@ class _Family:
             changes.append(ClauseChange(row, clause, change, " ".join(text.split()), own))
         return changes
 
-    def _had_before(self, change: RowChange | None, versions: Sequence[ClauseVersion]) -> bool:
+    def _is_repeated(self, change: RowChange | None, versions: Sequence[ClauseVersion]) -> bool:
         keys = keys_of(change.answer) if change else frozenset()
         return any(keys & keys_of(version.answer) for version in versions)
 
@@ -194,7 +194,7 @@ class _Family:
     ) -> None:
         """Add an amendment as a document, and record the new version of each question's clause."""
         filename = f"{self._document.filename.rpartition('.')[0]} - Amendment No. {number}.pdf"
-        text, places = self._text(number, day, changes)
+        text, places = self._write_text(number, day, changes)
         labels = (*self._document.labels, ("amends", self._document.filename), ("effective_from", day.isoformat()))
         title = f"Amendment No. {number} to the {self._document.title}"
         self.amendments.append(TextDocument(filename, title, text, labels=labels))
@@ -202,20 +202,20 @@ class _Family:
             passage = TextPassage(filename, (places[change.clause.number],))
             versions[change.row.id].append(ClauseVersion(change.change.answer, change.change.new, passage, day))
 
-    def _text(self, number: int, day: date, changes: Sequence[ClauseChange]) -> tuple[str, dict[str, Span]]:
+    def _write_text(self, number: int, day: date, changes: Sequence[ClauseChange]) -> tuple[str, dict[str, Span]]:
         title = self._document.title
         parts = [
             f"AMENDMENT NO. {number}",
             f"to the {title}",
             f'This Amendment No. {number} (this "Amendment") to the {title} (the "Agreement") is made and entered into '
-            f'as of {in_words(day)} (the "Amendment Effective Date"). Capitalized terms used but not defined in this '
+            f'as of {write_date(day)} (the "Amendment Effective Date"). Capitalized terms used but not defined in this '
             "Amendment have the meanings given to them in the Agreement.",
         ]
         places: dict[str, Span] = {}
         clauses = {change.clause.number: change for change in changes}
         for item, change in enumerate(clauses.values(), 1):
             lead = f"{item}. Amendment of {change.clause.name}. "
-            gold, head = self._instruction(change)
+            gold, head = self._write_instruction(change)
             at = sum(len(part) + 2 for part in parts) + len(lead) + len(head)
             places[change.clause.number] = Span(at, at + len(gold))
             parts.append(f"{lead}{head}{gold}{_QUOTE if head else ''}")
@@ -227,7 +227,7 @@ class _Family:
         ]
         return "\n\n".join(parts), places
 
-    def _instruction(self, change: ClauseChange) -> tuple[str, str]:
+    def _write_instruction(self, change: ClauseChange) -> tuple[str, str]:
         """Return an amendment's instruction for a clause in two parts: the gold text, and the text before it."""
         name = change.clause.name
         old = " ".join(self._document.text[slice(*change.clause.span)].split())
@@ -242,12 +242,12 @@ class _Family:
         return change.text.replace("“", "'").replace("”", "'"), f'{form} "'
 
 
-def in_words(day: date) -> str:
+def write_date(day: date) -> str:
     """Return a date as American contracts write it: `March 1, 2015`."""
     return f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
 
 
-def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
+def _find_real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
     """Return the questions about a contract that has real amendments in the corpus.
 
     A question is used if an amendment changes the section that answers it, and the amendment's answer differs.
@@ -267,7 +267,7 @@ def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
     )
     questions: list[TextRow] = []
     for row in corpus.rows_of(name):
-        sections = {section for section, _ in family.changed_places(name, row.passages[0].spans[0])}
+        sections = {section for section, _ in family.find_changed_places(name, row.passages[0].spans[0])}
         later = [
             (days[filename], other)
             for filename, amendment in amendments.items()
@@ -275,7 +275,7 @@ def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
             for other in corpus.rows_of(filename)
             if other.labels.get("clause") == row.labels.get("clause") is not None
         ]
-        versions = [_version(row, None)]
+        versions = [_make_version(row, None)]
         for day, other in sorted(later, key=lambda one: (one[0], one[1].id)):
             stated = keys_of(other.answer) - {
                 ("date", day.isoformat())
@@ -285,34 +285,34 @@ def _real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
                 and not any(stated & keys_of(version.answer) for version in versions)
                 and day != versions[-1].start
             ):
-                versions.append(_version(other, day))
+                versions.append(_make_version(other, day))
         if keys_of(row.answer) and len(versions) > 1:
-            questions += _questions(row, None, versions, REAL)
+            questions += _make_questions(row, None, versions, REAL)
         else:
             tally.leave_out(NOT_AMENDED, f"row {row.id}")
     return questions
 
 
-def _version(row: TextRow, start: date | None) -> ClauseVersion:
+def _make_version(row: TextRow, start: date | None) -> ClauseVersion:
     value = "; ".join(value.text for value in find_values(row.answer))
     return ClauseVersion(row.answer, value, row.passages[0], start)
 
 
-def _questions(
+def _make_questions(
     row: TextRow, paragraph: str | None, versions: Sequence[ClauseVersion], amendments: str
 ) -> list[TextRow]:
     """Return one question about a day in each version's term, and one that names no day and so asks about today."""
     questions = []
     ends = [*(version.start for version in versions[1:]), None]
     for at, (version, end) in enumerate(zip(versions, ends, strict=True)):
-        day = _day_within(version.start, end)
-        questions.append(_question(row, versions, at, day, f"As of {in_words(day)}: {row.question}", end))
-    questions.append(_question(row, versions, len(versions) - 1, None, row.question, None))
+        day = _choose_day(version.start, end)
+        questions.append(_make_question(row, versions, at, day, f"As of {write_date(day)}: {row.question}", end))
+    questions.append(_make_question(row, versions, len(versions) - 1, None, row.question, None))
     about = {"amendments": amendments} | ({"paragraph": paragraph} if paragraph else {})
     return [question.labelled(**about) for question in questions]
 
 
-def _day_within(start: date | None, end: date | None) -> date:
+def _choose_day(start: date | None, end: date | None) -> date:
     """Return the day three months after a version's start; for the first version, three months before its end.
 
     A real version that does not last so long is asked about in the middle of its term.
@@ -324,7 +324,7 @@ def _day_within(start: date | None, end: date | None) -> date:
     return day if end is None or day < end else start + (end - start) // 2
 
 
-def _question(
+def _make_question(
     row: TextRow,
     versions: Sequence[ClauseVersion],
     at: int,

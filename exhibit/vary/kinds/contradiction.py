@@ -55,25 +55,25 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
             continue
         rows = [row for row in corpus.rows_of(name) if row.id in changes.rows]
         if inside:
-            edits[name], found = _within(document, rows, changes, tally)
+            edits[name], found = _insert_contradictions(document, rows, changes, tally)
             after |= found
             continue
-        second = _second_version(document, changes, documents)
+        second = _make_second_version(document, changes, documents)
         documents[second.filename] = second
         moved = EditedText(document.text, changes.edits)
-        after |= {row.id: _both(row, changes.rows[row.id], moved, name, second.filename) for row in rows}
+        after |= {row.id: _ask_both(row, changes.rows[row.id], moved, name, second.filename) for row in rows}
     leave_out_others(corpus, tally)
     if inside:
         return _with_sentences(corpus, edits, after)
     return TextCorpus(documents, tuple(after[row.id] for row in corpus.rows if row.id in after))
 
 
-def disagreement(old: str, first: str, new: str, second: str) -> str:
+def describe_disagreement(old: str, first: str, new: str, second: str) -> str:
     """Return the answer that gives both values and the document of each."""
     return f"The documents disagree: {old} according to {first}, {new} according to {second}."
 
 
-def _second_version(document: TextDocument, changes: ValueChanges, taken: dict[str, TextDocument]) -> TextDocument:
+def _make_second_version(document: TextDocument, changes: ValueChanges, taken: dict[str, TextDocument]) -> TextDocument:
     stem = document.filename.rpartition(".")[0]
     name = f"{stem} (second version).pdf"
     if name in taken:
@@ -82,12 +82,12 @@ def _second_version(document: TextDocument, changes: ValueChanges, taken: dict[s
     return replace(document, filename=name, title=f"{document.title} (second version)", text=text)
 
 
-def _both(row: TextRow, change: RowChange, moved: EditedText, first: str, second: str) -> TextRow:
+def _ask_both(row: TextRow, change: RowChange, moved: EditedText, first: str, second: str) -> TextRow:
     others = []
     for passage in row.passages:
         spans = tuple(filter(None, map(moved.span, passage.spans)))
         others.append(TextPassage(second, spans))
-    answer = disagreement(row.answer, first, change.answer, second)
+    answer = describe_disagreement(row.answer, first, change.answer, second)
     labels = {"value": change.kind, "old": change.old, "new": change.new, "other_document": second}
     return replace(replace_answer(row, answer, **labels), passages=(*row.passages, *others))
 
@@ -95,7 +95,7 @@ def _both(row: TextRow, change: RowChange, moved: EditedText, first: str, second
 # ---------------------------------------------------------------- within one contract
 
 
-def _within(
+def _insert_contradictions(
     document: TextDocument, rows: list[TextRow], changes: ValueChanges, tally: Tally
 ) -> tuple[list[Edit], dict[int, TextRow]]:
     """Return the edits that insert the contradicting sentences, and the questions with their new answers, by id."""
@@ -110,20 +110,20 @@ def _within(
         if len(values) != 1 or "; " in change.new:  # "renewed for 5 years after an initial term of 5 years"
             tally.leave_out(NOT_ALONE, f"row {row.id}")
             continue
-        place = _last_place(clauses, own[0])
+        place = _find_last_place(clauses, own[0])
         if place is None:
             tally.leave_out(NO_PLACE, f"row {row.id}")
             continue
-        new = _standing_alone(values[0], change)
+        new = _write_alone(values[0], change)
         sentence = f" For the avoidance of doubt, the {_NOUNS[change.kind]} stated in {own[0].name} is {new}."
         edits.append(Edit(place, place, sentence))
         answer = f"The contract disagrees with itself: {row.answer} in one place, {change.answer} in another."
         labels = {"value": change.kind, "old": change.old, "new": change.new, "sentence": sentence.strip()}
         after[row.id] = replace_answer(row, answer, **labels)
-    return _one_each(edits), after
+    return _merge_insertions(edits), after
 
 
-def _standing_alone(value: Value, change: RowChange) -> str:
+def _write_alone(value: Value, change: RowChange) -> str:
     """Return the new value as it reads after `is`, in the clause's own form if that is possible.
 
     For a `2-year` term, it is `2 years`.
@@ -137,13 +137,13 @@ def _standing_alone(value: Value, change: RowChange) -> str:
     return change.new if "-" in value.text else write_value(value, new.number, plural=new.number != 1)
 
 
-def _last_place(clauses: tuple[Clause, ...], own: Clause) -> int | None:
+def _find_last_place(clauses: tuple[Clause, ...], own: Clause) -> int | None:
     """Return where a contradicting sentence is inserted: the end of the last other clause; None if there is none."""
     others = [clause for clause in clauses if clause != own]
     return others[-1].span.end if others else None
 
 
-def _one_each(edits: list[Edit]) -> list[Edit]:
+def _merge_insertions(edits: list[Edit]) -> list[Edit]:
     """Merge the insertions at the same offset into one edit, because their order would be undefined."""
     places: dict[int, str] = {}
     for start, _, new in edits:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exhibit.converters.benchmark import Tally
-from exhibit.evidence import readable
+from exhibit.evidence import is_readable
 from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.storage.atomic import files_below
+from exhibit.storage.atomic import list_files
 from exhibit.vary.corpus import TextCorpus, TextDocument
 from exhibit.vary.kinds import VaryRequest
 
@@ -30,7 +30,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         raise ToolkitError("growth: no other documents are given; add --others FOLDER")
     wanted = (times - 1) * len(corpus.documents)
     documents = dict(corpus.documents)
-    for document in _others(request.others, request.seed, tally):
+    for document in _read_others(request.others, request.seed, tally):
         if len(documents) == len(corpus.documents) + wanted:
             break
         if document.filename in documents or document.text in {one.text for one in documents.values()}:
@@ -46,12 +46,12 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     return TextCorpus(documents, rows)
 
 
-def _others(folder: Path, seed: int, tally: Tally) -> Iterator[TextDocument]:
+def _read_others(folder: Path, seed: int, tally: Tally) -> Iterator[TextDocument]:
     """Yield the readable documents of a folder or a bundle, in an order that the seed determines."""
     root = folder / CORPUS if (folder / CORPUS).is_dir() else folder
     if not root.is_dir():
         raise ToolkitError(f"{folder}: no such folder; give --others a folder or a bundle with documents")
-    paths = sorted((path for path in files_below(root) if readable(path)), key=lambda path: path.name)
+    paths = sorted((path for path in list_files(root) if is_readable(path)), key=lambda path: path.name)
     random.Random(f"{seed}\0growth").shuffle(paths)
     for path in paths:
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from exhibit.converters.benchmark import Tally
 from exhibit.evidence import Span
-from exhibit.law.sentences import sentences
+from exhibit.law.sentences import split_sentences
 from exhibit.vary.corpus import Edit, TextCorpus, TextRow, apply_edits, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import spans_of
@@ -89,9 +89,9 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
     for row in corpus.rows:
         if row.is_impossible or len(row.files) > 1:
             continue
-        turn = find_turn(row, corpus) if _polarity(row) else None
+        turn = find_turn(row, corpus) if _find_polarity(row) else None
         if turn is None:
-            tally.leave_out(UNSURE if _polarity(row) else NOT_POLAR, f"row {row.id}")
+            tally.leave_out(UNSURE if _find_polarity(row) else NOT_POLAR, f"row {row.id}")
             continue
         own = taken.setdefault(next(iter(row.files)), {})
         if _shares_sentence(turn, own.values()):
@@ -102,7 +102,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
     leave_out_others(corpus, tally)
     edits = {name: sorted({edit for turn in own.values() for edit in turn.edits}) for name, own in taken.items()}
     changed = apply_edits(corpus, edits)
-    rows = [_turned(row, turns[row.id]) for row in changed.rows if row.id in turns]
+    rows = [_turn_row(row, turns[row.id]) for row in changed.rows if row.id in turns]
     return replace(changed, rows=tuple(rows))
 
 
@@ -116,19 +116,19 @@ def _shares_sentence(turn: Reversal, others: Iterable[Reversal]) -> bool:
     )
 
 
-def _polarity(row: TextRow) -> str:
+def _find_polarity(row: TextRow) -> str:
     """Return `No` if a question's answer is yes, and `Yes` if it is no; empty for any other answer."""
     return _FLIPPED.get(row.answer.strip().rstrip(".").lower(), "")
 
 
-def _asked(row: TextRow) -> str:
+def _strip_question(row: TextRow) -> str:
     """Return the question in lower case, without the document's name that may precede it."""
     return row.question.rpartition("; ")[2].lower()
 
 
-def _turned(row: TextRow, turn: Reversal) -> TextRow:
+def _turn_row(row: TextRow, turn: Reversal) -> TextRow:
     words = " ".join(turn.edits[0].new.split())
-    answer = _polarity(row)
+    answer = _find_polarity(row)
     return replace_answer(
         row, answer, old=row.answer, new=answer, value="polarity", old_words=turn.old, new_words=words
     )
@@ -145,11 +145,11 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
         words = text[start:end]
         if words.isupper() or ";" in words[:-1] or not words.rstrip().endswith((".", ";")) or not words[:1].isupper():
             return None
-        if len(sentences(words)) != 1:
+        if len(split_sentences(words)) != 1:
             return None
-        found = _exclusive(words, row)
+        found = _negate_exclusive(words, row)
         if not found and not _REFERS_BACK.search(words):
-            found = _modals(words) or _present(words, row)
+            found = _reverse_modals(words) or _negate_present(words, row)
         if not found:
             return None
         edits += [Edit(start + at, start + to, new) for at, to, new in found]
@@ -157,11 +157,11 @@ def find_turn(row: TextRow, corpus: TextCorpus) -> Reversal | None:
     return Reversal(tuple(edits), tuple(spans_of(row)), " ".join(text[first.start : first.end].split()))
 
 
-def _exclusive(words: str, row: TextRow) -> list[Edit]:
+def _negate_exclusive(words: str, row: TextRow) -> list[Edit]:
     """Return the edit from `exclusive` to `non-exclusive`, if the question asks whether something is exclusive."""
     found = list(_EXCLUSIVE.finditer(words))
     if (
-        not re.search(r"\bexclusive(?:ly)?\b", _asked(row))
+        not re.search(r"\bexclusive(?:ly)?\b", _strip_question(row))
         or len(found) != 1
         or not row.answer.lower().startswith("yes")
     ):
@@ -173,11 +173,11 @@ def _exclusive(words: str, row: TextRow) -> list[Edit]:
     article = re.match(r"(its|a|an|the)\s", match[0], re.IGNORECASE)
     new = "non-exclusive"
     if article and not re.match(r"\s+(?:rights|licen[sc]es|distributors|agents)\b", after):
-        new = f"{_like(article[1], 'a')} {new}"
+        new = f"{_match_case(article[1], 'a')} {new}"
     return [Edit(*match.span(), new)]
 
 
-def _modals(words: str) -> list[Edit]:
+def _reverse_modals(words: str) -> list[Edit]:
     """Return the edits that reverse the modals of the main clauses; none if one of them cannot be reversed."""
     edits: list[Edit] = []
     rest = words
@@ -191,7 +191,7 @@ def _modals(words: str) -> list[Edit]:
         following = _VERB.match(words, modal.end())
         # "shall keep and shall show": both verbs have one subject
         again = bool(edits) and "required to" in edits[0].new and bool(re.search(r"\b(?:and|or)\s+$", before))
-        new = _opposite(modal, following, before, acts=again or bool(_PARTY.search(before))) if following else None
+        new = _reverse_modal(modal, following, before, acts=again or bool(_PARTY.search(before))) if following else None
         if following is None or new is None:
             return []
         start, end = modal.start(), following.end("verb")
@@ -217,12 +217,14 @@ def _of_either(either: re.Match[str], modal: re.Match[str], verb: str) -> str | 
         return None
     if word.lower() == "neither":
         return (
-            f"{_like(word, 'each')} {party} shall be" if verb == "be" else f"{_like(word, 'either')} {party} may {verb}"
+            f"{_match_case(word, 'each')} {party} shall be"
+            if verb == "be"
+            else f"{_match_case(word, 'either')} {party} may {verb}"
         )
-    return f"{_like(word, 'neither')} {party} may {verb}" if modal[1].lower() == "may" else None
+    return f"{_match_case(word, 'neither')} {party} may {verb}" if modal[1].lower() == "may" else None
 
 
-def _opposite(modal: re.Match[str], following: re.Match[str], before: str, *, acts: bool) -> str | None:
+def _reverse_modal(modal: re.Match[str], following: re.Match[str], before: str, *, acts: bool) -> str | None:
     """Return the reversed modal with its verb, whose subject acts if it is a party; None if no rule is certain."""
     word, verb, more = modal[1].lower(), following["verb"], (following["more"] or "").strip()
     if (
@@ -249,7 +251,7 @@ def _opposite(modal: re.Match[str], following: re.Match[str], before: str, *, ac
     return f"shall not be required to {verb}"
 
 
-def _present(words: str, row: TextRow) -> list[Edit]:
+def _negate_present(words: str, row: TextRow) -> list[Edit]:
     """Return the edit that negates what the contract itself does: `hereby grants` becomes `does not grant`."""
     found = list(_PRESENT.finditer(words))
     if len(found) != 1 or _NEGATIVE.search(words) or _MODAL.search(words):
@@ -258,15 +260,15 @@ def _present(words: str, row: TextRow) -> list[Edit]:
     if (
         re.search(r"\band\s+$", words[: match.start()])
         or _BELOW.search(words[: match.start()])
-        or match[1][:5] not in _asked(row)
+        or match[1][:5] not in _strip_question(row)
         or _EXCLUSIVE.search(words)
     ):
         return []  # the denial answers only a question about that act, and "no exclusive licence" may be a plain one
     each = _EACH.search(words[: match.start()])
     if each:
-        return [Edit(*each.span(1), _like(each[1], "neither"))] if match[0] == match[1] else []
+        return [Edit(*each.span(1), _match_case(each[1], "neither"))] if match[0] == match[1] else []
     return [Edit(*match.span(), f"does not {match[1].removesuffix('s')}")]
 
 
-def _like(old: str, new: str) -> str:
+def _match_case(old: str, new: str) -> str:
     return new.upper() if old.isupper() else new.capitalize() if old[0].isupper() else new

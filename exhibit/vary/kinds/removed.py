@@ -39,7 +39,7 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
             else:
                 removed.add(row.id)
     leave_out_others(corpus, tally)
-    rows_after = [_impossible(row) for row in corpus.rows if row.id in removed]
+    rows_after = [_make_impossible(row) for row in corpus.rows if row.id in removed]
     return replace(apply_edits(replace(corpus, rows=()), edits), rows=tuple(rows_after))
 
 
@@ -92,7 +92,7 @@ def _stands_in(answer: str, text: str) -> bool:
     return len(words) >= _WORDS and words in fold(text, loose=True)
 
 
-def _impossible(row: TextRow) -> TextRow:
+def _make_impossible(row: TextRow) -> TextRow:
     values = find_values(row.answer)
     label = {"value": values[0].kind} if values else {}
     name = row.filename or next(iter(sorted(row.files)), None)

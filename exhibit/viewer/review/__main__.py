@@ -19,19 +19,19 @@ from exhibit.engine import parse_positive
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import write_json
 from exhibit.evaluation.statistics import Estimate, Interval, summarise_run
-from exhibit.evaluation.text_tables import shown_metrics, table_of
+from exhibit.evaluation.text_tables import choose_metrics, table_of
 from exhibit.runtime.command import guarded, parser_of, print_note, print_results
 from exhibit.schemas.bundle import TRAIN
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.review import Review, is_review, read_patch, read_review
 from exhibit.storage.bundle import open_bundle
-from exhibit.viewer.page import languages
+from exhibit.viewer.page import list_languages
 from exhibit.viewer.review.added import add_questions
 from exhibit.viewer.review.corrections import Corrections, correct, rescore_run
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
-from exhibit.viewer.review.source import BY, Agreement, JudgedShare, ReviewedRun, agreements, shares
+from exhibit.viewer.review.source import BY, Agreement, JudgedShare, ReviewedRun, compute_agreements, compute_shares
 
 FOLDER = "review"
 _COMMANDS = ("make", "read", "apply")
@@ -86,7 +86,7 @@ def _read(options: Any) -> int:
     if not folder.is_dir():
         raise ToolkitError(f"{folder}: no such run; name the reviewed run with --run")
     run = ReviewedRun(folder, paths=options.dataset_paths)
-    agreed, shared = agreements(reviews, run.questions), shares(reviews, run.questions)
+    agreed, shared = compute_agreements(reviews, run.questions), compute_shares(reviews, run.questions)
     outcome = correct(reviews, run, set_aside_wrong=options.set_aside_wrong)
     before, after = rescore_run(run, outcome.corrected)
     columns = {"gold as it is": summarise_run(before), "reviewed gold": summarise_run(after)}
@@ -97,7 +97,7 @@ def _read(options: Any) -> int:
     write_json(out / "review.json", summary)
     lines = _format_lines(agreed, shared, outcome)
     if outcome.corrected:
-        lines.append(table_of(columns, shown_metrics(columns["gold as it is"], options.metrics)))
+        lines.append(table_of(columns, choose_metrics(columns["gold as it is"], options.metrics)))
     patches = [out / f"patch-{dataset}.json" for dataset in outcome.patches]
     lines += [f"review: {out / 'review.json'}", *(f"patch:  {patch}" for patch in patches)]
     lines += [f"next: exhibit review apply {patch} --bundle DIR --out DIR" for patch in patches]
@@ -123,7 +123,7 @@ def _apply_reviews(options: Any) -> int:
     if bundle.info is None or bundle.info.draft is None:
         return _add_questions(reviews, options)
     drafted = DraftedBundle(options.bundle)
-    agreed = agreements(reviews, drafted.questions)
+    agreed = compute_agreements(reviews, drafted.questions)
     info, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
     open_cases = sum(case.gold is None and not case.better.says_something for one in reviews for case in one.cases)
     if open_cases:
@@ -225,7 +225,12 @@ def _format_interval(ci95: Interval | None, form: str) -> str:
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    kinds = {"positive": parse_positive, "metrics": split_requests, "kinds": _split_parts, "languages": languages()}
+    kinds = {
+        "positive": parse_positive,
+        "metrics": split_requests,
+        "kinds": _split_parts,
+        "languages": list_languages(),
+    }
     words = {"by": ", ".join(BY), "page": NAME, "folder": FOLDER}
     return parser_of("exhibit review", __doc__, read_beside(__file__), kinds, **words)[0]
 

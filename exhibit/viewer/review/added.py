@@ -14,7 +14,7 @@ from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.viewer.review.source import JOINT
 
 
-def added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: int) -> tuple[list[Row], list[Gold]]:
+def make_added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: int) -> tuple[list[Row], list[Gold]]:
     """Return the rows and gold of all questions that reviewers added, numbered from `first`."""
     rows: list[Row] = []
     gold: list[Gold] = []
@@ -39,7 +39,7 @@ def _make_row(added: AddedQuestion, reviewer: str, bundle: BundleFolder, number:
     return replace_gold(row, place, added.contexts, answer, labels, bundle)
 
 
-def next_id(bundle: BundleFolder) -> int:
+def find_next_id(bundle: BundleFolder) -> int:
     """Return the id for the next question of a bundle: one more than its largest id; 0 without questions."""
     return max((int(question.id) for question in bundle.questions), default=-1) + 1
 
@@ -49,7 +49,7 @@ def add_questions(reviews: Sequence[Review], root: Path, out: Path, *, force: bo
     bundle = open_bundle(root)
     if bundle.info is None:
         raise BundleError(f"{root}: has no bundle.json; questions can be added only to a bundle that Exhibit made")
-    rows, gold = added_rows(reviews, bundle, first=next_id(bundle))
+    rows, gold = make_added_rows(reviews, bundle, first=find_next_id(bundle))
     changed = ChangedBundle([*map(row_of, bundle.questions), *rows], [*bundle.gold, *gold])
     write_changed(bundle, bundle.info, changed, out, {}, force=force)
     return len(rows)

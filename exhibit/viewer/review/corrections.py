@@ -18,7 +18,7 @@ from exhibit.evaluation.statistics import Table
 from exhibit.evidence import Document, Span, fold
 from exhibit.schemas import IMPOSSIBLE_ANSWER, review
 from exhibit.schemas.run import RunQuestion, RunReply
-from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, by_question, placed_passage
+from exhibit.viewer.review.source import JOINT, Judged, Key, ReviewedRun, group_by_question, place_passage
 
 
 @dataclass
@@ -39,7 +39,7 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wro
     outcome = Corrections()
     aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)
     fixes: dict[str, list[review.Correction]] = defaultdict(list)
-    judged = by_question(reviews)
+    judged = group_by_question(reviews)
     for key in sorted(judged, key=lambda key: (key[0], str(key[1]))):
         row = run.questions.get(key)
         reason = _explain_refusal(key, row, judged[key])
@@ -64,7 +64,7 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wro
     for dataset in dict.fromkeys([*fixes, *aside]):
         outcome.patches[dataset] = review.Patch(
             format=review.PATCH,
-            dataset=run.bundle_name(dataset),
+            dataset=run.find_bundle_name(dataset),
             about=f"Review of the run {run.name} by {', '.join(dict.fromkeys(r.reviewer for r in reviews))}.",
             questions=aside[dataset],
             corrections=fixes[dataset],
@@ -108,14 +108,14 @@ def _make_correction(
 ) -> review.Correction | None:
     contexts = []
     for marked in better.contexts:
-        passage = placed_passage(marked, run.document(key[0], marked.filename))
+        passage = place_passage(marked, run.document(key[0], marked.filename))
         if passage is None:
             return None
         contexts.append(passage)
     contexts.sort(key=lambda context: (context.filename, context.spans[0]))
     return review.Correction(
         id=int(key[1]),
-        was=review.gold_digest((gold.filename, gold.text) for gold in row.gold),
+        was=review.digest_gold((gold.filename, gold.text) for gold in row.gold),
         contexts=contexts,
         is_impossible=better.is_impossible,
         answer=better.answer.strip() or _make_answer(row, contexts),

@@ -16,12 +16,12 @@ from exhibit.schemas.bundle import drafts_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import BundleInfo, DraftInfo, Gold, Row
-from exhibit.schemas.review import Review, ReviewedCase, gold_digest
+from exhibit.schemas.review import Review, ReviewedCase, digest_gold
 from exhibit.schemas.run import RunGold, RunQuestion, RunReply
 from exhibit.schemas.validate import read_drafts
 from exhibit.storage.bundle import BundleFolder, open_bundle
-from exhibit.viewer.review.added import added_rows
-from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, by_question, placed_passage
+from exhibit.viewer.review.added import make_added_rows
+from exhibit.viewer.review.source import JOINT, Judged, Key, Questions, ReviewedRun, group_by_question, place_passage
 
 _ENOUGH = 20  # judged playbook drafts from which on their confidence is fitted again: fewer say little
 _STEPS = 20  # iterations of Newton's method, which needs about five
@@ -101,7 +101,7 @@ class DraftedBundle:
     def _documents(self) -> Documents:
         return Documents(self.bundle.files)
 
-    def worth_judging(self, size: int) -> list[Key]:
+    def choose_worth_judging(self, size: int) -> list[Key]:
         """Return the questions to judge: `unsure` drafts, the least certain first, and then a share of `sure` drafts.
 
         The least certain drafts are those with a confidence nearest to 0.5; of equal ones, rare kinds come first.
@@ -165,7 +165,7 @@ def apply_reviews(
         counts["reviewed"] += _settle(row, gold, judged, changed, drafted)
         counts["judged"] += status != "unsure"
         counts["wrong"] += status != "unsure" and _count_right(judged) < 0
-    new, places = added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
+    new, places = make_added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
     changed.rows += new
     changed.gold += places
     info = drafted.draft.model_copy(
@@ -218,10 +218,10 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
     """
     clear: dict[int, Judged] = {}
     reopened: set[int] = set()
-    for (_, id), said in by_question(reviews).items():
+    for (_, id), said in group_by_question(reviews).items():
         if id not in drafted.rows:
             continue
-        now = gold_digest((context.filename, context.text) for context in drafted.rows[int(id)][0].contexts)
+        now = digest_gold((context.filename, context.text) for context in drafted.rows[int(id)][0].contexts)
         current = [(name, _place_case(case, drafted)) for name, case in said if case.was in (None, now)]
         valid = [(name, case) for name, case in current if case is not None]
         reopened |= {int(id)} if not valid else set()
@@ -232,7 +232,7 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
 def _place_case(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | None:
     """Return a judgment with its corrected passages located in the current documents; None if one is not found."""
     given = case.better.contexts
-    contexts = [place for c in given if (place := placed_passage(c, drafted.document("", c.filename)))]
+    contexts = [place for c in given if (place := place_passage(c, drafted.document("", c.filename)))]
     if len(contexts) < len(given):
         return None
     return case.model_copy(update={"better": case.better.model_copy(update={"contexts": contexts})})

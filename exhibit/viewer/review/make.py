@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 from exhibit.engine import track
 from exhibit.evidence import Document, Span
 from exhibit.evidence.document import Page
-from exhibit.evidence.read import words_within
-from exhibit.evidence.show import page_uri
+from exhibit.evidence.read import read_words
+from exhibit.evidence.show import draw_page_uri
 from exhibit.schemas.errors import DocumentError, ToolkitError
-from exhibit.schemas.review import REVIEW, gold_digest
+from exhibit.schemas.review import REVIEW, digest_gold
 from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.locations import keep_recent_files
-from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, mark_spans, piece_spans, windows
-from exhibit.viewer.page import as_json, cut, page, render
+from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, cut_windows, list_piece_spans, mark_spans
+from exhibit.viewer.page import as_json, cut, format_page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
 
@@ -52,7 +52,7 @@ def make_review(
     """
     drafted = isinstance(run, DraftedBundle)
     if isinstance(run, DraftedBundle):
-        keys = run.worth_judging(size)
+        keys = run.choose_worth_judging(size)
     else:
         keys = draw_sample(run.questions, by=by, size=size, seed=seed)
     if not keys:
@@ -67,7 +67,7 @@ def make_review(
         "run": run.name,
     }
     about |= {"sample": sample, "drafted": drafted, **({"save": save} if save else {})}
-    text = page(
+    text = format_page(
         f"Review of {run.name} – Exhibit",
         render("review.html.j2", language=language, drafted=drafted, save=save),
         styles=["review.css"],
@@ -107,7 +107,7 @@ def _make_case(row: RunQuestion) -> Record:
         "question": row.question,
         "truth": cut(row.truth, _LONGEST),
         "impossible": row.is_impossible,
-        "was": gold_digest((gold.filename, gold.text) for gold in row.gold),
+        "was": digest_gold((gold.filename, gold.text) for gold in row.gold),
         "gold": [
             {
                 "filename": gold.filename or "",
@@ -130,7 +130,7 @@ def _make_passage(passage: RunPassage, cited: bool) -> Record:
     return {
         "filename": passage.filename or "",
         "page": passage.page,
-        "spans": piece_spans(passage),
+        "spans": list_piece_spans(passage),
         "text": cut(passage.text or "", _LONGEST),
         "cited": cited,
     }
@@ -208,8 +208,8 @@ def _draw_page(document: Document, page: Page) -> Record | None:
         "number": page.number,
         "width": page.width,
         "height": page.height,
-        "src": page_uri(document.path, page, width=WIDTH),
-        "words": [_format_word(document, span, boxes) for span, boxes in words_within(document, page.number) if boxes],
+        "src": draw_page_uri(document.path, page, width=WIDTH),
+        "words": [_format_word(document, span, boxes) for span, boxes in read_words(document, page.number) if boxes],
     }
 
 
@@ -217,7 +217,7 @@ def sheet_of(document: Document, number: int, gold: Sequence[tuple[int, int]], a
     """Return a page's words and the address of its image; for a document without pages, the text around its gold."""
     if number and number <= len(document.pages):
         page = document.pages[number - 1]
-        words = [_format_word(document, span, boxes) for span, boxes in words_within(document, number) if boxes]
+        words = [_format_word(document, span, boxes) for span, boxes in read_words(document, number) if boxes]
         size = {"width": page.width, "height": page.height, "src": address}
         return {"filename": document.filename, "number": number, **size, "words": words}
     return _cut_text(document, [Span(*span) for span in gold])
@@ -233,7 +233,7 @@ def _cut_text(document: Document, spans: Sequence[Span]) -> Record:
     """Return the text around spans (without spans, the start of the document) as words and line breaks."""
     words: list[list[Any]] = []
     breaks = []
-    for start, text in windows(document.text, spans or [Span(0, 0)], around=_AROUND):
+    for start, text in cut_windows(document.text, spans or [Span(0, 0)], around=_AROUND):
         for word in re.finditer(r"\S+", text):
             first, last = start + word.start(), start + word.end()
             if words and (not word.start() or "\n" in document.text[words[-1][1] : first]):

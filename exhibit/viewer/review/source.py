@@ -22,8 +22,8 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.review import MarkedPassage, Review, ReviewedCase
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.bundle import corpus_files, mirror_bundle, sha256_of
-from exhibit.viewer.page_output import dataset_roots
+from exhibit.storage.bundle import list_corpus_files, mirror_bundle, sha256_of
+from exhibit.viewer.page_output import find_dataset_roots
 
 Key = tuple[str, Id]
 """A dataset and the id of a question in it."""
@@ -34,7 +34,7 @@ JOINT = " […] "
 """The separator of the passages of an answer that is made of several."""
 
 
-def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
+def group_by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
     """Return the judgments on each question's gold, with the reviewers' names.
 
     A correction without a judgment counts as the judgment `wrong`.
@@ -49,7 +49,7 @@ def by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
     return said
 
 
-def placed_passage(marked: MarkedPassage, document: Document | None) -> MarkedPassage | None:
+def place_passage(marked: MarkedPassage, document: Document | None) -> MarkedPassage | None:
     """Return a marked passage with the document's own text, located again if the document has changed.
 
     Return None if there is no document, or if it does not contain the passage.
@@ -94,7 +94,7 @@ class ReviewedRun(RunFolder):
         """
         super().__init__(folder)
         gone: list[str] = []
-        roots = dataset_roots([self], given=list(paths), say=gone.append)
+        roots = find_dataset_roots([self], given=list(paths), say=gone.append)
         self.bundles = {name: Path(mirror_bundle(root)) for name, root in roots.items()}
         for name, entry in self.config.datasets.items():
             if name not in self.bundles or not (self.bundles[name] / TRAIN).is_file():
@@ -110,7 +110,7 @@ class ReviewedRun(RunFolder):
         """The questions by dataset and id."""
         return KeyedRows(self)
 
-    def bundle_name(self, dataset: str) -> str:
+    def find_bundle_name(self, dataset: str) -> str:
         """Return a dataset's name for a patch: the name in bundle.json or, without that file, its name in the run."""
         path = self.bundles[dataset] / INFO
         return read_info(path).name if path.is_file() else dataset
@@ -122,7 +122,7 @@ class ReviewedRun(RunFolder):
 
     @cached_property
     def _documents(self) -> dict[str, Documents]:
-        return {name: Documents(corpus_files(root)) for name, root in self.bundles.items()}
+        return {name: Documents(list_corpus_files(root)) for name, root in self.bundles.items()}
 
 
 Stratum = tuple[str, ...]
@@ -181,7 +181,7 @@ def draw_sample(rows: Questions, *, by: Sequence[str], size: int, seed: int) -> 
     return drawn
 
 
-def weights(rows: Questions, sample: Sequence[Key], by: Sequence[str]) -> dict[Key, float]:
+def compute_weights(rows: Questions, sample: Sequence[Key], by: Sequence[str]) -> dict[Key, float]:
     """Return how many questions of the run each question of the sample represents."""
     chosen = set(sample)
     by_key: dict[Key, float] = {}
@@ -233,29 +233,36 @@ class JudgedShare:
 Judgments = dict[Key, str]
 
 
-def judgments(review: Review, aspect: str) -> Judgments:
+def collect_judgments(review: Review, aspect: str) -> Judgments:
     """Return a reviewer's judgments by question: on the gold if `aspect` is `gold`, otherwise on the answers."""
     given = {(case.dataset, case.id): case.gold if aspect == "gold" else case.answer for case in review.cases}
     return {key: value for key, value in given.items() if value}
 
 
-def agreements(reviews: Sequence[Review], rows: Questions) -> list[Agreement]:
+def compute_agreements(reviews: Sequence[Review], rows: Questions) -> list[Agreement]:
     """Return the agreement of each pair of reviewers, and of each reviewer with the run's verdicts and the judge."""
     documents = {key: f"{key[0]}/{row.document}" for key, row in rows.items()}
     pairs = [
-        agree(one.reviewer, judgments(one, aspect), other.reviewer, judgments(other, aspect), aspect, documents)
+        agree(
+            one.reviewer,
+            collect_judgments(one, aspect),
+            other.reviewer,
+            collect_judgments(other, aspect),
+            aspect,
+            documents,
+        )
         for aspect in ASPECTS
         for one, other in combinations(reviews, 2)
     ]
-    machines = {"the run's verdict": verdicts(rows), "the judge": marks(rows)}
+    machines = {"the run's verdict": collect_verdicts(rows), "the judge": collect_marks(rows)}
     for review in reviews:
-        clear = {key: said for key, said in judgments(review, "answer").items() if said != "unclear"}
+        clear = {key: said for key, said in collect_judgments(review, "answer").items() if said != "unclear"}
         for name, said in machines.items():
             pairs.append(agree(review.reviewer, clear, name, said, "answer", documents))
     return [one for one in pairs if one.n]
 
 
-def verdicts(rows: Questions) -> Judgments:
+def collect_verdicts(rows: Questions) -> Judgments:
     """Return the run's verdicts on answers as `right` or `wrong`; verdicts that judge nothing are left out."""
     judged = {}
     for key, row in rows.items():
@@ -266,7 +273,7 @@ def verdicts(rows: Questions) -> Judgments:
     return judged
 
 
-def marks(rows: Questions) -> Judgments:
+def collect_marks(rows: Questions) -> Judgments:
     """Return the judge's marks of correctness as `right` or `wrong`; questions without a mark are left out."""
     marked = {key: row.scores.get(MARK) for key, row in rows.items()}
     return {key: "right" if mark >= GOOD_MARK else "wrong" for key, mark in marked.items() if mark is not None}
@@ -285,12 +292,12 @@ def agree(
         aspect,
         len(pairs),
         sum(a == b for a, b in pairs),
-        kappa(pairs),
-        _compute_interval(owners, lambda drawn: kappa([pairs[at] for at in drawn])),
+        compute_kappa(pairs),
+        _compute_interval(owners, lambda drawn: compute_kappa([pairs[at] for at in drawn])),
     )
 
 
-def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
+def compute_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     """Return Cohen's kappa; None without pairs, or if both raters give one and the same judgment throughout."""
     n = len(pairs)
     if not n:
@@ -301,16 +308,16 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     return None if chance == 1 else (seen - chance) / (1 - chance)
 
 
-def shares(reviews: Sequence[Review], rows: Questions) -> list[JudgedShare]:
+def compute_shares(reviews: Sequence[Review], rows: Questions) -> list[JudgedShare]:
     """Return the shares of gold and of answers that each reviewer calls right, and weighted estimates for the run."""
     parts = []
     for review in reviews:
         for aspect in ASPECTS:
-            given = {key: said for key, said in judgments(review, aspect).items() if key in rows}
+            given = {key: said for key, said in collect_judgments(review, aspect).items() if key in rows}
             clear = {key: said for key, said in given.items() if said != "unclear"}
             if not given:
                 continue
-            weight = weights(rows, list(clear), review.sample.by)
+            weight = compute_weights(rows, list(clear), review.sample.by)
             keys = sorted(clear, key=str)
             heavy = np.array([weight[key] for key in keys])
             right = np.array([clear[key] == "right" for key in keys], dtype=float)

@@ -22,15 +22,15 @@ from starlette.middleware import Middleware
 
 from exhibit.runtime.command import build_parser, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
-from exhibit.viewer.page import languages
-from exhibit.viewer.server.guard import Guard, new_token
+from exhibit.viewer.page import list_languages
+from exhibit.viewer.server.guard import Guard, make_token
 from exhibit.viewer.server.views import Views
 
 FOLDERS = ("datasets_out", "results")
 """The folders that are shown where none is named."""
 
 
-def application(folders: Sequence[Path], *, token: str, hosts: Sequence[str], language: str = "en") -> Starlette:
+def make_application(folders: Sequence[Path], *, token: str, hosts: Sequence[str], language: str = "en") -> Starlette:
     """Return the web application that serves the bundles and runs in these folders to holders of the token."""
     views = Views(folders, token=token, language=language)
     return Starlette(routes=views.routes(), middleware=[Middleware(Guard, token=token, hosts=hosts)])
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             folder.mkdir(exist_ok=True)
         if not folder.is_dir():
             raise ToolkitError(f"{folder}: no such folder; name one that contains bundles or runs")
-    token = options.token or new_token()
+    token = options.token or make_token()
     listening = _listen(options.host, options.port, own_token=bool(options.token))
     port = listening.getsockname()[1]
     shown = f"[{options.host}]" if ":" in options.host else options.host
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print_note(f"{address}\nCtrl-C stops the server; work that was started from its pages continues")
     if not options.no_browser:
         webbrowser.open(address)
-    server = application(folders, token=token, hosts=hosts, language=options.language)
+    server = make_application(folders, token=token, hosts=hosts, language=options.language)
     uvicorn.Server(uvicorn.Config(server, log_level="warning", server_header=False)).run(sockets=[listening])
     return 0
 
@@ -89,7 +89,7 @@ def _make_parser() -> argparse.ArgumentParser:
         ),
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address without opening a browser")
-    parser.add_argument("--language", choices=languages(), default="en", help="the language of the pages")
+    parser.add_argument("--language", choices=list_languages(), default="en", help="the language of the pages")
     return parser
 
 

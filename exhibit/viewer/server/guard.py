@@ -18,7 +18,7 @@ _HEADERS = {
 """The headers of every response."""
 
 
-def new_token() -> str:
+def make_token() -> str:
     """Return a random token that cannot be guessed."""
     return secrets.token_urlsafe(24)
 

@@ -89,7 +89,7 @@ class Jobs:
             raise ToolkitError("there is no such job")
         return job
 
-    def state(self, job: Job) -> JobState:
+    def find_state(self, job: Job) -> JobState:
         """Return a job's state; it is `died` if the job ended without recording an exit code."""
         place = self._folder / job.key
         with suppress(OSError, ValueError, KeyError):
@@ -103,7 +103,7 @@ class Jobs:
         lock.release()
         return "died"
 
-    def output(self, job: Job) -> str:
+    def read_output(self, job: Job) -> str:
         """Return the end of a job's output; of lines that overwrite each other, the last one is kept."""
         path = self._folder / job.key / OUTPUT
         with suppress(OSError), path.open("rb") as file:
@@ -117,7 +117,7 @@ class Jobs:
         """Ask a job to stop, as Ctrl-C does: its finished work is kept, and it can be resumed."""
         with suppress(OSError, ValueError):
             pid = int((self._folder / job.key / LOCK).with_suffix(".pid").read_text(encoding="ascii"))
-            if self.state(job) == "running":  # otherwise the number may belong to another process by now
+            if self.find_state(job) == "running":  # otherwise the number may belong to another process by now
                 if hasattr(os, "killpg"):
                     os.killpg(pid, signal.SIGINT)
                 else:

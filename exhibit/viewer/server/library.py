@@ -17,7 +17,7 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 from exhibit.schemas.run_folder import RunFolder
-from exhibit.storage.bundle import corpus_files
+from exhibit.storage.bundle import list_corpus_files
 from exhibit.storage.locations import Location
 from exhibit.viewer.report import headline_of
 
@@ -99,7 +99,7 @@ class ServedFolders:
         self._checking = ThreadPoolExecutor(1, thread_name_prefix="runs")
         self._asked: set[tuple[Path, tuple[float, ...]]] = set()
 
-    def bundles(self) -> list[BundleLine]:
+    def list_bundles(self) -> list[BundleLine]:
         """Return every bundle, sorted by name."""
         lines = [_make_bundle_line(folder) for folder in self._find_folders(_is_bundle)]
         return sorted(lines, key=lambda line: line.folder.name.lower())
@@ -141,7 +141,7 @@ class ServedFolders:
                 return folder
         raise ToolkitError("there is no such bundle or run; it may have been moved")
 
-    def inside(self, path: Path) -> bool:
+    def is_inside(self, path: Path) -> bool:
         """Return whether a path, after links are resolved, is inside one of the served folders."""
         return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 
@@ -208,7 +208,7 @@ def _open_bundle(folder: Path, stamp: tuple[float, ...]) -> BundleIndex:
         raise BundleError(
             f"{folder}: is damaged ({type(error).__name__}); find the place with: exhibit validate {folder}"
         ) from error
-    return BundleIndex(folder, _get_info(folder, stamp), corpus_files(folder), questions, gold)
+    return BundleIndex(folder, _get_info(folder, stamp), list_corpus_files(folder), questions, gold)
 
 
 def _make_question_line(number: int, row: dict[str, Any], named: dict[Any, tuple[str, dict[str, Any]]]) -> QuestionLine:
@@ -273,7 +273,7 @@ def _check_line(line: RunLine) -> RunLine:
         return replace(line, state="damaged", fault=str(error).splitlines()[0])
 
 
-def journal_lines(folder: Path) -> int:
+def count_journal_lines(folder: Path) -> int:
     """Return the number of replies that a running evaluation has so far."""
     count = 0
     for path in folder.glob(f"*/{JOURNAL}"):

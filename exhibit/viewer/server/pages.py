@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.evaluation.metrics import describe_metric
-from exhibit.rag.config import preset_names
+from exhibit.rag.config import list_presets
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.review import AddedQuestion
-from exhibit.viewer.page import as_json, page, render
+from exhibit.viewer.page import as_json, format_page, render
 from exhibit.viewer.server.jobs import Job, JobState
 from exhibit.viewer.server.library import JOURNAL, BundleIndex, BundleLine, QuestionLine, RunLine
 from exhibit.viewer.server.search import SearchResult
@@ -31,9 +31,9 @@ STATES: Mapping[JobState, str] = {
 }  # fmt: skip
 
 
-def frame(title: str, body: str, data: Mapping[str, Any], *, language: str, marking: bool = False) -> str:
+def format_frame(title: str, body: str, data: Mapping[str, Any], *, language: str, marking: bool = False) -> str:
     """Return an HTML page in the layout of the reports, whose script sends requests only to this server."""
-    return page(
+    return format_page(
         f"{title} – Exhibit",
         body,
         styles=["view.css"],
@@ -44,7 +44,7 @@ def frame(title: str, body: str, data: Mapping[str, Any], *, language: str, mark
     )
 
 
-def home(
+def format_home(
     folders: Sequence[Path],
     bundles: Sequence[BundleLine],
     runs: Sequence[RunLine],
@@ -68,7 +68,7 @@ def home(
         most_megabytes=LARGEST_UPLOAD // 1_000_000,
     )
     waiting = any(run.state == "unchecked" for run in runs)
-    return frame("Bundles and runs", body, {"again": waiting}, language=language)
+    return format_frame("Bundles and runs", body, {"again": waiting}, language=language)
 
 
 def describe_located(info: BundleInfo) -> tuple[str, str]:
@@ -85,7 +85,7 @@ class DocumentLine(NamedTuple):
     questions: int
 
 
-def bundle_view(
+def format_bundle(
     bundle: BundleIndex,
     key: str,
     *,
@@ -126,7 +126,7 @@ def bundle_view(
         total=len(lines),
         located_share=share,
         located_of=of,
-        presets=preset_names(),
+        presets=list_presets(),
         reviews=reviews,
         added=added,
         find=find,
@@ -140,7 +140,7 @@ def bundle_view(
         more_questions=max(0, len(shown) - _LISTED),
     )
     reading = found is not None and found.read < found.of
-    return frame(bundle.root.name, body, {"key": key, "again": reading}, language=language)
+    return format_frame(bundle.root.name, body, {"key": key, "again": reading}, language=language)
 
 
 def _join_searched(line: QuestionLine) -> str:
@@ -159,7 +159,7 @@ def _make_menus(labels: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     return dict(list(menus.items())[:_FILTERS])
 
 
-def document_view(
+def format_document(
     bundle: BundleIndex,
     key: str,
     name: str,
@@ -179,22 +179,22 @@ def document_view(
     )  # fmt: skip
     numbers = list(range(1, pages + 1)) or [0]
     data = {"key": key, "name": name, "pages": numbers, "first": first, "hits": [hit] if hit else []}
-    return frame(name, body, data, language=language, marking=True)
+    return format_frame(name, body, data, language=language, marking=True)
 
 
-def job_view(job: Job, state: JobState, output: str, *, language: str) -> str:
+def format_job(job: Job, state: JobState, output: str, *, language: str) -> str:
     """Return the page of a job."""
     body = render("view_job.html.j2", language=language, job=job, state=STATES[state], output=output)
-    return frame(job.title, body, {"job": job.key, "states": STATES}, language=language)
+    return format_frame(job.title, body, {"job": job.key, "states": STATES}, language=language)
 
 
 def run_view(line: RunLine, answered: int, job: Job | None, *, language: str) -> str:
     """Return the page of a run without a report: one that is running, was stopped or is damaged."""
     body = render("view_run.html.j2", language=language, line=line, answered=answered, job=job)
-    return frame(line.name, body, {}, language=language)
+    return format_frame(line.name, body, {}, language=language)
 
 
-def latest_replies(folder: Path) -> list[dict[str, str]]:
+def read_latest_replies(folder: Path) -> list[dict[str, str]]:
     """Return the last replies of a running evaluation, newest first: each question and the start of its answer."""
     lines: list[bytes] = []
     for path in folder.glob(f"*/{JOURNAL}"):

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import faults_in
+from exhibit.schemas.parsing import format_faults
 from exhibit.schemas.review import REVIEW, AddedQuestion, Review, ReviewedCase, Sample, read_review
 from exhibit.storage.atomic import lock_folder, write_whole
 
@@ -38,7 +38,7 @@ def review_path(folder: Path, review: str, reviewer: str) -> Path:
     return folder / f"review-{words}-{digest}.json"
 
 
-def kept_reviews(folder: Path, review: str | None = None) -> list[Path]:
+def list_reviews(folder: Path, review: str | None = None) -> list[Path]:
     """Return the paths of the review files in a folder: those with the review id `review`, or all if it is None."""
     paths = [path for path in sorted(folder.glob("review-*.json")) if path.is_file() and not path.is_symlink()]
     return [path for path in paths if review is None or read_review(path).review == review]
@@ -81,10 +81,10 @@ def begin_review(*, of: str, review: str, run: str, reviewer: str, sample: Sampl
             sample=sample or Sample(size=0, of=0, seed=1, by=[]), cases=[],
         )  # fmt: skip
     except ValidationError as error:
-        raise ToolkitError(f"the review is invalid: {faults_in(error, most=1)}; reload the page") from error
+        raise ToolkitError(f"the review is invalid: {format_faults(error, most=1)}; reload the page") from error
 
 
-def added_by(folder: Path) -> Sequence[tuple[str, AddedQuestion]]:
+def list_added(folder: Path) -> Sequence[tuple[str, AddedQuestion]]:
     """Return the questions that reviewers have added, each with the reviewer's name."""
-    reviews = [read_review(path) for path in kept_reviews(folder)]
+    reviews = [read_review(path) for path in list_reviews(folder)]
     return [(review.reviewer, question) for review in reviews for question in review.added]

@@ -19,7 +19,7 @@ from exhibit.evidence import Span, read_document
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.locations import Location
-from exhibit.viewer.drawing import windows
+from exhibit.viewer.drawing import cut_windows
 
 PATIENCE = 2.0  # seconds that a search waits for texts; then it shows the results so far
 _AT_ONCE = 8  # texts that are read from disk together
@@ -189,7 +189,7 @@ def _group_hits(hits: Sequence[tuple[Span, int]]) -> list[list[tuple[Span, int]]
 
 def _make_passage(text: str, pages: Sequence[int], spans: Sequence[Span]) -> FoundPassage:
     first, last = spans[0].start, max(span.end for span in spans)
-    [[start, window]] = windows(text, [Span(first, last)], around=_AROUND)
+    [[start, window]] = cut_windows(text, [Span(first, last)], around=_AROUND)
     pieces, at = [], start
     for span in spans:
         if span.start >= at:  # one word may be the beginning of another

@@ -16,13 +16,13 @@ from starlette.routing import Route
 
 from exhibit.evidence import Span
 from exhibit.evidence.read import render_within
-from exhibit.evidence.show import in_few_bytes
+from exhibit.evidence.show import compress_image
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.layout import TRAIN
 from exhibit.schemas.review import AddedQuestion, Review, read_review
 from exhibit.schemas.run import REPORT, SUMMARY
 from exhibit.storage.atomic import write_whole
-from exhibit.storage.cache import cache_folder
+from exhibit.storage.cache import find_cache_folder
 from exhibit.viewer.report import write_report
 from exhibit.viewer.results import write_comparison
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
@@ -30,7 +30,7 @@ from exhibit.viewer.review.make import make_review, sheet_of
 from exhibit.viewer.review.source import BY, ReviewedRun
 from exhibit.viewer.server import pages, saving
 from exhibit.viewer.server.jobs import Job, Jobs
-from exhibit.viewer.server.library import RunLine, ServedFolders, journal_lines, key_of
+from exhibit.viewer.server.library import RunLine, ServedFolders, count_journal_lines, key_of
 from exhibit.viewer.server.search import TextSearch
 from exhibit.viewer.trend.index import write_trend
 
@@ -52,20 +52,21 @@ class Views:
         """Store the folders and the token: new documents and bundles go to the first folder, runs to the last."""
         self.library, self.language, self._token = ServedFolders(folders), language, token
         digest = hashlib.sha256("\0".join(map(str, self.library.folders)).encode()).hexdigest()[:16]
-        self.state = cache_folder() / "view" / digest
+        self.state = find_cache_folder() / "view" / digest
         self.jobs = Jobs(self.state / "jobs")
         self.texts = TextSearch(self.state / "texts.sqlite")
 
     def routes(self) -> list[Route]:
         """Return all routes, whose paths follow the token in an address."""
         get: dict[str, Handler] = {
-            "/": self.home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
-            "/bundle/{key}/sheet": self.sheet, "/bundle/{key}/page/{number:int}": self.picture,
-            "/run/{key}": self.run, "/drawn/{place}/{path:path}": self.drawn, "/job/{key}": self.job,
-            "/job/{key}/state": self.job_state, "/review/{kind}/{key}": self.review, "/reviews/{key}": self.saved,
+            "/": self.show_home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
+            "/bundle/{key}/sheet": self.show_sheet, "/bundle/{key}/page/{number:int}": self.show_picture,
+            "/run/{key}": self.run, "/drawn/{place}/{path:path}": self.show_drawn, "/job/{key}": self.show_job,
+            "/job/{key}/state": self.show_job_state, "/review/{kind}/{key}": self.review,
+            "/reviews/{key}": self.show_saved,
         }  # fmt: skip
         post: dict[str, Handler] = {
-            "/compare": self.compare, "/trend": self.trend, "/draft": self.draft, "/evaluate": self.evaluate,
+            "/compare": self.compare, "/trend": self.write_trend, "/draft": self.draft, "/evaluate": self.evaluate,
             "/apply": self.apply, "/bundle/{key}/question": self.question, "/reviews/{key}": self.save,
             "/job/{key}/stop": self.stop, "/job/{key}/resume": self.resume,
         }  # fmt: skip
@@ -75,11 +76,11 @@ class Views:
 
     # ---------------------------------------------------------------- bundles and runs
 
-    async def home(self, _: Request) -> Response:
+    async def show_home(self, _: Request) -> Response:
         """Return the page of all bundles and runs."""
-        jobs = [(job, self.jobs.state(job)) for job in self.jobs.all()]
-        bundles, runs = await run_in_threadpool(self.library.bundles), await run_in_threadpool(self.library.runs)
-        return HTMLResponse(pages.home(self.library.folders, bundles, runs, jobs, language=self.language))
+        jobs = [(job, self.jobs.find_state(job)) for job in self.jobs.all()]
+        bundles, runs = await run_in_threadpool(self.library.list_bundles), await run_in_threadpool(self.library.runs)
+        return HTMLResponse(pages.format_home(self.library.folders, bundles, runs, jobs, language=self.language))
 
     async def bundle(self, request: Request) -> Response:
         """Return the page of one bundle."""
@@ -91,8 +92,8 @@ class Views:
         words = pages.require(given.get("text", ""), "the words", most=_LONGEST_SEARCH).strip()
         found = await run_in_threadpool(self.texts.find, bundle.files, words) if words else None
         text = await run_in_threadpool(
-            pages.bundle_view, bundle, key, find=given.get("find", ""), chosen=chosen, words=words, found=found,
-            reviews=len(saving.kept_reviews(folder)), added=saving.added_by(folder), language=self.language,
+            pages.format_bundle, bundle, key, find=given.get("find", ""), chosen=chosen, words=words, found=found,
+            reviews=len(saving.list_reviews(folder)), added=saving.list_added(folder), language=self.language,
         )  # fmt: skip
         return HTMLResponse(text)
 
@@ -107,12 +108,12 @@ class Views:
         hit = [int(request.query_params[field]) for field in ("start", "end") if field in request.query_params]
         if len(hit) == 2:
             first = next(iter(document.pages_of(Span(*hit))), 1)
-        text = pages.document_view(
+        text = pages.format_document(
             bundle, key, name, question, pages=len(document.pages), first=first, hit=hit, language=self.language
         )
         return HTMLResponse(text)
 
-    async def sheet(self, request: Request) -> Response:
+    async def show_sheet(self, request: Request) -> Response:
         """Return a document page as JSON for the marking script: its words, and the spans of the document's gold."""
         name, number = request.query_params.get("name", ""), int(request.query_params.get("page", "0"))
         bundle = self.library.bundle(request.path_params["key"])
@@ -122,14 +123,14 @@ class Views:
         told = await run_in_threadpool(sheet_of, document, number, gold, address)
         return JSONResponse({**told, "gold": gold})
 
-    async def picture(self, request: Request) -> Response:
+    async def show_picture(self, request: Request) -> Response:
         """Return the picture of a page."""
         name, number = request.query_params.get("name", ""), request.path_params["number"]
         document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
         if document.path is None or not 0 < number <= len(document.pages):
             raise ToolkitError(f"{name}: no page {number}")
         scale = _WIDTH / document.pages[number - 1].width
-        data, kind = in_few_bytes(await run_in_threadpool(render_within, document.path, number, scale=scale))
+        data, kind = compress_image(await run_in_threadpool(render_within, document.path, number, scale=scale))
         return Response(data, media_type=f"image/{kind}")
 
     async def run(self, request: Request) -> Response:
@@ -144,14 +145,14 @@ class Views:
             raise ToolkitError("there is no such run")
         if line.state in ("unfinished", "damaged"):
             job = next((job for job in self.jobs.all() if job.out == str(folder)), None)
-            return HTMLResponse(pages.run_view(line, journal_lines(folder), job, language=self.language))
+            return HTMLResponse(pages.run_view(line, count_journal_lines(folder), job, language=self.language))
         # a report that came with a run from elsewhere is never served: its script could send requests to this server
         place = self._place("report", [line])
         if not (place / REPORT).is_file():
             await run_in_threadpool(write_report, folder, out=place / REPORT, language=self.language)
         return _redirect(request, f"drawn/{place.name}/{REPORT}")
 
-    async def drawn(self, request: Request) -> Response:
+    async def show_drawn(self, request: Request) -> Response:
         """Return a page, a data file or an image that this server wrote."""
         place = self.state / "drawn" / request.path_params["place"]
         path = (place / request.path_params["path"]).resolve()
@@ -170,7 +171,7 @@ class Views:
         await run_in_threadpool(write_comparison, folders, out=place / "compare.html", language=self.language)
         return JSONResponse({"open": f"drawn/{place.name}/compare.html"})
 
-    async def trend(self, _: Request) -> Response:
+    async def write_trend(self, _: Request) -> Response:
         """Write the trend over all runs, and return its address."""
         runs = self.library.runs()
         if not runs:
@@ -194,7 +195,7 @@ class Views:
         folder = self.library.folder(key)
         if (folder / TRAIN).is_file():
             return DraftedBundle(folder), saving.review_folder(folder, is_run=False)
-        roots = [str(line.folder) for line in self.library.bundles()]
+        roots = [str(line.folder) for line in self.library.list_bundles()]
         return ReviewedRun(folder, paths=roots), saving.review_folder(folder, is_run=True)
 
     async def review(self, request: Request) -> Response:
@@ -209,7 +210,7 @@ class Views:
         )  # fmt: skip
         return _redirect(request, f"drawn/{place.name}/review.html")
 
-    async def saved(self, request: Request) -> Response:
+    async def show_saved(self, request: Request) -> Response:
         """Return the review that a person has saved so far; null if there is none."""
         given = request.query_params
         folder = self.library.folder(request.path_params["key"])
@@ -246,7 +247,7 @@ class Views:
     async def apply(self, request: Request) -> Response:
         """Start a job that applies a bundle's reviews and writes the result as a new bundle."""
         root = self.library.bundle(pages.require((await _read_body(request)).get("bundle"), "the bundle")).root
-        files = saving.kept_reviews(saving.review_folder(root, is_run=False))
+        files = saving.list_reviews(saving.review_folder(root, is_run=False))
         if not files:
             raise ToolkitError("nobody has reviewed this bundle or added a question yet")
         out = _find_free(root.with_name(f"{root.name}-reviewed"))
@@ -306,29 +307,31 @@ class Views:
     def _make_address(self, path: str) -> str:
         return f"/{self._token}/{path}"
 
-    async def job(self, request: Request) -> Response:
+    async def show_job(self, request: Request) -> Response:
         """Return the page of a job."""
         job = self.jobs.get(request.path_params["key"])
-        return HTMLResponse(pages.job_view(job, self.jobs.state(job), self.jobs.output(job), language=self.language))
+        return HTMLResponse(
+            pages.format_job(job, self.jobs.find_state(job), self.jobs.read_output(job), language=self.language)
+        )
 
-    async def job_state(self, request: Request) -> Response:
+    async def show_job_state(self, request: Request) -> Response:
         """Return the state of a job: its output and, for an evaluation, the number of answered questions."""
         job = self.jobs.get(request.path_params["key"])
-        state, out = self.jobs.state(job), Path(job.out)
-        told: dict[str, Any] = {"state": state, "output": self.jobs.output(job), "done": 0, "total": 0, "far": ""}
+        state, out = self.jobs.find_state(job), Path(job.out)
+        told: dict[str, Any] = {"state": state, "output": self.jobs.read_output(job), "done": 0, "total": 0, "far": ""}
         told |= {"latest": [], "resumable": False, "open": ""}
         if job.words[0] == "evaluate" and out.is_dir():
             told |= await run_in_threadpool(self._measure_progress, job, out)
             told["resumable"] = state not in ("running", "finished")
-        if state == "finished" and self.library.inside(out) and out.is_dir():
+        if state == "finished" and self.library.is_inside(out) and out.is_dir():
             kind = "bundle" if (out / TRAIN).is_file() else "run"
             told["open"] = self._make_address(f"{kind}/{key_of(out.resolve())}")
         return JSONResponse(told)
 
     def _measure_progress(self, job: Job, out: Path) -> dict[str, Any]:
-        done = journal_lines(out)
+        done = count_journal_lines(out)
         total = len(self.library.bundle(key_of(Path(job.words[1]))).questions)
-        return {"done": done, "total": total, "far": f"{done} of {total}", "latest": pages.latest_replies(out)}
+        return {"done": done, "total": total, "far": f"{done} of {total}", "latest": pages.read_latest_replies(out)}
 
     async def stop(self, request: Request) -> Response:
         """Stop a job as Ctrl-C does."""
@@ -338,7 +341,7 @@ class Views:
     async def resume(self, request: Request) -> Response:
         """Start an evaluation again where it stopped."""
         job = self.jobs.get(request.path_params["key"])
-        if job.words[0] != "evaluate" or self.jobs.state(job) in ("running", "finished"):
+        if job.words[0] != "evaluate" or self.jobs.find_state(job) in ("running", "finished"):
             raise ToolkitError("only an evaluation that was stopped can be resumed")
         words = [*(word for word in job.words if word != "--resume"), "--resume"]
         return self._start(job.title, words, Path(job.out))

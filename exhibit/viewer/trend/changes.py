@@ -15,7 +15,7 @@ from exhibit.engine import track
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.regression import MAX_FALL, is_regression
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import EQUAL, Difference, Table, change_of, compare, overlap
+from exhibit.evaluation.statistics import EQUAL, Difference, Table, change_of, compare, count_overlap
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 
@@ -40,7 +40,7 @@ class Series:
         """The table of values of each run, oldest first."""
         return [run.tables[self.dataset] for run in self.runs]
 
-    def means(self, metric: str) -> list[Estimate | None]:
+    def list_means(self, metric: str) -> list[Estimate | None]:
         """Return a metric's mean in each run."""
         return [run.means_of(self.dataset).get(metric) for run in self.runs]
 
@@ -156,7 +156,7 @@ class Regression:
         return self.series.runs[self.prior].name
 
 
-def watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = False) -> list[str]:
+def choose_watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = False) -> list[str]:
     """Return the metrics to check for regressions: those in `asked`, else a short selection, or all with `every`."""
     names = dict.fromkeys(name for run in series.runs for name in run.means_of(series.dataset))
     if asked:
@@ -180,8 +180,8 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
     priors = {at: places[-1] for at, places in alike.items() if places}
     steps = {at: {name: change_of(tables[prior], tables[at], name) for name in metrics} for at, prior in priors.items()}
 
-    def regression(at: int, prior: int) -> Regression | None:
-        shared = overlap([tables[prior]], [tables[at]])
+    def find_regression(at: int, prior: int) -> Regression | None:
+        shared = count_overlap([tables[prior]], [tables[at]])
         more = max(0, shared.failed_after - shared.failed_before)
         others = [one for place, one in steps.items() if place != at]
         falls = [fall for name in metrics if (fall := _find_fall(name, tables[prior], tables[at], others, max_fall))]
@@ -191,9 +191,9 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
         stands = at == last or _stands(tables[prior], tables[-1], falls, more, max_fall)
         return Regression(series, at, prior, tuple(falls), more, stands)
 
-    found = [one for at, prior in priors.items() if (one := regression(at, prior))]
+    found = [one for at, prior in priors.items() if (one := find_regression(at, prior))]
     slow = len(priors) > 1 and priors.get(last) != 0 and not any(one.stands for one in found)
-    newest = regression(last, 0) if slow and _are_alike(tables[0], tables[last]) else None
+    newest = find_regression(last, 0) if slow and _are_alike(tables[0], tables[last]) else None
     return [*found, newest] if newest else found
 
 
@@ -217,12 +217,12 @@ def _rank_significance(fall: Fall) -> tuple[float, float]:
 
 def _are_alike(one: Table, other: Table) -> bool:
     """Return whether two runs share at least half of the questions of the smaller run."""
-    return 2 * overlap([one], [other]).asked >= min(len(one.ids), len(other.ids)) > 0
+    return 2 * count_overlap([one], [other]).asked >= min(len(one.ids), len(other.ids)) > 0
 
 
 def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int, max_fall: float) -> bool:
     """Return whether the newest run is still worse than the last one before the fall."""
-    shared = overlap([before], [newest])
+    shared = count_overlap([before], [newest])
     if more and shared.failed_after > shared.failed_before:
         return True
     names = [fall.metric for fall in falls]

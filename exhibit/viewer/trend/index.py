@@ -16,8 +16,8 @@ from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.atomic import write_whole
-from exhibit.viewer.page import page, render
-from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, across, outline, up
+from exhibit.viewer.page import format_page, render
+from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, compute_x, compute_y, format_outline
 from exhibit.viewer.trend import changes, summary
 
 GATE = 4
@@ -34,7 +34,7 @@ def index(options: argparse.Namespace) -> int:
         print_note(note)
     scale = read_scale(options.bands)
     series = changes.make_series(runs)
-    metrics = {one.title: changes.watched_metrics(one, options.metrics, every=options.all) for one in series}
+    metrics = {one.title: changes.choose_watched_metrics(one, options.metrics, every=options.all) for one in series}
     if options.metrics and not any(metrics.values()):
         raise ToolkitError(f"no run has {', '.join(options.metrics)}")
     regressions = [
@@ -47,20 +47,20 @@ def index(options: argparse.Namespace) -> int:
     page = write_index(options.out or options.folder / NAME, runs, series, metrics, explained, scale)
     told_in = options.summary_markdown or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)
     if told_in:
-        _append(told_in, summary.markdown(series, metrics, explained, checks, scale))
+        _append(told_in, summary.format_markdown(series, metrics, explained, checks, scale))
     if options.junit:
-        write_whole(options.junit, summary.junit(checks))
+        write_whole(options.junit, summary.format_junit(checks))
     lines = [] if explained else [f"{len(runs)} runs: none is worse than the one before it"]
     for one in explained:
         named = ", ".join(str(fallen.id) for fallen in one.questions[:20])
-        lines += [summary.headline(one), *(f"  {sentence}" for sentence in summary.sentences(one))]
+        lines += [summary.write_headline(one), *(f"  {sentence}" for sentence in summary.sentences(one))]
         lines.append(f"  questions: {named}{' …' if len(one.questions) > 20 else ''}")
     lines += [f"{'pass' if check.holds else 'FAIL'}: {check.suite}: {check.name}: {check.told}" for check in checks]
     record = {
         "runs": len(runs),
         "regressions": [
             {
-                "title": summary.headline(one),
+                "title": summary.write_headline(one),
                 "why": list(summary.sentences(one)),
                 "questions": [fallen.id for fallen in one.questions],
             }
@@ -92,7 +92,7 @@ def write_trend(folders: Sequence[Path], out: Path) -> Path:
     """Write the page over the runs in these folders, with the default metrics and bands."""
     runs, _ = changes.open_runs(folders, "the served folders")
     series = changes.make_series(runs)
-    metrics = {one.title: changes.watched_metrics(one, [], every=False) for one in series}
+    metrics = {one.title: changes.choose_watched_metrics(one, [], every=False) for one in series}
     regressions = [regression for one in series for regression in changes.find_regressions(one, metrics[one.title])]
     return write_index(out, runs, series, metrics, [summary.explain(one) for one in regressions], read_scale())
 
@@ -119,16 +119,16 @@ def write_index(
         explained=sorted(explained, key=lambda one: (not one.regression.stands, -numbers[one.regression.run])),
         standing=sum(one.regression.stands for one in explained),
         reports={run.name: address for run in runs if (address := _find_report(run, path.parent))},
-        value=summary.value,
-        metric_title=summary.metric_title,
-        headline=summary.headline,
+        value=summary.format_value,
+        metric_title=summary.format_metric_title,
+        headline=summary.write_headline,
         sentences=summary.sentences,
         fall_in_words=summary.fall_in_words,
-        shown_digest=summary.shown_digest,
+        shown_digest=summary.shorten_digest,
         listed=summary.LISTED,
         numbers=numbers,
     )
-    write_whole(path, page("Results over time – Exhibit", body, scripts=("build.js", "trend.js")))
+    write_whole(path, format_page("Results over time – Exhibit", body, scripts=("build.js", "trend.js")))
     return path
 
 
@@ -146,7 +146,7 @@ def _describe_series(
 ) -> dict[str, Any]:
     mine = [one.regression for one in explained if one.regression.series is series]
     plots = [draw(series, metric, numbers, mine, scale.of(series.dataset, metric)) for metric in metrics]
-    rows = summary.figures(series, metrics, scale)
+    rows = summary.list_figures(series, metrics, scale)
     return {"series": series, "plots": [plot for plot in plots if plot], "rows": rows}
 
 
@@ -175,7 +175,7 @@ def draw(
     bands: Bands | None,
 ) -> Plot | None:
     """Return a plot of a metric over the runs: its line and interval, the regressions, and where the data changed."""
-    means = series.means(metric)
+    means = series.list_means(metric)
     known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]
     if not known:
         return None
@@ -183,29 +183,33 @@ def draw(
     worse = {one.at for one in regressions if any(fall.metric == metric for fall in one.falls)}
 
     def place(number: float) -> float:
-        return up((number - low) / (high - low))
+        return compute_y((number - low) / (high - low))
 
-    def x(at: int) -> float:
-        return across(at / (len(means) - 1) if len(means) > 1 else 0.5)
+    def place_run(at: int) -> float:
+        return compute_x(at / (len(means) - 1) if len(means) > 1 else 0.5)
 
     points = [
-        Point(x(at), place(mean.mean or 0.0), label, numbers[series.runs[at].name], at in worse)
+        Point(place_run(at), place(mean.mean or 0.0), label, numbers[series.runs[at].name], at in worse)
         for at, mean in known
         if (label := _describe_point(series, metric, at, mean))
     ]
-    intervals = [(x(at), place(one.ci95[1]), place(one.ci95[0])) for at, one in known if one.ci95]
+    intervals = [(place_run(at), place(one.ci95[1]), place(one.ci95[0])) for at, one in known if one.ci95]
     low_note = ", lower is better" if describe_metric(metric).better == "less" else ""
     step = max(1, math.ceil(len(means) / _TICKS))
     data = [run.data_version(series.dataset) for run in series.runs]
     moved = [at for at in range(1, len(data)) if data[at] != data[at - 1]]
     return Plot(
-        summary.metric_title(metric),
-        f"{summary.value(metric, known[-1][1].mean)} in the newest run{low_note}",
-        lines=[PlotLine(summary.metric_title(metric), points, [outline(_widen(intervals))] if intervals else [])],
-        ticks=[Point(x(at), BOTTOM, str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
-        sides=[Point(LEFT, place(end), summary.value(metric, end)) for end in (low, (low + high) / 2, high)],
+        summary.format_metric_title(metric),
+        f"{summary.format_value(metric, known[-1][1].mean)} in the newest run{low_note}",
+        lines=[
+            PlotLine(
+                summary.format_metric_title(metric), points, [format_outline(_widen(intervals))] if intervals else []
+            )
+        ],
+        ticks=[Point(place_run(at), BOTTOM, str(numbers[series.runs[at].name])) for at in range(0, len(means), step)],
+        sides=[Point(LEFT, place(end), summary.format_value(metric, end)) for end in (low, (low + high) / 2, high)],
         zones=_make_zones(bands, low, high, place) if bands else [],
-        breaks=[Point(x(at), TOP, "the data changed here") for at in moved],
+        breaks=[Point(place_run(at), TOP, "the data changed here") for at in moved],
     )
 
 
@@ -239,5 +243,9 @@ def _make_zones(bands: Bands, low: float, high: float, place: Callable[[float], 
 
 
 def _describe_point(series: changes.Series, metric: str, at: int, mean: Estimate) -> str:
-    ends = f" ({summary.value(metric, mean.ci95[0])} to {summary.value(metric, mean.ci95[1])})" if mean.ci95 else ""
-    return f"{series.runs[at].name}: {summary.value(metric, mean.mean)}{ends}, n {mean.n}"
+    ends = (
+        f" ({summary.format_value(metric, mean.ci95[0])} to {summary.format_value(metric, mean.ci95[1])})"
+        if mean.ci95
+        else ""
+    )
+    return f"{series.runs[at].name}: {summary.format_value(metric, mean.mean)}{ends}, n {mean.n}"

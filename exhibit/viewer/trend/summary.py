@@ -11,7 +11,7 @@ from exhibit.evaluation.bands import Bound, Scale
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import kinds_of
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import EQUAL, Table, same_questions
+from exhibit.evaluation.statistics import EQUAL, Table, match_questions
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.viewer.drawing import Record
@@ -91,10 +91,10 @@ def explain(regression: Regression) -> Explanation:
     new = {row.id: row for row in after.rows_of(series.dataset) if row.id in fallen}
     questions = [_make_fallen(one, old[one.earlier], new[id]) for id, one in fallen.items()]
     where = _count_documents(tables[1], set(fallen)), _count_labels(tables[1], set(fallen))
-    return Explanation(regression, metric, questions, *where, list(changes_between(before, after, series.dataset)))
+    return Explanation(regression, metric, questions, *where, list(find_changes(before, after, series.dataset)))
 
 
-def changes_between(before: RunResults, after: RunResults, dataset: str) -> Iterator[ChangedSetting]:
+def find_changes(before: RunResults, after: RunResults, dataset: str) -> Iterator[ChangedSetting]:
     """Yield the differences between two runs in their settings, commit, data and machine."""
     one, other = before.system_settings, after.system_settings
     for name in sorted(one.keys() | other.keys()):
@@ -108,14 +108,14 @@ def changes_between(before: RunResults, after: RunResults, dataset: str) -> Iter
     }
     for name, (old, new) in pairs.items():
         if old != new:
-            yield ChangedSetting(name, shown_digest(old) or "unknown", shown_digest(new) or "unknown")
+            yield ChangedSetting(name, shorten_digest(old) or "unknown", shorten_digest(new) or "unknown")
     machines = [m.model_dump() if (m := run.provenance.machine) else {} for run in (before, after)]
     for name in sorted(machines[0].keys() | machines[1].keys()):
         if machines[0].get(name) != machines[1].get(name):
             yield ChangedSetting(f"machine: {name}", *(str(machine.get(name, "unknown")) for machine in machines))
 
 
-def shown_digest(text: str) -> str:
+def shorten_digest(text: str) -> str:
     """Return a long commit hash or digest cut to 8 characters; a final `+`, which marks changed files, is kept."""
     mark = "+" if text.endswith("+") else ""
     plain = text.removesuffix("+")
@@ -126,7 +126,7 @@ def _find_fallen(before: Table, after: Table, metric: str) -> dict[Id, FallenVal
     """Return the questions whose value got worse or that failed, the worst first, with both values."""
     worse: dict[Id, tuple[float, FallenValues]] = {}
     old, new = (table.values.get(metric) or [None] * len(table.ids) for table in (before, after))
-    for row, at in same_questions(before, after):
+    for row, at in match_questions(before, after):
         id, was, value = after.ids[at], old[row], new[at]
         if after.has_failed(at) and not before.has_failed(row):
             worse[id] = (float("inf"), FallenValues(before.ids[row], was, None))
@@ -173,7 +173,7 @@ def _count_labels(table: Table, fallen: set[Id]) -> list[FallenGroup]:
     return sorted(above, key=lambda share: (overall * share.asked - share.fell, share.name))
 
 
-def markdown(
+def format_markdown(
     series: Sequence[Series],
     metrics: Mapping[str, Sequence[str]],
     explanations: Sequence[Explanation],
@@ -184,26 +184,26 @@ def markdown(
     return render(
         "summary.md.j2",
         standing=[one for one in explanations if one.regression.stands],
-        series=[(one, figures(one, metrics[one.title], scale)) for one in series],
+        series=[(one, list_figures(one, metrics[one.title], scale)) for one in series],
         checks=checks,
-        headline=headline,
+        headline=write_headline,
         sentences=sentences,
-        value=value,
-        metric_title=metric_title,
+        value=format_value,
+        metric_title=format_metric_title,
     )
 
 
-def junit(checks: "Sequence[Check]") -> str:
+def format_junit(checks: "Sequence[Check]") -> str:
     """Return the checks as JUnit XML, one suite per dataset."""
     return render("junit.xml.j2", checks=checks)
 
 
-def figures(series: Series, metrics: Sequence[str], scale: Scale) -> list[Record]:
+def list_figures(series: Series, metrics: Sequence[str], scale: Scale) -> list[Record]:
     """Return the newest mean of each metric, its band, the mean before, and the best mean."""
     rows: list[Record] = []
     for metric in metrics:
-        means = [mean for mean in series.means(metric) if mean and mean.mean is not None]
-        newest = series.means(metric)[-1]
+        means = [mean for mean in series.list_means(metric) if mean and mean.mean is not None]
+        newest = series.list_means(metric)[-1]
         if newest is None or newest.mean is None:
             continue
         bands = scale.of(series.dataset, metric)
@@ -219,18 +219,18 @@ _NAMED = 3
 """The number of documents, labels and settings that a sentence names."""
 
 
-def metric_title(metric: str) -> str:
+def format_metric_title(metric: str) -> str:
     """Return a metric's name in words, with its cutoff."""
     depth = metric.partition("@")[2]
     return describe_metric(metric).title + (f", k = {depth}" if depth else "")
 
 
-def value(metric: str, number: float | None) -> str:
+def format_value(metric: str, number: float | None) -> str:
     """Return a metric's value with its unit; a share is given in per cent, and an unknown value as `–`."""
     return "–" if number is None else f"{describe_metric(metric).in_words(number)}{describe_metric(metric).unit_behind}"
 
 
-def headline(explanation: Explanation) -> str:
+def write_headline(explanation: Explanation) -> str:
     """Return the sentence that names the worse run, the run before it, and the dataset."""
     regression = explanation.regression
     what = f"{regression.run} is worse than {regression.before} on {regression.series.title}"
@@ -243,10 +243,10 @@ def fall_in_words(fall: Fall) -> str:
     """Return a metric's change in words: its old and new value, the difference, and the interval."""
     step = fall.step
     way = "fell" if (step.mean or 0) < 0 else "rose"
-    old, new = value(fall.metric, step.first), value(fall.metric, step.second)
+    old, new = format_value(fall.metric, step.first), format_value(fall.metric, step.second)
     change = describe_metric(fall.metric).change_in_words
     ends = f", 95% interval {' to '.join(map(change, step.ci95))}" if step.ci95 else ""
-    return f"{metric_title(fall.metric)} {way} from {old} to {new} ({change(step.mean or 0.0)}{ends})"
+    return f"{format_metric_title(fall.metric)} {way} from {old} to {new} ({change(step.mean or 0.0)}{ends})"
 
 
 def sentences(explanation: Explanation) -> list[str]:
@@ -256,7 +256,7 @@ def sentences(explanation: Explanation) -> list[str]:
     lines = [f"{len(explanation.questions)} of {asked} questions got worse{_describe_clusters(explanation)}."]
     if regression.falls and regression.more_failed:
         lines.append(f"{regression.more_failed} more questions failed than before.")
-    others = [metric_title(fall.metric) for fall in regression.falls[1:]]
+    others = [format_metric_title(fall.metric) for fall in regression.falls[1:]]
     if others:
         lines.append(f"Also worse: {'; '.join(others)}.")
     lines.append(_describe_changed(explanation.changed))

@@ -11,7 +11,7 @@ import pytest
 
 from exhibit.evaluation import metrics
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.metrics import GROUPS, abouts_of, describe_metric, metric_modules, metric_names, shorten_metrics
+from exhibit.evaluation.metrics import GROUPS, abouts_of, describe_metric, import_metrics, list_metrics, shorten_metrics
 from exhibit.evaluation.settings import parse_settings
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.viewer import write_report
@@ -34,9 +34,9 @@ def measure(cases, options):
 '''
 
 
-@pytest.mark.parametrize("file", metric_modules())
+@pytest.mark.parametrize("file", import_metrics())
 def test_every_name_that_a_file_yields_is_described_and_no_other(file):
-    module = metric_modules()[file]
+    module = import_metrics()[file]
     assert set(abouts_of(module)) == {name.partition("@")[0] for name in module.NAMES}
     for told in abouts_of(module).values():
         assert told.title and told.meaning and told.group in GROUPS and told.group != "Other"
@@ -44,8 +44,8 @@ def test_every_name_that_a_file_yields_is_described_and_no_other(file):
 
 
 def test_a_judged_metric_says_so_and_what_it_lacks():
-    judged = {file for file, module in metric_modules().items() if "judge" in describe_metric(module.NAMES[0]).needs}
-    assert judged == {file for file, module in metric_modules().items() if hasattr(module, "PROMPT_VERSION")}
+    judged = {file for file, module in import_metrics().items() if "judge" in describe_metric(module.NAMES[0]).needs}
+    assert judged == {file for file, module in import_metrics().items() if hasattr(module, "PROMPT_VERSION")}
     assert {"groundedness", "relevance"} <= judged
 
 
@@ -64,12 +64,12 @@ def test_figures_have_the_places_of_their_unit():
 
 
 def test_a_short_table_has_the_depths_that_a_metric_names_or_the_nearest():
-    names = shorten_metrics(metric_names())
+    names = shorten_metrics(list_metrics())
     assert [name for name in names if name.startswith("char_")] == [
         "char_precision@1", "char_precision@8", "char_recall@8", "char_recall@64",
     ]  # fmt: skip
     assert shorten_metrics(["char_recall@1", "char_recall@4"]) == ["char_recall@4"]
-    assert "span_f1" not in names and "span_f1" in shorten_metrics(metric_names(), all_families=True)
+    assert "span_f1" not in names and "span_f1" in shorten_metrics(list_metrics(), all_families=True)
     groups = [GROUPS.index(describe_metric(name).group) for name in names]
     assert groups == sorted(groups)
 
@@ -81,11 +81,11 @@ def wasted(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "wasted.py").write_text(WASTE, encoding="utf-8")
     monkeypatch.setattr(metrics, "__path__", [*metrics.__path__, str(folder)])
-    metrics.metric_modules.cache_clear()
+    metrics.import_metrics.cache_clear()
     metrics._describe_all.cache_clear()
     yield
     sys.modules.pop("exhibit.evaluation.metrics.wasted", None)
-    metrics.metric_modules.cache_clear()
+    metrics.import_metrics.cache_clear()
     metrics._describe_all.cache_clear()
 
 

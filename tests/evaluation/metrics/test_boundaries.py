@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.evaluation.answer_words import cited_files, cited_names, without_named
+from exhibit.evaluation.answer_words import find_cited_files, find_cited_names, without_named
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.metrics import (
     Options,
@@ -22,8 +22,8 @@ from exhibit.evaluation.metrics import (
     references_official,
     relevance,
 )  # fmt: skip
-from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
-from exhibit.evaluation.ranking import gold_ranks, ranking_of
+from exhibit.evaluation.metrics.legal_terminology_accuracy import find_us_terms
+from exhibit.evaluation.ranking import find_gold_ranks, ranking_of
 from exhibit.evidence import Span
 from exhibit.law.references import Reference
 from exhibit.models.llms import Completion
@@ -163,14 +163,14 @@ def test_references_without_a_register():
 
 def test_several_numbers_in_brackets_are_no_name():
     assert without_named("It is so [1 and 2], see [3] and [Part 36].") == "It is so [1 and 2], see [3] and  ."
-    assert cited_names("[ ] [1] [1 and 2] [Part  36] [Part 36] [_]") == ["Part 36"]
+    assert find_cited_names("[ ] [1] [1 and 2] [Part  36] [Part 36] [_]") == ["Part 36"]
 
 
 def test_files_are_cited_by_the_numbers_that_there_are():
     passages = [Passage("x", "a.pdf"), Passage("y", "b.pdf"), Passage("z")]
     for answer, files in (("[0]", []), ("[1]", ["a.pdf"]), ("[2][1][2]", ["b.pdf", "a.pdf"]), ("[3][4]", [])):
-        assert cited_files(case([], passages, answer=answer)) == files
-    assert cited_files(case([], passages)) == []
+        assert find_cited_files(case([], passages, answer=answer)) == files
+    assert find_cited_files(case([], passages)) == []
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_the_sources_of_a_truth_count_alike():
     ],
 )
 def test_how_far_a_name_is_looked_for(text, terms):
-    assert us_terms(text) == terms
+    assert find_us_terms(text) == terms
 
 
 # ---------------------------------------------------------------- gold and its rank
@@ -225,16 +225,16 @@ def test_how_far_a_name_is_looked_for(text, terms):
     ],
 )
 def test_pieces_of_a_gold_at_its_ends(words, passages, rank):
-    assert gold_ranks(case([quote(words)], passages)) == [rank]
+    assert find_gold_ranks(case([quote(words)], passages)) == [rank]
 
 
 def test_files_and_places_that_are_not_known():
     words = "The rent is £900 a month."
-    assert gold_ranks(case([quote(words, None)], [Passage(words, "any.pdf")])) == [1]
-    assert gold_ranks(case([quote(words)], [Passage(words, "lease.pdf", Span(0, 5))])) == [1]
+    assert find_gold_ranks(case([quote(words, None)], [Passage(words, "any.pdf")])) == [1]
+    assert find_gold_ranks(case([quote(words)], [Passage(words, "lease.pdf", Span(0, 5))])) == [1]
     placed = gold((0, 100), text=words)
-    assert gold_ranks(case([placed], [Passage("other words", None, Span(0, 100))])) == [None]
-    assert gold_ranks(case([placed], [Passage(words, None, Span(500, 600))])) == [1]
+    assert find_gold_ranks(case([placed], [Passage("other words", None, Span(0, 100))])) == [None]
+    assert find_gold_ranks(case([placed], [Passage(words, None, Span(500, 600))])) == [1]
 
 
 def test_a_ranking_leaves_out_what_nobody_judged_only_where_irrelevant_files_were():

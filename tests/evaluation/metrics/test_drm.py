@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from exhibit.evaluation.metrics import Options, drm
-from exhibit.evaluation.ranking import pool_mismatches, totals
-from exhibit.evaluation.statistics import macro
+from exhibit.evaluation.ranking import pool_mismatches, total_mismatches
+from exhibit.evaluation.statistics import compute_macro_mean
 from tests.evaluation.metrics.build import apply, at, case, gold, quote
 
 OPTIONS = Options(ks=(1, 2, 4))
@@ -35,6 +35,6 @@ def test_by_hand():
 
 
 def test_pooled_counts_passages_and_macro_documents():
-    assert pool_mismatches(totals(ROWS, OPTIONS)) == {"drm@1": 1 / 4, "drm@2": 2 / 7, "drm@4": 5 / 11}
-    assert pool_mismatches(totals([], OPTIONS))["drm@1"] is None
-    assert macro(apply(drm, ROWS[:3], OPTIONS)["drm@1"], ["lease", "lease", "nda"]) == 0.25
+    assert pool_mismatches(total_mismatches(ROWS, OPTIONS)) == {"drm@1": 1 / 4, "drm@2": 2 / 7, "drm@4": 5 / 11}
+    assert pool_mismatches(total_mismatches([], OPTIONS))["drm@1"] is None
+    assert compute_macro_mean(apply(drm, ROWS[:3], OPTIONS)["drm@1"], ["lease", "lease", "nda"]) == 0.25

@@ -7,7 +7,13 @@ from math import log2
 
 import pytest
 
-from exhibit.evaluation.answer_words import likeness, squad_exact, squad_f1, squad_golds, squad_prediction
+from exhibit.evaluation.answer_words import (
+    compare_sources,
+    list_squad_golds,
+    make_squad_prediction,
+    score_squad_exact,
+    score_squad_f1,
+)
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.judge import fence_text, make_judged_metric, read_mark
 from exhibit.evaluation.metrics import (
@@ -17,15 +23,15 @@ from exhibit.evaluation.metrics import (
     citations_matched,
     describe_metric,
     flagged,
-    gold_files,
-    gold_texts,
-    metric_names,
+    list_gold_files,
+    list_gold_texts,
+    list_metrics,
     ndcg,
     shorten_metrics,
 )  # fmt: skip
-from exhibit.evaluation.metrics.legal_terminology_accuracy import us_terms
-from exhibit.evaluation.metrics.page_accuracy import cited_passages
-from exhibit.evaluation.ranking import Ranking, gold_ranks, ranking_of, subtract_span
+from exhibit.evaluation.metrics.legal_terminology_accuracy import find_us_terms
+from exhibit.evaluation.metrics.page_accuracy import find_cited_passages
+from exhibit.evaluation.ranking import Ranking, find_gold_ranks, ranking_of, subtract_span
 from exhibit.evidence import Span
 from exhibit.models.llms import Completion, Prompt
 from exhibit.schemas.errors import ToolkitError
@@ -34,7 +40,7 @@ from tests.evaluation.metrics.build import apply, at, case, gold, quote
 
 def test_the_depths_that_are_measured():
     depths = defaultdict(list)
-    for name in metric_names():
+    for name in list_metrics():
         depths[name.partition("@")[0]].append(name.partition("@")[2])
     assert {family: "".join(found) for family, found in depths.items() if any(found)} == {
         **dict.fromkeys(("char_precision", "char_recall", "document_hit", "drm", "page_hit"), "1248163264"),
@@ -87,41 +93,45 @@ GOLD = "abcdefghijklmnopqrstuvwxyz0123456789"  # 36 characters: 16 of them are l
     ],
 )
 def test_a_chunk_that_ends_or_begins_within_the_gold_holds_that_piece(passage, rank):
-    assert gold_ranks(case([quote(GOLD)], [passage])) == [rank]
+    assert find_gold_ranks(case([quote(GOLD)], [passage])) == [rank]
 
 
 def test_a_beginning_that_repeats_itself_is_looked_for_at_every_place():
-    assert gold_ranks(case([quote("a" * 16 + "b" * 20)], ["a" * 17 + "bb"])) == [1]
-    assert gold_ranks(case([quote("b" * 20 + "a" * 16)], ["bb" + "a" * 17])) == [1]
+    assert find_gold_ranks(case([quote("a" * 16 + "b" * 20)], ["a" * 17 + "bb"])) == [1]
+    assert find_gold_ranks(case([quote("b" * 20 + "a" * 16)], ["bb" + "a" * 17])) == [1]
 
 
 def test_short_golds_are_looked_for_by_half_of_them():
-    assert gold_ranks(case([quote("abcdefgh")], ["++abcd"])) == [1]
-    assert gold_ranks(case([quote("abcdefghi")], ["++abcd"])) == [None]
+    assert find_gold_ranks(case([quote("abcdefgh")], ["++abcd"])) == [1]
+    assert find_gold_ranks(case([quote("abcdefghi")], ["++abcd"])) == [None]
 
 
 def test_a_goldwithout_words_is_in_no_passage():
-    assert gold_ranks(case([quote(" <omitted> ")], ["words"])) == gold_ranks(case([quote("words")], [" "])) == [None]
+    assert (
+        find_gold_ranks(case([quote(" <omitted> ")], ["words"]))
+        == find_gold_ranks(case([quote("words")], [" "]))
+        == [None]
+    )
 
 
 def test_parts_of_a_gold_lie_one_after_another():
     text = f"{GOLD}<omitted>{'z' * 10}{GOLD[::-1]}"
-    assert gold_ranks(case([quote(text)], [GOLD])) == [None]
-    assert gold_ranks(case([quote(text)], [GOLD, "z" * 10])) == [2]
-    assert gold_ranks(case([quote(text)], ["z" * 10, GOLD])) == [2]
+    assert find_gold_ranks(case([quote(text)], [GOLD])) == [None]
+    assert find_gold_ranks(case([quote(text)], [GOLD, "z" * 10])) == [2]
+    assert find_gold_ranks(case([quote(text)], ["z" * 10, GOLD])) == [2]
 
 
 def test_the_two_ends_of_a_gold_are_looked_for_by_sixteen_characters():
     long = "abcdefghijklmnopqrstuvwxyz0123456789αβγδεζηθικλμνξοπρστυφχψω"
     assert len(long) == 60
     for shared, ranks in ((15, [None]), (16, [2]), (20, [2])):
-        assert gold_ranks(case([quote(long)], [f"++{long[:shared]}", f"{long[-shared:]}++"])) == ranks
+        assert find_gold_ranks(case([quote(long)], [f"++{long[:shared]}", f"{long[-shared:]}++"])) == ranks
 
 
 def test_a_part_that_is_held_counts_for_its_own_characters():
-    assert gold_ranks(case([quote("ab<omitted>cd")], ["ab"])) == [1]
-    assert gold_ranks(case([quote("abc<omitted>de")], ["++de++"])) == [None]
-    assert gold_ranks(case([quote("abc<omitted>def")], ["++def++"])) == [1]
+    assert find_gold_ranks(case([quote("ab<omitted>cd")], ["ab"])) == [1]
+    assert find_gold_ranks(case([quote("abc<omitted>de")], ["++de++"])) == [None]
+    assert find_gold_ranks(case([quote("abc<omitted>def")], ["++def++"])) == [1]
 
 
 def test_a_reply_with_less_confidence_than_asked_for_is_flagged():
@@ -138,9 +148,9 @@ def test_what_a_span_leaves_of_a_place():
 
 
 def test_a_goldwithout_words_is_not_looked_for_by_them():
-    assert gold_ranks(case([gold((0, 10))], ["words", Passage("rent", "lease.pdf")])) == [None]
-    assert gold_ranks(case([gold((0, 10), text="rent is due")], ["x", "rent is due"])) == [2]
-    assert gold_ranks(case([gold((0, 10), text="rent is due")], [at(0, 4), at(4, 6), "rent is due"])) == [2]
+    assert find_gold_ranks(case([gold((0, 10))], ["words", Passage("rent", "lease.pdf")])) == [None]
+    assert find_gold_ranks(case([gold((0, 10), text="rent is due")], ["x", "rent is due"])) == [2]
+    assert find_gold_ranks(case([gold((0, 10), text="rent is due")], [at(0, 4), at(4, 6), "rent is due"])) == [2]
 
 
 def test_a_judge_has_three_hundred_tokens_and_no_chance():
@@ -170,13 +180,16 @@ def test_a_judge_has_three_hundred_tokens_and_no_chance():
 
 def test_blank_gold_has_no_words():
     golds = [quote("rent"), quote(" \n"), GoldPassage("b.pdf", None), GoldPassage(None, "due")]
-    assert gold_texts(case(golds)) == ["rent", "due"] and gold_files(case(golds)) == {"lease.pdf", "b.pdf"}
-    assert gold_texts(case(golds, is_impossible=True)) == [] and gold_files(case(golds, is_impossible=True)) == set()
+    assert list_gold_texts(case(golds)) == ["rent", "due"] and list_gold_files(case(golds)) == {"lease.pdf", "b.pdf"}
+    assert (
+        list_gold_texts(case(golds, is_impossible=True)) == []
+        and list_gold_files(case(golds, is_impossible=True)) == set()
+    )
 
 
 def test_no_half_of_an_empty_place():
-    assert gold_ranks(case([gold((5, 5), (0, 10))], [at(0, 5)])) == [1]
-    assert gold_ranks(case([gold((5, 5))], [at(0, 9)])) == []
+    assert find_gold_ranks(case([gold((5, 5), (0, 10))], [at(0, 5)])) == [1]
+    assert find_gold_ranks(case([gold((5, 5))], [at(0, 9)])) == []
 
 
 @pytest.mark.parametrize(
@@ -196,9 +209,9 @@ def test_golds_take_the_ranks_at_which_they_are_found_or_the_next_free_ones(gold
 
 def test_a_ranking_by_hand():
     ranking = Ranking(["a", "b", "c"], {"a": 1, "c": 4, "d": 3}, 3)
-    assert ranking.gold_ranks() == [3] and ranking.golds() == 2
-    assert ranking.ndcg(3) == pytest.approx((1 + 4 / log2(4)) / (4 + 3 / log2(3) + 1 / log2(4)))
-    assert ranking.ndcg(1) == pytest.approx(1 / 4) and Ranking(["a"], {"a": 0}, 1).ndcg(5) is None
+    assert ranking.find_gold_ranks() == [3] and ranking.count_golds() == 2
+    assert ranking.compute_ndcg(3) == pytest.approx((1 + 4 / log2(4)) / (4 + 3 / log2(3) + 1 / log2(4)))
+    assert ranking.compute_ndcg(1) == pytest.approx(1 / 4) and Ranking(["a"], {"a": 0}, 1).compute_ndcg(5) is None
 
 
 def test_parity_with_the_seed_stops_at_k():
@@ -234,7 +247,7 @@ def test_characters_of_the_first_place_or_of_any():
     ],
 )
 def test_how_near_two_names_are(expected, given, near):
-    assert likeness(expected, given) == pytest.approx(near)
+    assert compare_sources(expected, given) == pytest.approx(near)
 
 
 def test_a_file_and_the_name_that_the_truth_gives_it_are_one_source():
@@ -248,18 +261,23 @@ def test_a_file_and_the_name_that_the_truth_gives_it_are_one_source():
 
 def test_cited_passages_are_those_that_there_are_each_once():
     passages = [Passage("one"), Passage("two")]
-    assert [p.text for p in cited_passages(case([], passages, answer="[2][2][0][3]"))] == ["two"]
-    assert [p.text for p in cited_passages(case([], passages, answer="none"))] == ["one", "two"]
+    assert [p.text for p in find_cited_passages(case([], passages, answer="[2][2][0][3]"))] == ["two"]
+    assert [p.text for p in find_cited_passages(case([], passages, answer="none"))] == ["one", "two"]
 
 
 def test_squad_by_hand():
-    assert squad_golds(case([quote("rent"), quote("fee")], truth="x")) == ["rent", "fee"]
-    assert squad_golds(case(truth="x")) == ["x"] and squad_golds(case([quote("rent")], is_impossible=True)) == []
-    assert squad_prediction("Not found in the provided documents.") == "" and squad_prediction("Rent [1].") == "Rent ."
-    assert squad_f1("The rent is 900.", ["a rent of 900", "due monthly"]) == pytest.approx(2 * 2 / (3 + 3))
-    assert squad_f1("", ["rent"]) == 0.0 and squad_f1("", []) == 1.0 and squad_f1("rent", []) == 0.0
-    assert squad_exact("The Rent!", ["rent"]) == 1.0 and squad_exact("rents", ["rent"]) == 0.0
-    assert squad_f1("the", ["an"]) == 1.0, "articles are no words"
+    assert list_squad_golds(case([quote("rent"), quote("fee")], truth="x")) == ["rent", "fee"]
+    assert (
+        list_squad_golds(case(truth="x")) == ["x"] and list_squad_golds(case([quote("rent")], is_impossible=True)) == []
+    )
+    assert (
+        make_squad_prediction("Not found in the provided documents.") == ""
+        and make_squad_prediction("Rent [1].") == "Rent ."
+    )
+    assert score_squad_f1("The rent is 900.", ["a rent of 900", "due monthly"]) == pytest.approx(2 * 2 / (3 + 3))
+    assert score_squad_f1("", ["rent"]) == 0.0 and score_squad_f1("", []) == 1.0 and score_squad_f1("rent", []) == 0.0
+    assert score_squad_exact("The Rent!", ["rent"]) == 1.0 and score_squad_exact("rents", ["rent"]) == 0.0
+    assert score_squad_f1("the", ["an"]) == 1.0, "articles are no words"
 
 
 @pytest.mark.parametrize(
@@ -338,4 +356,4 @@ def test_one_vote_is_asked_at_zero_and_has_no_agreement():
     ],
 )
 def test_terms_of_american_law_but_for_names_and_quotations(text, terms):
-    assert us_terms(text) == terms
+    assert find_us_terms(text) == terms

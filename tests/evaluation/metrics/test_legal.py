@@ -19,7 +19,7 @@ from exhibit.evaluation.metrics import (
     references_exist,
     statute_citation_accuracy,
 )
-from exhibit.law.references import ReferenceCorpus, references
+from exhibit.law.references import ReferenceCorpus, find_references
 from tests.evaluation.metrics.build import apply
 
 
@@ -40,7 +40,7 @@ def score(metric: Any, truth: str, answer: str | None, **fields: Any) -> float |
 
 def found(text: str) -> list[str]:
     """The references of a text in one form each."""
-    return [str(reference) for reference in references(text)]
+    return [str(reference) for reference in find_references(text)]
 
 
 class TestRuleReferences:

@@ -9,10 +9,10 @@ from exhibit.evaluation.metrics import (
     KS,
     Options,
     check_names,
-    headline,
+    find_headline,
+    import_metrics,
+    list_metrics,
     measure,
-    metric_modules,
-    metric_names,
 )
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
@@ -26,10 +26,10 @@ CASES = [
 
 
 def test_every_file_is_a_metric_and_every_name_of_the_results_is_there():
-    found = metric_modules()
+    found = import_metrics()
     assert {"characters", "drm", "recall", "ndcg"} <= set(found)
     assert not any(name.startswith("_") for name in found)
-    names = metric_names()
+    names = list_metrics()
     assert len(names) == len(set(names))
     assert set(names) >= {
         "char_precision@1", "char_recall@64", "drm@8", "document_hit@1", "recall@10", "ndcg@10", "exact_match",
@@ -37,9 +37,9 @@ def test_every_file_is_a_metric_and_every_name_of_the_results_is_there():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("file", metric_modules())
+@pytest.mark.parametrize("file", import_metrics())
 def test_a_metric_has_one_value_a_case_none_for_a_failure_and_keeps_to_its_names(file):
-    module = metric_modules()[file]
+    module = import_metrics()[file]
     values = apply(module, CASES, Options())
     assert set(values) <= set(module.NAMES)
     for column in values.values():
@@ -57,7 +57,7 @@ RETRIEVAL = [
 @pytest.mark.parametrize("file", RETRIEVAL)
 def test_retrieval_does_not_apply_to_an_impossible_row(file):
     row = case([gold((0, 10), text="the rent")], [at(0, 10)], is_impossible=True)
-    assert {value for column in apply(metric_modules()[file], [row], Options()).values() for value in column} == {None}
+    assert {value for column in apply(import_metrics()[file], [row], Options()).values() for value in column} == {None}
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_a_parameter_changes_what_is_measured():
 
 
 def test_every_metric_has_one_name_that_stands_for_it():
-    told = {file: headline(file) for file in metric_modules()}
+    told = {file: find_headline(file) for file in import_metrics()}
     assert told["ndcg"] == "ndcg@10" and told["characters"] == "char_recall@8" and told["latency"] == "latency"
-    assert all(name in metric_modules()[file].NAMES for file, name in told.items())
+    assert all(name in import_metrics()[file].NAMES for file, name in told.items())
 
 
 def test_names_that_no_metric_has_are_named_together():

@@ -13,7 +13,7 @@ from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.missing import notes_on
 from exhibit.evidence import Span
-from exhibit.viewer.results import gold_lines
+from exhibit.viewer.results import format_gold
 
 
 def hit(gold: GoldPassage, *passages: Passage, k: int = 2) -> float | None:
@@ -88,7 +88,7 @@ def test_few_words_on_many_places_are_in_no_passage_metric_unless_a_neighbour_te
     text = dataset.documents.get("deed.txt").text
     [place] = beside.gold[1].places
     assert text[slice(*place[0])] == SEAT, "widened to its sentence"
-    assert any("1 have few words that occur at many places" in line for line in gold_lines(dataset, listed=1))
+    assert any("1 have few words that occur at many places" in line for line in format_gold(dataset, listed=1))
 
 
 def test_two_places_that_are_as_near_tell_nothing(bundle):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.metrics import Options, ndcg, recall
-from exhibit.evaluation.ranking import gold_ranks, matches_seed, rank_found
+from exhibit.evaluation.ranking import find_gold_ranks, matches_seed, rank_found
 from tests.evaluation.metrics.build import apply, at, case, gold, quote
 
 RENT = "The tenant shall pay a rent of £900 a month, in advance, on the first working day of each month."
@@ -69,7 +69,7 @@ def test_what_one_passage_finds_and_as_the_seed_words_it(passage, gold, mended, 
     ],
 )
 def test_by_place(golds, passages, ranks):
-    assert gold_ranks(case(golds, passages)) == ranks
+    assert find_gold_ranks(case(golds, passages)) == ranks
 
 
 @pytest.mark.parametrize(
@@ -90,16 +90,16 @@ def test_by_place(golds, passages, ranks):
     ],
 )
 def test_by_words_where_a_place_is_not_known(golds, passages, ranks):
-    assert gold_ranks(case([quote(words) for words in golds], passages)) == ranks
+    assert find_gold_ranks(case([quote(words) for words in golds], passages)) == ranks
 
 
 def test_words_in_another_file_are_another_passage_and_an_unknown_file_may_be_this_one():
     elsewhere, here = Passage(RENT, "other.pdf"), Passage(RENT, "lease.pdf")
-    assert gold_ranks(case([quote(RENT)], [elsewhere])) == [None]
-    assert gold_ranks(case([quote(RENT)], [elsewhere, here])) == [2]
-    assert gold_ranks(case([quote(RENT)], [Passage(RENT)])) == [1]
+    assert find_gold_ranks(case([quote(RENT)], [elsewhere])) == [None]
+    assert find_gold_ranks(case([quote(RENT)], [elsewhere, here])) == [2]
+    assert find_gold_ranks(case([quote(RENT)], [Passage(RENT)])) == [1]
     # located gold, and a passage whose own place is not known
-    assert gold_ranks(case([gold((0, len(RENT)), text=RENT)], [Passage(RENT)])) == [1]
+    assert find_gold_ranks(case([gold((0, len(RENT)), text=RENT)], [Passage(RENT)])) == [1]
 
 
 # ---------------------------------------------------------------- recall and nDCG
@@ -188,7 +188,7 @@ spans = st.tuples(st.integers(0, 60), st.integers(1, 40)).map(lambda pair: (pair
 
 @given(st.lists(spans, min_size=1, max_size=4), st.lists(spans, max_size=8))
 def test_a_gold_is_found_when_half_of_its_characters_are_counted_one_by_one(golds, passages):
-    ranks = gold_ranks(case([gold(ends) for ends in golds], [at(*ends) for ends in passages]))
+    ranks = find_gold_ranks(case([gold(ends) for ends in golds], [at(*ends) for ends in passages]))
     for (start, end), rank in zip(dict.fromkeys(golds), ranks, strict=True):
         held: set[int] = set()
         expected = None
