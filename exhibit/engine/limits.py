@@ -57,19 +57,19 @@ class Limits:
 
     def late(self, name: str) -> LimitError:
         """Return the error for an item that exceeded its time limit."""
-        return LimitError(f"{name}: not done after {self.seconds:g} s (--item-timeout); set aside")
+        return LimitError(f"{name}: not done after {self.seconds:g} s (--item-timeout); left out")
 
     def spent(self, name: str) -> LimitError:
         """Return the error for a file that exceeded the processor time allowed for its size."""
         return LimitError(
             f"{name}: takes more processor time to read than a file of its size may "
-            f"(a share of --item-timeout, {self.seconds or 0:g} s); set aside"
+            f"(a share of --item-timeout, {self.seconds or 0:g} s); left out"
         )
 
     def make_memory_error(self, name: str) -> LimitError:
         """Return the error for an item that exceeded its memory limit."""
         most = (self.memory or 0) // _MIB
-        return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); set aside")
+        return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); left out")
 
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
         """Return the limits of processor time and memory for reading a file of `size` bytes."""
@@ -154,7 +154,7 @@ def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[
         most = (limits.memory or 0) // _MIB
         raise LimitError(
             f"{name}: needs more than {most} MiB of memory to be read, too much for a file of {size} bytes "
-            "(a share of --item-memory); set aside"
+            "(a share of --item-memory); left out"
         ) from error
     finally:
         if timed:

@@ -77,19 +77,25 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
         return Outcome(None, limits.make_memory_error(name_item(item)))
     except RecursionError as error:
         _log.debug("%s", name_item(item), exc_info=error)
-        return Outcome(None, LimitError(f"{name_item(item)}: nested too deeply; set aside"))
+        return Outcome(None, LimitError(f"{name_item(item)}: nested too deeply; left out"))
 
 
 def report_dead_worker(item: object) -> Outcome[Out]:
     """Return the outcome of an item that killed its worker at every attempt."""
     why = "out of memory, or a fault in a library"
-    return Outcome(None, DocumentError(f"{name_item(item)}: its worker process died {TRIES} times ({why}); set aside"))
+    return Outcome(
+        None,
+        DocumentError(f"{name_item(item)}: its worker process died {TRIES} times ({why}); left out"),
+    )
 
 
 def report_failed_worker(item: object, signal: str) -> Outcome[Out]:
     """Return the outcome of an item on which a library aborted the worker."""
     why = "a fault in a library, or too little memory"
-    return Outcome(None, DocumentError(f"{name_item(item)}: its worker process ended with {signal} ({why}); set aside"))
+    return Outcome(
+        None,
+        DocumentError(f"{name_item(item)}: its worker process ended with {signal} ({why}); left out"),
+    )
 
 
 def _may_pass(error: Exception) -> bool:
@@ -103,7 +109,7 @@ def _set_aside(error: Exception, item: object) -> Outcome[Out]:
         return Outcome(None, error)
     if not _may_pass(error):
         raise error
-    return Outcome(None, ToolkitError(f"{name_item(item)}: {error}; tried {TRIES} times, set aside"))
+    return Outcome(None, ToolkitError(f"{name_item(item)}: {error}; tried {TRIES} times; left out"))
 
 
 def name_item(item: object) -> str:

@@ -163,7 +163,7 @@ def load_datasets(
     if without and len(without) == len(bundles):
         problems += without.values()
     elif without:  # `datasets_out/*` may include a dataset without such files: the others are still tested
-        warnings += [f"{reason}; set aside" for reason in without.values()]
+        warnings += [f"{reason}; left out" for reason in without.values()]
         bundles = {name: bundle for name, bundle in bundles.items() if name not in without}
     everything = replace(selection, file_types=(ALL_TYPES,))
     for bundle in bundles.values():

@@ -240,7 +240,9 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
         stopped = [path for path in folders if not ((path / SUMMARY).exists() and (path / REPORT).exists())]
         alike = [folder for folder in stopped if not compare_reply_settings(load_json(folder / CONFIG), asked)]
         if not alike:
-            raise BundleError(f"{settings.output_dir}: no unfinished run with these settings; give --run-name")
+            raise BundleError(
+                f"{settings.output_dir}: no unfinished run with these settings; name the run to resume with --run-name"
+            )
         return max(alike, key=lambda folder: (folder / CONFIG).stat().st_mtime)
     name = settings.target_name.partition(":")[0]
     name = settings.preset.rpartition("/")[2].removesuffix(".toml") if name == "builtin" else name

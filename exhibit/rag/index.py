@@ -395,5 +395,5 @@ def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
     table[:, 1] = np.repeat(np.array([number for number, _, _ in rows], np.int64), counts)
     table[:, 2:] = spans
     if not (np.diff(table[:, 0]) > 0).all() or not (np.diff(table[:, 1]) >= 0).all():
-        raise ValueError("chunks out of order")
+        raise ValueError("the chunks are not sorted by document and offset")
     return table

@@ -210,7 +210,7 @@ def test_a_page_that_never_ends_is_set_aside_its_browser_replaced_and_the_others
         assert not wait([bad], 0.2).done, "it is being printed"
         while not wait([bad], 0.1).done:
             clock.ahead += 2000
-        with pytest.raises(LimitError, match=r"^bad.pdf: not done after 1000 s \(--item-timeout\); set aside"):
+        with pytest.raises(LimitError, match=r"^bad.pdf: not done after 1000 s \(--item-timeout\); left out"):
             bad.result()
         press.print(RawDocument("last.pdf", "Last", html="Rent was due."), tmp_path)
         assert browser and not any(map(_alive, browser))

@@ -72,8 +72,8 @@ def test_a_short_limit_leaves_a_worker_the_time_to_load_its_reader():
 
 def test_errors_tell_the_limit_and_the_flag_that_moves_it():
     limits = Limits(1.5, 3 << 20)
-    assert str(limits.late("a.pdf")) == "a.pdf: not done after 1.5 s (--item-timeout); set aside"
-    assert str(limits.make_memory_error("a.pdf")) == "a.pdf: needs more than 3 MiB of memory (--item-memory); set aside"
+    assert str(limits.late("a.pdf")) == "a.pdf: not done after 1.5 s (--item-timeout); left out"
+    assert str(limits.make_memory_error("a.pdf")) == "a.pdf: needs more than 3 MiB of memory (--item-memory); left out"
     assert "a share of --item-timeout, 1.5 s" in str(limits.spent("a.pdf"))
     assert "(a share of --item-timeout, 0 s)" in str(Limits(None, None).spent("a.pdf"))
     assert "more than 0 MiB" in str(Limits(None, None).make_memory_error("a.pdf"))
@@ -123,7 +123,7 @@ def test_pauses_between_tries_grow_and_end(monkeypatch, tmp_path):
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     (outcome,) = open_engine("serial").map(fail, [(5, 99, str(tmp_path))])  # errno 5: the disk failed
-    assert pauses == [0.2, 1.0] and "tried 3 times, set aside" in str(outcome.error)
+    assert pauses == [0.2, 1.0] and "tried 3 times; left out" in str(outcome.error)
 
 
 def test_an_error_calls_an_item_by_two_hundred_characters():

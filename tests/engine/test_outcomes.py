@@ -87,7 +87,7 @@ def test_an_item_that_takes_too_much_or_is_nested_too_deep_is_set_aside():
     large = attempt_within(Limits(None, None), fail, MemoryError())
     assert isinstance(large.error, LimitError) and large.value is None
     deep = attempt_within(Limits(None, None), fail, RecursionError("too deep"))
-    assert str(deep.error) == "too deep: nested too deeply; set aside"
+    assert str(deep.error) == "too deep: nested too deeply; left out"
     with pytest.raises(LimitError):
         deep.unwrap()
     with pytest.raises(ZeroDivisionError):
@@ -106,7 +106,7 @@ def test_what_a_disk_or_a_network_failed_is_tried_three_times(monkeypatch, numbe
         raise OSError(number, "away")
 
     told = attempt(fail, "a.pdf")
-    assert len(tried) == 3 and waited == [0.2, 1.0] and str(told.error).endswith("tried 3 times, set aside")
+    assert len(tried) == 3 and waited == [0.2, 1.0] and str(told.error).endswith("tried 3 times; left out")
     tried.clear()
 
     def once(item):

@@ -130,7 +130,7 @@ def test_a_dataset_without_such_files_is_set_aside_and_the_others_go_on(tmp_path
         path.rename(path.with_suffix(".html"))
     datasets, warnings = load_datasets([tmp_path / "texts", tmp_path / "pages"], Selection(file_types=("txt",)))
     assert [dataset.name for dataset in datasets] == ["texts"]
-    assert any("pages: no txt file in corpus/; it has 3 .html; set aside" in warning for warning in warnings)
+    assert any("pages: no txt file in corpus/; it has 3 .html; left out" in warning for warning in warnings)
     with pytest.raises(BundleError, match="no pdf file"):
         load_datasets([tmp_path / "texts", tmp_path / "pages"], Selection(file_types=("pdf",)))
 

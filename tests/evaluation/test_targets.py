@@ -99,14 +99,14 @@ def test_a_document_that_a_limit_stopped_is_tried_again_when_the_index_is_opened
 
     def busy(preparation, path):
         if path.name == "birch.txt":
-            raise LimitError(f"{path}: not done after 120 s (--item-timeout); set aside")
+            raise LimitError(f"{path}: not done after 120 s (--item-timeout); left out")
         return read(preparation, path)
 
     with monkeypatch.context() as patch:
         patch.setattr(Preparation, "__call__", busy)
         for _ in range(2):  # built, then opened: still too slow
             [reason] = builtin(engine="serial").ingest(dataset).set_aside
-            assert reason == "birch.txt: not done after 120 s (--item-timeout); set aside"
+            assert reason == "birch.txt: not done after 120 s (--item-timeout); left out"
     assert builtin(ingest="never").ingest(dataset).set_aside
     whole = builtin()
     assert not whole.ingest(dataset).set_aside and whole.text("birch.txt")

@@ -78,7 +78,7 @@ def test_memory_that_a_worker_is_refused_is_told_with_the_item_and_the_limit():
     outcomes = list(open_engine("local", jobs=1, limits=Limits(60, 64 << 20)).map(take_all, ["lease.pdf", "nda.pdf"]))
     for name, outcome in zip(["lease.pdf", "nda.pdf"], outcomes, strict=True):
         assert isinstance(outcome.error, LimitError)
-        assert str(outcome.error) == f"{name}: needs more than 64 MiB of memory (--item-memory); set aside"
+        assert str(outcome.error) == f"{name}: needs more than 64 MiB of memory (--item-memory); left out"
 
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5000, "a = \x01"])

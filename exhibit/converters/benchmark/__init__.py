@@ -269,7 +269,7 @@ class Tally:
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count a faulty item of the source as left out; with --strict, raise SourceError instead."""
         if self.strict:
-            raise SourceError(f"{name}: {reason} (--strict)")
+            raise SourceError(f"{name}: {reason}; an error because of --strict")
         self.leave_out(reason, name, item=item)
 
     def note(self, remark: str, name: str) -> None:

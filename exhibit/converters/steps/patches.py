@@ -92,7 +92,7 @@ def _fix_row(row: RawRow, fix: Correction | None, tally: Tally) -> RawRow:
     name = row.name
     if fix.was != digest_gold((quote.filename, quote.text) for quote in row.quotes):
         if tally.strict:
-            raise SourceError(f"{name}: {UNFIT} (--strict)")
+            raise SourceError(f"{name}: {UNFIT}; an error because of --strict")
         tally.note(UNFIT, name)
         return row
     tally.note(CORRECTED, f"{name}: by {', '.join(fix.reviewers)}" + (f": {fix.reason}" if fix.reason else ""))
