@@ -1,6 +1,6 @@
-"""The one way in which tests open a browser: with the converters' own fonts, so that it draws alike everywhere.
+"""The browser of the tests, which uses the converters' own fonts so that pages look the same on every machine.
 
-On a machine without any font the text of a page has no size, and what is waited for is never to be seen.
+On a machine without fonts, text would have no size, and a test that waits for visible text would never end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PATIENCE = 120_000
 
 @contextmanager
 def browsing() -> Iterator[Browser]:
-    """Yield a browser; what it keeps while it runs goes with it, even if it is killed."""
+    """Yield a browser whose temporary files are deleted when it ends, even if it is killed."""
     with make_scratch_folder() as folder, sync_playwright() as playwright:
         options = launch_options(folder)
         options["args"][-1] += ", EXCLUDE 127.0.0.1"
@@ -35,9 +35,10 @@ def browsing() -> Iterator[Browser]:
 
 @contextmanager
 def taking_turns(browser: Browser) -> Iterator[Browser]:
-    """Yield a browser that runs on; before and after, asyncio is to be had in this thread, and no page is open.
+    """Lend a running browser to a block of code; afterwards close its pages and free the thread for asyncio.
 
-    Playwright stops in the middle of its own loop between two calls, and asyncio starts none beside one that runs.
+    Between two calls Playwright's event loop stays suspended but counts as running, and asyncio refuses to
+    start a second loop in the same thread. So the loop is registered as running only within the block.
     """
     asyncio._set_running_loop(browser._loop)
     try:

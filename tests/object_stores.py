@@ -1,4 +1,4 @@
-"""Object stores as processes of their own on loopback, and a proxy before them that does what networks do."""
+"""Local object stores in separate processes, and a proxy in front of them that simulates network faults."""
 
 from __future__ import annotations
 
@@ -57,13 +57,16 @@ def free_port() -> int:
 
 
 def moto(folder: Path) -> AbstractContextManager[str]:
-    """S3 as moto answers it, in Python."""
+    """Return a context that runs moto's imitation of S3 and yields its address."""
     port = free_port()
     return running([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port, folder / "moto.log")
 
 
 def rclone(folder: Path) -> AbstractContextManager[str]:
-    """S3 as rclone serves a folder, in Go: signatures are checked, and names are those of files."""
+    """Return a context that serves a folder as S3 with rclone and yields its address.
+
+    rclone checks signatures and uses file names as keys.
+    """
     program, port, root = Path(sys.executable).with_name("rclone"), free_port(), folder / "served"
     if not program.is_file():
         pytest.fail(_AWAY)
@@ -73,7 +76,10 @@ def rclone(folder: Path) -> AbstractContextManager[str]:
 
 
 def google(folder: Path) -> AbstractContextManager[str]:
-    """Google Cloud Storage as its emulator answers it, with a bucket named `bucket`."""
+    """Return a context that runs the Google Cloud Storage emulator and yields its address.
+
+    It has a bucket named `bucket`.
+    """
     program, port = Path(sys.executable).with_name("gcp-storage-emulator"), free_port()
     if not program.is_file():
         pytest.fail(_AWAY)
@@ -85,7 +91,7 @@ def google(folder: Path) -> AbstractContextManager[str]:
 
 
 class Request(NamedTuple):
-    """A request that passes the proxy, by its number from 1."""
+    """A request that passes the proxy; `number` counts from 1."""
 
     number: int
     method: str
@@ -100,7 +106,7 @@ _INTERNAL = b"<Error><Code>InternalError</Code><Message>We encountered an intern
 
 
 class Proxy:
-    """Passes requests on to a server, but for those that a fault befalls."""
+    """A proxy that forwards requests to a server, except those that a fault affects."""
 
     def __init__(self, upstream: str) -> None:
         self.upstream = upstream.partition("://")[2]

@@ -13,9 +13,10 @@ from exhibit.engine import Limits
 
 
 class SharedPress(PdfPrinter):
-    """Prints as its parent does, with the browser that printed before, where that knows all it has to know.
+    """A printer that reuses the browser of earlier conversions whenever it can.
 
-    Limits, other programs or another working folder are known only to a process that is started with them.
+    With limits, other programs or another working folder it starts a new process, because a process gets these
+    only at its start.
     """
 
     _shared: ClassVar[PdfPrinter | None] = None
@@ -26,7 +27,7 @@ class SharedPress(PdfPrinter):
 
     @classmethod
     def begin(cls) -> None:
-        """Say where the tests begin: what is printed from there is printed together."""
+        """Record the settings of this process; documents that are printed with the same settings share one browser."""
         cls._started = _surroundings()
 
     def print(self, raw: RawDocument, corpus: Path) -> Printed:
@@ -39,12 +40,12 @@ class SharedPress(PdfPrinter):
 
     @classmethod
     def end(cls) -> None:
-        """End the process and its browser."""
+        """End the shared printing process and its browser, unless the settings have changed."""
         if _surroundings() == cls._started:
             cls._until_the_end.close()
             cls._shared = None
 
 
 def _surroundings() -> object:
-    """Return what a printing process takes over when it starts; one that was forked from a test has none yet."""
+    """Return the process id, the working folder and the variables that a printing process inherits."""
     return os.getpid(), Path.cwd(), [os.environ.get(name) for name in ("PATH", "HOME", "EXHIBIT_BROWSER")]

@@ -1,4 +1,4 @@
-"""The browser of the tests draws pages on machines that cannot."""
+"""The browser of the tests draws pages even on machines without fonts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every command that README.md and docs/ show is run, as it stands there, in a copy of the checkout.
+"""Every command in README.md and docs/ is run in a copy of the checkout.
 
-A page is followed from its top, in a copy of its own with the demo's bundles in place. Addresses are those of servers
-on loopback. A command that is new in a page is run without being listed anywhere.
+Each page is followed from its top in its own copy, which has the demo's bundles. Addresses are replaced by
+those of servers on loopback. A new command on a page is run without being listed anywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ QUICK = ("cuad", "privacyqa")
 
 
 class Rule(NamedTuple):
-    """What is done with the commands that a pattern matches, and why."""
+    """The action for commands that match a pattern, and its reason."""
 
     pattern: str
     action: str
@@ -125,7 +125,7 @@ def matching(rules: tuple[Rule, ...], command: str) -> list[Rule]:
 
 
 class Reader:
-    """Follows a page in a copy of the checkout."""
+    """A simulated reader who runs the commands of a page in a copy of the checkout."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder, self.environment = folder, environment
@@ -151,7 +151,7 @@ class Reader:
 
 
 def checkout(folder: Path) -> Path:
-    """Copy what git keeps."""
+    """Copy the files that Git tracks, except tests/, into a folder; return the folder."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     for name in filter(None, listed.decode().split("\0")):
         if (ROOT / name).is_file() and not name.startswith("tests/"):
@@ -186,7 +186,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def bundle_of(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> Callable[[str], Path]:
-    """Return a sample's bundle, converted once by the demo's own command."""
+    """A function that returns a sample's bundle, converted once by the demo's own command."""
     place = checkout(tmp_path_factory.mktemp("demo"))
 
     def convert(name: str) -> Path:
@@ -203,7 +203,7 @@ def bundle_of(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, s
 def reader(
     tmp_path: Path, environment: dict[str, str], bundle_of: Callable[[str], Path]
 ) -> Iterator[Callable[..., Reader]]:
-    """Return what makes a reader with these bundles in place, beside a Hub, a RAG server and, if asked, S3."""
+    """A function that makes a reader with these bundles, a Hub, a RAG server and, on request, S3."""
     with ExitStack() as stack:
 
         def make(bundles: tuple[str, ...], *, s3: bool = False) -> Reader:
@@ -233,7 +233,7 @@ def runnable(page: str) -> list[str]:
 
 
 def needing(*, extra: bool) -> list[str]:
-    """Return the pages with commands to run of which one needs an extra, or none."""
+    """Return the pages whose commands need an extra (`extra` true), or those whose commands need none."""
     pages = [page for page in PAGES if runnable(page)]
     return [page for page in pages if any(re.search(EXTRA, line) for line in runnable(page)) == extra]
 
@@ -249,7 +249,7 @@ def test_the_quick_commands_of_all_pages_run(reader):
 
 
 def bundles_of(lines: list[str]) -> tuple[str, ...]:
-    """Return the demo's bundles that commands speak of."""
+    """Return the names of the demo's bundles that the commands use."""
     text = "\n".join(lines)
     return tuple(
         name
@@ -348,7 +348,7 @@ def test_no_link_of_a_page_leads_nowhere():
 
 
 def addresses(page: Path) -> set[str]:
-    """Return the addresses of a page's headings."""
+    """Return the anchors of a page's headings."""
     titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
 

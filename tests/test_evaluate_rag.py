@@ -1,4 +1,4 @@
-"""The command as a user runs it: one table, where the report is, errors in lines."""
+"""The command as a user runs it: one table, the path of the report, errors in one line each."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_every_kind_has_a_group_a_public_module_and_an_example():
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
-    """A folder beside the page's distribution, which is installed in `site`, outside this environment."""
+    """A folder with the page's distribution, which is installed in its `site` folder, outside this environment."""
     folder = tmp_path_factory.mktemp("leases")
     for name, text in {**FILES, "exhibit_leases/__init__.py": ""}.items():
         path = folder / "exhibit-leases" / name
@@ -67,7 +67,10 @@ if __name__ == "__main__":
 
 
 def exhibit(folder: Path, *commands: list[str], last: int = 0) -> list[str]:
-    """Return what commands say, in one process with the page's distribution; all but the last end well."""
+    """Run commands in one process with the page's distribution; return the output of each.
+
+    The last command must end with the exit code `last`, all others with 0.
+    """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "site"), str(ROOT)])}
     environment |= {"EXHIBIT_CACHE": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     (folder / "run.py").write_text(RUN, encoding="utf-8")

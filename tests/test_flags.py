@@ -20,7 +20,7 @@ OLD = re.compile(r"python -m (?:evaluation|rag|review|storage|hub|evidence|viewe
 
 
 def own_flags() -> set[str]:
-    """Return every flag of a command of this project: as its help lists it, its table has it, or its parser adds it."""
+    """Return every flag of this project's commands, from help texts, TOML tables and parsers."""
     helps = json.loads((ROOT / "exhibit" / "help.json").read_text(encoding="utf-8")).values()
     listed = [line for text in helps for line in text.splitlines() if re.match(r"\s*(?:usage:|\[?-)", line)]
     flags = {flag for line in listed for flag in FLAG.findall(line)}
@@ -34,7 +34,7 @@ def own_flags() -> set[str]:
 
 
 def settings_as_flags() -> set[str]:
-    """Return the spellings `--report-cases` of settings that are said with `--set report_cases=N` today."""
+    """Return settings spelled as flags: `--report-cases` for what is now `--set report_cases=N`."""
     return {f"--{name.replace('_', '-')}" for name in list_settings()} | {"--force-ingestion", "--skip-ingestion"}
 
 
@@ -50,7 +50,7 @@ def texts_of(path: Path) -> list[tuple[int, str]]:
 
 
 def words_of(*paths: Path) -> Iterator[tuple[str, str]]:
-    """Yield each text of the files, with its place."""
+    """Yield the position (`file:line`) and the text of each string in the files."""
     for path in paths:
         yield from ((f"{path.relative_to(ROOT).as_posix()}:{line}", text) for line, text in texts_of(path))
 

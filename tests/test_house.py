@@ -1,4 +1,4 @@
-"""The house is built as it says: names, sizes and errors, and the two ways of docs/architecture.md."""
+"""The code follows its own rules: names, sizes, errors, and the two traces of docs/architecture.md."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def parsed(path: Path) -> ast.Module:
 
 @cache
 def nodes(path: Path) -> list[ast.AST]:
-    """Return everything in a file's code: to walk through all of it takes longer than to parse it."""
+    """Return all syntax nodes of a file, cached because walking the tree takes longer than parsing it."""
     return list(ast.walk(parsed(path)))
 
 
 @cache
 def constants(path: Path) -> list[str]:
-    """Return the texts that stand in a file's code."""
+    """Return the string constants in a file's code."""
     return [node.value for node in nodes(path) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
@@ -56,7 +56,7 @@ def told(path: Path) -> str:
 
 
 def test_a_public_class_has_a_name_of_its_own():
-    """Engines' runners apart: there the module says which."""
+    """Except for the engine's `Runner` classes, which their modules distinguish."""
     classes = defaultdict(list)
     for path in files(PRODUCT):
         for node in parsed(path).body:
@@ -66,7 +66,7 @@ def test_a_public_class_has_a_name_of_its_own():
 
 
 def test_no_two_modules_of_a_room_have_one_name():
-    """Plug-ins apart: there a file's name is what a user writes, `--llm-summaries`'s `llm` beside the answerer's."""
+    """Except for plug-ins, whose file name is what a user writes; for example two plug-ins are called `llm`."""
     for room in ROOMS:
         names = defaultdict(list)
         for path in files(room):
@@ -81,7 +81,7 @@ _IMPORTS = re.compile(r"^[ \t]*((?:from|import)[ ]exhibit\b(?:[^\n(]*\([^)]*\)|[
 
 
 def private_imports(source: str) -> list[str]:
-    """Return what a file imports of the product by a name that is not for others."""
+    """Return the private names (`_name`) that a file imports from the product."""
     imports = [node for line in _IMPORTS.findall(source) for node in ast.parse(line).body]
     names = [f"{getattr(node, 'module', '')}.{alias.name}" for node in imports for alias in node.names]
     return [name for name in names if re.search(r"^\.?exhibit\..*(?<=\.)_(?!_)", name)]
@@ -93,13 +93,13 @@ def test_a_private_import_is_seen():
 
 
 def test_tests_go_through_public_names():
-    """What stays is patched where it stands: a limit that is made small, a clock, a program that is not there."""
+    """The exceptions are patched in place: a limit made small, a clock, a missing program."""
     private = {told(path): private_imports(path.read_text(encoding="utf-8")) for path in files("tests")}
     assert {path: names for path, names in private.items() if names} == {}
 
 
 def test_tests_call_no_private_function_of_the_product():
-    """Whatever it is called by: what a test calls is part of what a module promises."""
+    """Under any alias: a function that a test calls is part of a module's interface."""
     private = {
         node.name
         for path in files(PRODUCT)
@@ -127,7 +127,7 @@ PLUGINS = {
 
 
 def branches(function: ast.AST) -> int:
-    """Return in how many places a function can go two ways: loops, conditions and their parts, comprehensions."""
+    """Return the number of branches in a function: loops, conditions and their parts, comprehensions."""
     kinds = (
         ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension, ast.match_case,
     )  # fmt: skip
@@ -153,7 +153,7 @@ def test_no_function_has_too_many_branches_or_lines():
 
 
 def docstring_lines(path: Path) -> int:
-    """Return the number of lines of a file's docstrings: they make code easier to read, not longer."""
+    """Return the number of docstring lines in a file, which do not count as code."""
     owners = (node for node in nodes(path) if isinstance(node, ast.Module | ast.ClassDef | Function))
     firsts = [node.body[0] for node in owners if ast.get_docstring(node) is not None]
     return sum((first.end_lineno or 0) - first.lineno + 1 for first in firsts)
@@ -174,7 +174,7 @@ def is_number(value: ast.AST) -> bool:
 
 
 def bare_numbers(source: str, tree: ast.Module) -> list[str]:
-    """Return the constants of a module that are numbers and have no reason beside them."""
+    """Return the names of a module's numeric constants that have neither a comment nor a docstring."""
     lines, body = source.splitlines(), tree.body
     names = []
     for node, after in zip(body, [*body[1:], ast.Pass()], strict=True):
@@ -203,7 +203,7 @@ def test_every_number_that_decides_has_its_reason_beside_it():
 
 
 def code_lines(source: str) -> list[tuple[int, str]]:
-    """Return the lines of code that say something, each with its number, white space folded."""
+    """Return the numbered lines of code, without imports, comments and blank lines, whitespace normalised."""
     some = []
     for number, line in enumerate(source.splitlines(), 1):
         words = " ".join(line.split())
@@ -213,7 +213,7 @@ def code_lines(source: str) -> list[tuple[int, str]]:
 
 
 def blocks(source: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield every six lines of code in a row, and where they begin."""
+    """Yield every sequence of six lines of code, with the number of its first line."""
     lines = code_lines(source)
     for at in range(len(lines) - BLOCK + 1):
         yield tuple(words for _, words in lines[at : at + BLOCK]), lines[at][0]

@@ -1,4 +1,4 @@
-"""Setting up: one line for each step, its time, and when one fails its last words and nothing else."""
+"""Installation: one line for each step with its time; if a step fails, only its last output is shown."""
 
 from __future__ import annotations
 

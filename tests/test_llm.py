@@ -1,6 +1,6 @@
-"""The whole line with a model that really generates: documents, answers, citations, caps, cache, marks.
+"""End-to-end tests with a model that generates text: documents, answers, citations, limits, cache, marks.
 
-`make test-llm` runs it. What is checked is the plumbing: a model of 135 million parameters answers badly.
+`make test-llm` runs them. They check the plumbing, since a model of 135 million parameters answers badly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real object stores: two of S3, the emulator of Google's, a network that fails, and a hundred thousand keys."""
+"""Real object stores: two S3 servers, the Google emulator, a network with faults, and a hundred thousand keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEYS = 100_000
 
 
 def use(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have S3 be at an address."""
+    """Set the environment so that S3 clients use this address."""
     told = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
     # rclone sends the checksum of the whole object with a part of it, which newer clients would compare
     told |= {"AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required"}
@@ -47,7 +47,7 @@ def server(request, tmp_path_factory) -> Iterator[str]:
 
 @pytest.fixture
 def proxy(server, tmp_path, monkeypatch) -> Iterator[Proxy]:
-    """A proxy before the server, which everything goes through."""
+    """A proxy in front of the server; all S3 requests go through it."""
     proxy = Proxy(server)
     use(proxy.address, tmp_path, monkeypatch)
     yield proxy
@@ -98,7 +98,7 @@ def test_a_wrong_secret_is_told_without_it(tmp_path, monkeypatch, capsys):
 
 
 def every(step: int, fault: str, *, method: str = "") -> Fault:
-    """Have a fault befall every so many requests."""
+    """Return a rule that applies a fault to every `step`-th request, optionally only for one method."""
     return lambda request: fault if request.number % step == 0 and method in ("", request.method) else None
 
 

@@ -1,4 +1,4 @@
-"""The project keeps its own rules: layers, two commands, a lock that installs anywhere."""
+"""The project's own rules: layers, two commands, and a lock file that installs on any machine."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def sources() -> list[Path]:
 
 
 def room_of(path: Path) -> str:
-    """Return the folder of the product that a file is in; what stands in none is the public face, `exhibit`."""
+    """Return the top-level folder of the product that a file is in; `exhibit` for files directly in the package."""
     return path.relative_to(PRODUCT).parts[0] if path.parent != PRODUCT else "exhibit"
 
 
 class Import(NamedTuple):
-    """A line that imports: which module, what of it, and in which function it stands."""
+    """An import statement: the module, the imported names, and the enclosing function, if any."""
 
     module: str
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class Import(NamedTuple):
 
 @cache
 def imports(path: Path) -> list[Import]:
-    """Return what a file imports; a file is parsed once, which is what takes the time."""
+    """Return the imports of a file; cached, because parsing takes time."""
     found: list[Import] = []
 
     def visit(node: ast.AST, function: str | None) -> None:
@@ -122,7 +122,7 @@ def _room_named(module: str) -> str:
 
 
 def assert_below(importer: str, imported: str) -> None:
-    """Assert that a module of the product stands in the room of the module it imports, or above that room."""
+    """Assert that a module imports only from its own folder or from a lower layer."""
     room, other = _room_named(importer), _room_named(imported)
     allowed = room == other or imported == "exhibit" or (room, imported) in BESIDE or floor_of(other) < floor_of(room)
     assert allowed, f"{importer} imports {imported}"
@@ -130,7 +130,7 @@ def assert_below(importer: str, imported: str) -> None:
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_module_names_a_module_of_a_room_above_it(path):
-    """`import_module("exhibit.viewer.page")` is an import, too."""
+    """A string such as `import_module("exhibit.viewer.page")` counts as an import too."""
     importer = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -222,7 +222,7 @@ def test_the_pipeline_is_known_to_the_evaluation_only_as_a_target():
 
 
 def test_an_editor_resolves_every_import_of_a_fresh_checkout(tmp_path):
-    """In a copy of the files alone, with nothing installed from it, pyright finds each module and name."""
+    """pyright resolves each module and name in a copy of the files, with nothing installed from it."""
     for folder in ("exhibit", "converters", "rag", "schemas"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("evaluate_rag.py", "score.py"):
@@ -260,7 +260,7 @@ def test_every_folder_of_code_is_a_package_and_every_room_has_its_floor():
 
 
 def test_the_doors_at_the_top_lead_into_the_package_and_hold_nothing_else():
-    """`python -m converters.cuad` works in a checkout; no other room has a name that is everybody's."""
+    """`python -m converters.cuad` works in a checkout; no other package takes a common top-level name."""
     doors = {path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name in ROOMS}
     assert doors == {"converters", "schemas", "rag", "exhibit"}
     for name in doors - {"exhibit"}:
@@ -270,7 +270,7 @@ def test_the_doors_at_the_top_lead_into_the_package_and_hold_nothing_else():
 
 
 def test_nothing_changes_where_modules_are_looked_for():
-    """A worker apart, which looks where the process that started it does."""
+    """Except in a worker, which uses the search path of the process that started it."""
     changing = re.compile(r"sys\.path(\[|\.\w+\(| =)|__path__(\.| =)")
     files = {path for path in sources() if changing.search(path.read_text(encoding="utf-8"))}
     assert files == {PRODUCT / "engine" / "worker.py"}
@@ -311,7 +311,7 @@ def test_every_command_of_the_readme_exists():
 
 @cache
 def help_of(*program: str) -> str:
-    """What a program says of itself, run as Python runs it but in this process: most of them import the same."""
+    """Return a program's help text, run in this process because most programs import the same modules."""
     name, *words = program[program[0] == "-m" :]
     told = io.StringIO()
     with patch.object(sys, "argv", [name, *words, "--help"]), redirect_stdout(told), pytest.raises(SystemExit) as end:

@@ -1,4 +1,4 @@
-"""What a release needs is there, says one version, and its workflows run what the Makefile has."""
+"""The files of a release exist, state the same version, and their workflows run the Makefile's targets."""
 
 from __future__ import annotations
 

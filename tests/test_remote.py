@@ -41,7 +41,7 @@ def convert(name: str, out: object, *flags: str, expect: int = 0) -> None:
 
 
 def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, *flags: str, expect: int = 0) -> dict:
-    """Evaluate with a cache of its own, so that nothing but the models is known from another run; return the means."""
+    """Evaluate with a separate cache that shares only the models with other runs; return the means."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(link_models(tmp_path / f"cache-{run}")))
     fixed = [
         "--embedder",
@@ -192,7 +192,7 @@ def test_a_store_that_goes_away_stops_an_evaluation(memory, local, tmp_path, mon
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory) -> Iterator[str]:
-    """The address of an S3, a process of its own that lives as long as this module."""
+    """The address of an S3 server in its own process, which runs until the module's tests end."""
     with moto(tmp_path_factory.mktemp("s3")) as address:
         yield address
 

@@ -1,4 +1,4 @@
-"""docs/requirements.tsv: what the seeds ask for, and that each proof it names is there."""
+"""docs/requirements.tsv: the requirements of the seed texts, and that each proof it names exists."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_requirement_is_there_once():
 
 @cache
 def functions_of(path: str) -> dict[str, list[str]]:
-    """Return the test functions of a file with what is written above each."""
+    """Return the decorators of each function in a file, by its name."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return {node.name: [ast.unparse(one) for one in node.decorator_list] for node in functions}
@@ -55,7 +55,7 @@ def test_its_proof_is_there(row):
 
 @pytest.mark.parametrize("row", DIFFERENT, ids=[row["what"] for row in DIFFERENT])
 def test_the_way_of_the_seed_is_a_setting_that_there_is(row, capsys):
-    """What stands in backticks is passed to the command, which tells all that is wrong at once: only the folder is."""
+    """Text in backticks is passed to the command, which lists all errors at once: only the folder is wrong."""
     ways = re.findall(r"`([^`]+)`", row["note"])
     assert ways or row["what"] == "packages: requests", "a package in place of another has no flag"
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]

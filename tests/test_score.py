@@ -61,7 +61,7 @@ def test_the_printed_block(run):
 
 
 def test_the_seed_s_reading(run):
-    """One word scores, "two months" and the passage after it both count, and nDCG passes 1."""
+    """In seed mode one word is a hit, "two months" and the next passage both count, and nDCG can exceed 1."""
     lines = run(PREDICTIONS, GOLD, "--parity", "seed").out.splitlines()
     assert lines[2:6] == [
         "exact_match: 0.5000", f"span_f1: {F1:.4f}", "recall@10: 1.0000", f"ndcg@10: {1 + SECOND:.4f}",

@@ -16,7 +16,7 @@ WIDTH = 3072
 
 
 def reply(_: System, asked: Asked) -> object:
-    """Reply as OpenAI does: a vector by the letters of each text, or words."""
+    """Reply as OpenAI does: with vectors of each text's letter counts, or with a fixed text."""
     if asked.path.endswith("/embeddings"):
         rows = [[1.0 + text.count(chr(97 + place % 26)) for place in range(WIDTH)] for text in asked.body["input"]]
         return {"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]}

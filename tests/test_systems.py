@@ -1,4 +1,4 @@
-"""Other systems: nothing of the product needs a module that only Unix has."""
+"""Other operating systems: no part of the product needs a module that only Unix has."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_the_page_is_as_short_as_it_promises():
 
 @pytest.mark.slow
 def test_ten_documents_are_judged_at_its_end(tmp_path):
-    """With what the base install has: no browser."""
+    """Needs only the base install, without a browser."""
     (tmp_path / "contracts").mkdir()
     for path in sorted((ROOT / "training" / "lessons" / "documents").glob("*-*.md"))[:TEN]:
         shutil.copy(path, tmp_path / "contracts" / f"{path.stem}.txt")

@@ -1,4 +1,4 @@
-"""The time of drafting compared with indexing, measured on one page."""
+"""The benchmark that compares the time of drafting with the time of indexing and prints their ratio."""
 
 from __future__ import annotations
 

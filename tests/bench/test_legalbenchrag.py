@@ -1,4 +1,7 @@
-"""Presets compared with published figures: every value on the page is the run's own, and nothing is measured twice."""
+"""The benchmark that compares presets with published figures: each value on its page comes from a run.
+
+A run that exists already is not measured again.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ DATASETS = ("ALL", "privacy_qa", "contractnli", "maud", "cuad")
 
 
 def on_samples(root: Path, *flags: str) -> int:
-    """Run the command on the samples with the embedder `hashing`, all below one folder."""
+    """Run the command on the sample sources with the embedder `hashing`; write everything below `root`."""
     fixed = ["--source", str(SAMPLES / "legalbenchrag"), "--embedder", "hashing", "--jobs", "1"]
     fixed += ["--out", str(root / "out"), "--page", str(root / "docs" / "page.md")]
     return main([*fixed, *flags])
@@ -35,7 +38,7 @@ def on_samples(root: Path, *flags: str) -> int:
 
 @pytest.fixture
 def command(tmp_path, monkeypatch):
-    """The command, with its own folders."""
+    """The command as a function, with an output folder and a cache of its own."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     return partial(on_samples, tmp_path)
 

@@ -1,4 +1,4 @@
-"""What a change of scoring rules changed, on two runs by hand."""
+"""The effect of changed scoring rules, computed for two runs that were written by hand."""
 
 from __future__ import annotations
 

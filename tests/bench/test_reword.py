@@ -29,7 +29,7 @@ ASKS = st.lists(st.sampled_from("Does the document allow iPhone data What is I s
 
 
 def words(text: str) -> Counter[str]:
-    """Count the words of a text, without case and marks."""
+    """Count the words of a text, ignoring case and punctuation."""
     return Counter(re.findall(r"[\w&.-]*\w", text.lower()))
 
 

@@ -1,4 +1,4 @@
-"""The benchmark of scale: it measures the real ingestion, its extrapolation is right, and the page keeps its text."""
+"""The scale benchmark: it measures the real ingestion, extrapolates correctly, and preserves its page's text."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ STAGES = dict.fromkeys(ingesting.STAGES, 1.0)
 
 @pytest.fixture(autouse=True)
 def a_glance(monkeypatch):
-    """Observe the load for a moment instead of two seconds, since no test depends on it."""
+    """Measure the machine's load for a moment instead of two seconds, since no test depends on the load."""
     monkeypatch.setattr(process.measure_busy_share, "__defaults__", (0.01,))
 
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory):
-    """Eight contracts that were ingested in this process, the first six unchanged."""
+    """Eight contracts, ingested in this process; the first six are originals, the last two renamed copies."""
     folder = tmp_path_factory.mktemp("ingest")
     paths = corpus.repeat(corpus.documents_of(None), 8, folder / "corpus")
     return folder, paths, ingesting.ingest_once(paths, folder)
@@ -56,7 +56,7 @@ def ingested(tmp_path_factory):
 
 @pytest.fixture
 def results():
-    """Invented points of every part: a hundred documents take ten seconds, a thousand a hundred."""
+    """Invented measurements of every stage: 100 documents take 10 seconds, 1,000 documents take 100."""
     stages = lambda n: {stage: value * n / 100 for stage, value in STAGES.items()}  # noqa: E731
     queries = {"sac": {"first": 9.0, "median": 3.0}}
     ingest = [

@@ -42,7 +42,7 @@ def bundle(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trying(bundle, tmp_path_factory):
-    """The work on trials, over an index of the samples."""
+    """A function that measures trials on an index of the samples."""
     folder = tmp_path_factory.mktemp("index")
     [dataset], _ = load_datasets([bundle], Selection(("txt",)))
     with pytest.MonkeyPatch.context() as patch:
@@ -105,7 +105,7 @@ def test_the_defaults_are_measured_as_a_run_measures_them(trying, bundle, tmp_pa
 
 
 class Both(dict):
-    """Measures a trial on access."""
+    """The measured values of each trial of `trim_first`, keyed by trial."""
 
     def __init__(self, trying):
         super().__init__({trial: trying(trial) for trial in trials_of(choose_settings(["trim_first"]))})
@@ -138,7 +138,10 @@ def test_questions_lose_their_documents_name_where_that_is_the_way(trying):
 
 
 def made(*, default, other, setting="trim_first"):
-    """Return the curves of a setting with two values: eight cases of two datasets, two documents each."""
+    """Return the curves of a setting for eight invented cases: two datasets, four documents, two cases on each.
+
+    `default` and `other` are functions from a case to its value, with the default setting and with another one.
+    """
     cases = [
         Case(n, "q", "", (GoldPassage(f"{n % 4}.txt", "x"),), labels={"benchmark": "maud" if n % 2 else "cuad"})
         for n in range(8)

@@ -1,4 +1,4 @@
-"""Topics of laws: a question is asked only if the law of the bundle has its paragraph."""
+"""Topics of statutes: a question is drafted only if the bundle's version of the law has the topic's paragraph."""
 
 from __future__ import annotations
 

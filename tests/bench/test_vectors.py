@@ -1,4 +1,4 @@
-"""Real vectors: the requested number of different chunks, and the description beside them."""
+"""Real vectors: the requested number of distinct chunks is embedded and a description is written beside them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Trials of what comes from elsewhere: documents printed where every packet is heard, indexes that name servers, parts
-that are no longer what they were, and a machine whose memory ends.
+"""Helpers for fault trials with an external cause: network traffic, manipulated indexes, little memory.
+
+HTML documents are printed where every packet is recorded, indexes name foreign servers or contain changed
+files, and the kernel kills processes for lack of memory.
 """
 
 from __future__ import annotations
@@ -28,14 +30,14 @@ _LITTLE = 150 << 20  # bytes: an evaluation takes more, its start less
 
 
 def has_network_namespaces() -> bool:
-    """Return whether this user may make a network of its own."""
+    """Return whether this user may create a network namespace."""
     if not (shutil.which("unshare") and shutil.which("ip")):
         return False
     return subprocess.run([*_SPACE, _ROUTES], capture_output=True).returncode == 0
 
 
 def heard(line: list[str], folder: Path, run: Callable[..., Any]) -> tuple[Any, list[str]]:
-    """Run a command in a network of its own; return its end, and whom it sent something to."""
+    """Run a command in its own network namespace; return the finished process and the receivers of its packets."""
     report = folder / "heard.json"
     inner = [sys.executable, "-m", "tests.campaign.elsewhere", report, *line]
     done = run([*_SPACE, f'{_ROUTES}; exec "$@"', "sh", *map(str, inner)], folder)
@@ -43,7 +45,10 @@ def heard(line: list[str], folder: Path, run: Callable[..., Any]) -> tuple[Any, 
 
 
 def listen_and_run(report: Path, line: list[str]) -> int:
-    """Run a command and write down every packet that passes the loopback meanwhile, by whom it is for."""
+    """Run a command, record the packets on the loopback interface, and write their receivers to `report`.
+
+    The exit status of the command is returned.
+    """
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL)) as ear:  # type: ignore[attr-defined]
         ear.bind(("lo", 0))
         with suppress(OSError):
@@ -66,7 +71,10 @@ def _receiver(packet: bytes) -> str:
 
 
 def write_pages(chance: random.Random, folder: Path) -> int:
-    """Write HTML documents with references of every kind to addresses drawn by chance, and a table about them."""
+    """Write HTML documents with references of every kind to random addresses, and a table with a question on each.
+
+    Return the number of documents.
+    """
     public = f"http://{chance.randrange(1, 223)}.{chance.randrange(255)}.0.7"
     private = chance.choice(["http://10.0.0.7", "http://169.254.169.254", "http://[fd00::7]", "http://127.0.0.1:8080"])
     names = [public, private, f"https://n{chance.randrange(999)}.example"]
@@ -82,7 +90,7 @@ def write_pages(chance: random.Random, folder: Path) -> int:
 
 @contextmanager
 def recording_server() -> Iterator[tuple[str, list[bytes]]]:
-    """Yield an address of this machine and what is sent there."""
+    """Yield the address of a local server and the list of the bytes that it receives."""
     sent: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -104,7 +112,7 @@ def recording_server() -> Iterator[tuple[str, list[bytes]]]:
 
 
 def spoil(chance: random.Random, index: Path, server: str) -> None:
-    """Let an index name a server, or have another file than it had, as somebody may who sends one."""
+    """Manipulate an index as a malicious sender could: name a server in it, add a symbolic link, or change a byte."""
     manifest = json.loads((index / "manifest.json").read_text(encoding="utf-8"))
     kind = chance.choice(["reranker", "llm", "store", "embedder", "link", "bytes"])
     if kind == "bytes":
@@ -129,7 +137,7 @@ def spoil(chance: random.Random, index: Path, server: str) -> None:
 
 
 def can_limit_memory() -> Path | None:
-    """Return a cgroup below which this user may make others, or None."""
+    """Return a cgroup in which this user can create memory-limited cgroups, or None."""
     for parent in (_CGROUP, _CGROUP / "memory"):
         group = parent / f"exhibit-{os.getpid()}"
         try:
@@ -144,18 +152,18 @@ def can_limit_memory() -> Path | None:
 
 
 class Cell:
-    """A group of processes with little memory."""
+    """A cgroup whose processes may use little memory."""
 
     def __init__(self, group: Path) -> None:
         self._group = group
 
     def enter(self) -> None:
-        """Put the process that calls into the group, before it starts."""
+        """Move the calling process into the cgroup; used between fork and exec."""
         (self._group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
 
     @property
     def kills(self) -> int:
-        """How many of its processes the kernel has killed for want of memory."""
+        """The number of processes in the cgroup that the kernel has killed for lack of memory."""
         for name in ("memory.events", "memory.oom_control"):
             if (self._group / name).exists():
                 words = (self._group / name).read_text(encoding="ascii").split()
@@ -164,13 +172,13 @@ class Cell:
 
     @property
     def alive(self) -> list[str]:
-        """The processes that are still in it."""
+        """The ids of the processes that are still in the cgroup."""
         return (self._group / "cgroup.procs").read_text(encoding="ascii").split()
 
 
 @contextmanager
 def little_memory(parent: Path) -> Iterator[Cell]:
-    """Yield a group in which the kernel kills for want of memory."""
+    """Yield a new cgroup with so little memory that the kernel kills an evaluation in it."""
     group = parent / f"exhibit-{os.getpid()}"
     group.mkdir()
     try:

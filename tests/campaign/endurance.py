@@ -1,7 +1,7 @@
 """One process that evaluates again and again: `python -m tests.campaign.endurance --minutes 20`.
 
-Memory, open files and processes are looked at after each evaluation; they must not grow from the second tenth of the
-time to the last.
+Memory, open files, child processes and threads are counted after each evaluation. The counts in the last
+tenth of the evaluations must not exceed those in the second tenth.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SLACK = 1.1
 
 
 class Look(NamedTuple):
-    """What this process has at one moment."""
+    """The resources that this process uses at one moment."""
 
     megabytes: int
     files: int
@@ -37,7 +37,7 @@ class Look(NamedTuple):
 
 
 def look() -> Look:
-    """Return what this process has now, without what only waits for the garbage collector."""
+    """Return the resources that this process uses now, after a garbage collection."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     megabytes = pages * os.sysconf("SC_PAGE_SIZE") >> 20
@@ -46,7 +46,7 @@ def look() -> Look:
 
 
 def once(folder: Path, number: int) -> None:
-    """Index and evaluate a small bundle from nothing, in workers."""
+    """Index and evaluate a small bundle in worker processes, with an empty cache."""
     for name in ("results", "cache"):
         shutil.rmtree(folder / name, ignore_errors=True)
     os.environ["EXHIBIT_CACHE"] = str(folder / "cache")
@@ -58,7 +58,7 @@ def once(folder: Path, number: int) -> None:
 
 
 def endure(minutes: float) -> list[Look]:
-    """Return a look after each evaluation."""
+    """Evaluate for a number of minutes; return the resources in use after each evaluation."""
     looks: list[Look] = []
     ends = time.monotonic() + 60 * minutes
     with tempfile.TemporaryDirectory(prefix="endurance-") as folder:
@@ -70,7 +70,7 @@ def endure(minutes: float) -> list[Look]:
 
 
 def grown(looks: list[Look]) -> list[str]:
-    """Return what grew from the second tenth of the looks to the last."""
+    """Return a line for each resource that grew between the second and the last tenth of the evaluations."""
     tenth = max(1, len(looks) // 10)
     before, after = looks[tenth : 2 * tenth] or looks[:1], looks[-tenth:]
     faults = []
@@ -82,7 +82,7 @@ def grown(looks: list[Look]) -> list[str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run for so many minutes and print a line of figures; exit 1 when anything grew."""
+    """Evaluate for `--minutes` minutes and print the resources in use; return 1 if any of them grew."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaign.endurance", description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=20.0)
     began = time.monotonic()

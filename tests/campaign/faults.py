@@ -1,7 +1,7 @@
 """Kills, full disks, races and bad servers: `make faults`, or `python -m tests.campaign.faults`.
 
-Each trial runs the commands as a user does, does something to them, and looks at what is left: nothing half done,
-nothing lost, nothing twice, no traceback, and the same result as without the fault.
+Each trial runs the commands as a user does, injects a fault, and checks what is left: no incomplete output,
+nothing lost, nothing duplicated, no traceback, and the same result as without the fault.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ BOMB = packed_zeros(2, 200)
 
 
 class Loss(Exception):  # noqa: N818 - what a trial ends with, not an error of the program
-    """What a trial found that must not be."""
+    """A failed trial, with the reason."""
 
 
 def command(*arguments: str | Path) -> list[str]:
-    """Return a command line of this Python."""
+    """Return a command line that runs the current Python with these arguments."""
     return [sys.executable, *map(str, arguments)]
 
 
 def run(line: list[str], folder: Path, **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; a traceback or a hang is a loss."""
+    """Run a command and wait for it; raise `Loss` if it hangs or prints a traceback."""
     environment = {**os.environ, "EXHIBIT_CACHE": str(folder / "cache"), "PYTHONPATH": str(ROOT)}
     try:
         done = subprocess.run(
@@ -74,7 +74,7 @@ def run(line: list[str], folder: Path, **more: Any) -> subprocess.CompletedProce
 
 
 def expect(condition: bool, words: str) -> None:
-    """Raise a loss unless the condition holds."""
+    """Raise `Loss` with these words unless the condition holds."""
     if not condition:
         raise Loss(words)
 
@@ -83,20 +83,20 @@ def expect(condition: bool, words: str) -> None:
 
 
 def convert(folder: Path) -> list[str]:
-    """Return the conversion of a sample."""
+    """Return the command line that converts a sample."""
     source = ROOT / "samples" / "legalbenchrag"
     return command("-m", "converters.legalbenchrag", "--source", source, "--out", folder / "bundle", "--jobs", "2")
 
 
 def index(folder: Path, out: str = "index") -> list[str]:
-    """Return the indexing of a small corpus."""
+    """Return the command line that indexes a small corpus, which is written first if it does not exist."""
     if not (folder / "supply").exists():
         write_bundle(folder / "supply")
     return command("-m", "rag", "index", folder / "supply" / "corpus", "--out", folder / out, *_SMALL)
 
 
 def evaluate(folder: Path, *flags: str, name: str = "r") -> list[str]:
-    """Return the evaluation of a small bundle."""
+    """Return the command line that evaluates a small bundle, which is written first if it does not exist."""
     if not (folder / "supply").exists():
         write_bundle(folder / "supply")
     results = ["--output-dir", folder / "results", "--run-name", name, "--report-cases", "0"]
@@ -104,12 +104,12 @@ def evaluate(folder: Path, *flags: str, name: str = "r") -> list[str]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Return the files of a folder."""
+    """Return the bytes of every file below a folder, by relative path."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def asked_once(folder: Path, questions: int, name: str = "r") -> list[dict[str, Any]]:
-    """Return the rows of a run; each question must be there once."""
+    """Return the result rows of a run; raise `Loss` unless each question occurs exactly once."""
     rows = rows_of(folder / "results" / name / "supply" / "eval_results.jsonl")
     expect(sorted(row["id"] for row in rows) == list(range(questions)), "questions lost or twice")
     return rows
@@ -155,7 +155,7 @@ def _whole(folder: Path) -> bool:
 
 
 def full_disk(chance: random.Random, folder: Path) -> None:
-    """Let no file grow beyond a few kilobytes."""
+    """Run a command that cannot write files beyond a few kilobytes: it fails cleanly and leaves no partial output."""
     make, out = chance.choice([(convert, "bundle"), (index, "index"), (evaluate, "results/r/summary.json")])
     size = chance.choice([0, 500, 2_000, 5_000, 20_000])
 
@@ -197,7 +197,7 @@ def racing(chance: random.Random, folder: Path) -> None:
 
 
 def bad_server(chance: random.Random, folder: Path) -> None:
-    """Ask a server that fails one request in five, drips, sends bombs, or is no JSON at all."""
+    """Evaluate against a server that spoils a fifth of its replies: errors, slow or invalid JSON, gzip bombs."""
     with failing_server(chance) as url:
         done = run(evaluate(folder, "--target-url", url, "--timeout", "5", "--retries", "1"), folder)
     expect(done.returncode in (0, 3), f"exit {done.returncode}: {done.stderr[-200:]}")
@@ -260,9 +260,10 @@ EMBEDDERS = (Config.preset(DEFAULT).embedder, "hashing")
 
 
 def hostile_folder(chance: random.Random, folder: Path) -> None:
-    """Index and evaluate fifty good documents among all the hostile ones: within five minutes, twice the usual memory.
+    """Evaluate a bundle of fifty good documents together with all the hostile files.
 
-    The limits are the usual ones; the embedders are the usual one and the one that takes least memory.
+    The run must use less than five minutes of processor time and less than twice the memory of a run without
+    the hostile files. It is made with each embedder of `EMBEDDERS` and with the default limits.
     """
     bundle = write_bundle(folder / "supply")
     for number in range(47):
@@ -285,19 +286,19 @@ def hostile_folder(chance: random.Random, folder: Path) -> None:
 
 
 class Cost(NamedTuple):
-    """What a command took."""
+    """The time and memory that a command used."""
 
     seconds: float
     processor: float
     megabytes: int
 
     def __str__(self) -> str:
-        """Return it for a line of progress."""
+        """Return the cost in words, for a progress line."""
         return f"{self.seconds:.0f} s ({self.processor:.0f} s of the processor) and {self.megabytes} MB"
 
 
 def measured(line: list[str], folder: Path) -> Cost:
-    """Run a command that must succeed; return its time, and the most memory that its processes took together."""
+    """Run a command that must succeed; return its time and the peak memory of all its processes together."""
     stop = threading.Event()
     most = [0]
 
@@ -318,13 +319,13 @@ def measured(line: list[str], folder: Path) -> Cost:
 
 
 def _processor() -> float:
-    """Return the processor time of all commands so far, their workers included."""
+    """Return the processor time of all finished commands, including their worker processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def shared_memory(pid: int) -> int:
-    """Return the bytes that a process takes, what it shares with others counted in parts."""
+    """Return the memory of a process in bytes; a shared page counts in proportion (PSS), 0 if the process is gone."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -333,7 +334,7 @@ def shared_memory(pid: int) -> int:
 
 
 def printed_unheard(chance: random.Random, folder: Path) -> None:
-    """Convert HTML documents in a network of its own, where every packet is heard: there is none."""
+    """Convert HTML documents in a network namespace where every packet is recorded; no packet may be sent."""
     if not has_network_namespaces():
         raise Loss("not tried: no network namespaces here (unshare, ip)")
     number = write_pages(chance, folder)
@@ -347,7 +348,10 @@ def printed_unheard(chance: random.Random, folder: Path) -> None:
 
 
 def index_from_elsewhere(chance: random.Random, folder: Path) -> None:
-    """Search an index that names a server, has a link in it, or another byte: nothing is sent."""
+    """Search a manipulated index: one that names a server, contains a symbolic link, or has a changed byte.
+
+    The command must fail with an error, and nothing may be sent to the server.
+    """
     expect(run(index(folder), folder).returncode == 0, "cannot be built")
     with recording_server() as (server, sent):
         spoil(chance, folder / "index", server)
@@ -361,7 +365,7 @@ def index_from_elsewhere(chance: random.Random, folder: Path) -> None:
 
 
 def stale(chance: random.Random, folder: Path) -> None:
-    """Change a part of a bundle after a run that was stopped, and go on: what differs is named, nothing is mixed."""
+    """Change a file of a bundle after a partial run and resume: the command must fail or name the changed file."""
     line = evaluate(folder)
     expect(run([*line, "--limit", "3"], folder).returncode == 0, "does not run")
     bundle = folder / "supply"
@@ -373,7 +377,7 @@ def stale(chance: random.Random, folder: Path) -> None:
 
 
 def out_of_memory(chance: random.Random, folder: Path) -> None:
-    """Let the kernel kill an evaluation for want of memory, and go on with more."""
+    """Let the kernel kill an evaluation for lack of memory, then resume it without the memory limit."""
     parent = can_limit_memory()
     if parent is None:
         raise Loss("not tried: no cgroup that this user may make")
@@ -405,7 +409,7 @@ TRIALS: dict[str, tuple[Callable[[random.Random, Path], None], int]] = {
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run every kind of trial and print the table; exit 1 when anything was lost."""
+    """Run every kind of trial and print the table of results; return 1 if a trial failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaign.faults", description=__doc__.partition("\n")[0])
     parser.add_argument("--times", type=float, default=1.0, help="how often as many trials as usual (default: 1)")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,7 +1,8 @@
-"""Random and damaged input to everything that reads from outside: `make fuzz`, or `python -m tests.campaign.fuzz`.
+"""Random and damaged input for all readers of external data: `make fuzz`, `python -m tests.campaign.fuzz`.
 
-Every call must return, or raise a ToolkitError, within its limits of time and memory. The same seed makes the same
-input, so that what is lost can be looked at: `python -m tests.campaign.fuzz --only html --seed 1234 --batches 1`.
+Every call must return or raise a ToolkitError within its limits of time and memory. The same seed makes the
+same input, so that a failure can be reproduced: `python -m tests.campaign.fuzz --only html --seed 1234
+--batches 1`.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ _PIECES = [
 
 
 def words(chance: random.Random, most: int = 400) -> str:
-    """Return a text of pieces that mean something to some parser, some of them many times over."""
+    """Return a random text of fragments that mean something to some parser; a few are repeated many times."""
     parts = []
     for _ in range(chance.randrange(most)):
         piece = chance.choice(_PIECES)
@@ -79,7 +80,7 @@ def words(chance: random.Random, most: int = 400) -> str:
 
 
 def damaged(chance: random.Random, data: bytes) -> bytes:
-    """Return bytes with some changed, left out, doubled or cut off."""
+    """Return the bytes with random bytes changed, deleted, repeated or inserted, sometimes cut off at the end."""
     out = bytearray(data)
     for _ in range(chance.randrange(1, 12)):
         at = chance.randrange(len(out) + 1)
@@ -96,7 +97,7 @@ def damaged(chance: random.Random, data: bytes) -> bytes:
 
 
 def value(chance: random.Random, depth: int = 4) -> Any:
-    """Return something that JSON can say."""
+    """Return a random value as a JSON parser can return it, nested up to `depth` levels."""
     kind = chance.randrange(9 if depth else 7)
     plain: list[Any] = [None, True, chance.choice([0, -1, 10**30, 10**400]), 1.5, float("inf"), words(chance, 6), ""]
     if kind < 7:
@@ -141,7 +142,11 @@ def fuzz_drawing(chance: random.Random) -> None:
 
 
 def fuzz_office(chance: random.Random) -> None:
-    """Files of every other kind; an archive is damaged inside, or nothing but its directory would be read."""
+    """Read a damaged office document, mail, table or image.
+
+    Archives are mostly damaged inside their members, since random damage would rarely reach more than the
+    directory.
+    """
     text = "The rent is due on the first day of each month."
     name, data = chance.choice(
         [
@@ -211,7 +216,7 @@ _BOMBS = (
 
 
 def fuzz_source(chance: random.Random) -> None:
-    """Read a benchmark's sample of which one file is damaged, or is something else altogether."""
+    """Read a benchmark's sample with one file damaged, or replaced by random text or a compression bomb."""
     name = chance.choice(_BENCHMARKS)
     converter = import_module(f"exhibit.converters.{name}")
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
@@ -297,18 +302,18 @@ KINDS: dict[str, Callable[[random.Random], None]] = {
 
 @dataclass(frozen=True)
 class Batch:
-    """A few calls of one kind."""
+    """A number of calls with one kind of input, reproducible by its seed."""
 
     kind: str
     seed: int
 
     def __str__(self) -> str:
-        """Return how to run it again."""
+        """Return the flags that run the batch again."""
         return f"--only {self.kind} --seed {self.seed}"
 
 
 def run_batch(batch: Batch) -> list[str]:
-    """Return what went wrong."""
+    """Run the calls of a batch; return one line for each call that raised anything but a ToolkitError."""
     lost = []
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which ends this worker, and is told as too much processor time
     signal.setitimer(signal.ITIMER_PROF, _PROCESSOR)
@@ -324,7 +329,7 @@ def run_batch(batch: Batch) -> list[str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run for so many seconds and print the table; exit 1 when anything was lost."""
+    """Run for `--seconds` seconds and print the table of results; return 1 if a call failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaign.fuzz", description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=300.0, help="how long (default: 300)")
     parser.add_argument("--seed", type=int, default=1)
@@ -346,7 +351,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def fuzz(options: argparse.Namespace) -> list[Result]:
-    """Return what became of each kind of input."""
+    """Run batches of every kind of input in turn until the time is over; return the results by kind."""
     kinds = [options.only] if options.only else sorted(KINDS)
     tried = dict.fromkeys(kinds, 0)
     lost: dict[str, list[str]] = {kind: [] for kind in kinds}

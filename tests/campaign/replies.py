@@ -1,4 +1,4 @@
-"""Replies of every kind of system under test with some of their values replaced by odd ones."""
+"""Replies of every supported kind of system under test in which some values are replaced by random ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _good() -> list[Any]:
 
 
 def odd(chance: random.Random, value: Callable[[random.Random], Any]) -> Any:
-    """Return a good reply of some system in which a few values, at any depth, are others."""
+    """Return a valid reply of a random kind of system in which one to three values, at any depth, are replaced."""
     reply = copy.deepcopy(chance.choice(_good()))
     for _ in range(chance.randrange(1, 4)):
         inside = reply
@@ -73,7 +73,7 @@ def odd(chance: random.Random, value: Callable[[random.Random], Any]) -> Any:
 
 
 class _Wire:
-    """Gives every request the same odd reply, whole or as events."""
+    """A client that answers each request with odd replies, as one JSON document or as server-sent events."""
 
     def __init__(self, given: Any, chance: random.Random, value: Callable[[random.Random], Any]) -> None:
         self.secrets = given.secrets
@@ -102,7 +102,7 @@ class _Wire:
 
 
 def ask(chance: random.Random, value: Callable[[random.Random], Any]) -> None:
-    """Ask some target a question whose reply is odd."""
+    """Send a question to a random target and read a reply with replaced values."""
     name, settings = chance.choice(TARGETS)
     target: Any = open_target(name, TargetOptions(threads=1), {"url": "http://127.0.0.1:9", **settings})
     target.client = _Wire(target.client, chance, value)

@@ -1,4 +1,4 @@
-"""The one table that a campaign prints: what was tried, what survived, what was lost."""
+"""The table that a campaign prints: what was tried, how many trials passed, and which failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAGE = Path(__file__).parent.parent.parent / "bench" / "results" / "campaign.md"
 
 
 class Result(NamedTuple):
-    """What became of one kind of trial."""
+    """The number of trials of one kind, and the failures among them."""
 
     what: str
     tried: int
@@ -20,7 +20,7 @@ class Result(NamedTuple):
 
 
 def as_markdown(results: Sequence[Result]) -> str:
-    """Return the table, and below it what was lost."""
+    """Return the results as a Markdown table, followed by up to ten failures of each kind."""
     lines = ["| what | tried | survived | lost |", "|---|---|---|---|"]
     lines += [f"| {r.what} | {r.tried:,} | {r.tried - len(r.lost):,} | {len(r.lost)} |" for r in results]
     total, lost = sum(r.tried for r in results), sum(len(r.lost) for r in results)
@@ -30,14 +30,14 @@ def as_markdown(results: Sequence[Result]) -> str:
 
 
 def together(results: Sequence[Result]) -> list[Result]:
-    """Return all kinds of which nothing was lost as one, for a page that has no room for each."""
+    """Merge all kinds without a failure into one row, for a page with little room."""
     sound = [r for r in results if not r.lost]
     whole = [Result(", ".join(r.what for r in sound), sum(r.tried for r in sound))] if sound else []
     return [*whole, *(r for r in results if r.lost)]
 
 
 def added(path: Path, results: Sequence[Result], seconds: float) -> tuple[list[Result], float]:
-    """Return the results with those of earlier runs that a file keeps, and all their seconds; keep them there."""
+    """Add the results and the seconds to those of earlier runs in a file, write the totals back and return them."""
     kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"seconds": 0.0, "results": []}
     total = {what: Result(what, tried, tuple(lost)) for what, tried, lost in kept["results"]}
     for one in results:
@@ -49,7 +49,7 @@ def added(path: Path, results: Sequence[Result], seconds: float) -> tuple[list[R
 
 
 def write_table(name: str, table: str, seconds: float, *, page: Path = PAGE) -> None:
-    """Put a table into bench/results/campaign.md, between the marks of its name."""
+    """Write a table into the campaign's page, between `<!-- name -->` and `<!-- end of name -->`."""
     text = page.read_text(encoding="utf-8")
     first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
     before, _, rest = text.partition(first)

@@ -1,4 +1,4 @@
-"""What a bundle says of itself: its documents, its counts, what was left out, and how it was made."""
+"""A summary of a bundle: its documents, its counts, the items left out, and the options of its conversion."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def account_of(bundle: Path) -> str:
-    """Return what does not depend on how pages are printed, or on a version."""
+    """Return the parts of bundle.json that depend neither on printed pages nor on a version, as JSON."""
     told = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
     documents = [
         [one["filename"], one["title"], one.get("source", ""), one.get("labels", {})] for one in told["documents"]

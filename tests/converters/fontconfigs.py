@@ -1,4 +1,4 @@
-"""Font configurations as machines have them: one with no font at all, one that gives a wrong one for every name."""
+"""Font configurations of two unusual machines: one without fonts, one that replaces every font by a wrong one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _HINTS = "<match target='font'><edit name='hintstyle' mode='assign'><const>hintf
 
 
 def no_fonts(folder: Path) -> Path:
-    """Return a configuration that knows no font."""
+    """Write a fontconfig file that knows no font; return its path."""
     (folder / "empty").mkdir(exist_ok=True)
     return _written(folder / "none.conf", f"<dir>{folder / 'empty'}</dir>")
 
 
 def misleading_fonts(folder: Path) -> Path:
-    """Return a configuration by which every family, whatever its name, is a bold typewriter's."""
+    """Write a fontconfig file that resolves every font family to a bold monospace font; return its path."""
     fonts = folder / "typewriter"
     fonts.mkdir(exist_ok=True)
     (fonts / "bold.ttf").write_bytes(find_font("ExhibitMono-Bold.ttf").read_bytes())

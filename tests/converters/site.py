@@ -1,4 +1,4 @@
-"""A site on this machine for the tests: the sample's pages, and every way in which a server can misbehave."""
+"""A local web site for the tests: the sample's pages, and pages with every fault that a server can have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPES = {
 
 
 class Site:
-    """A running server and what it was asked for."""
+    """A running web server that records its requests."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.page('<p>All but the picture.</p><img src="/stalled.png">', "Waiting")
 
     def get_curious(self) -> None:
-        """A page that looks around: for other hosts, and for files of the reader's machine."""
+        """Serve a page that requests other hosts and local files."""
         inside = f"http://inside.example:{self.site.port}/secret.txt"
         self.page(
             f'<p>Looking around.</p><img src="{inside}?image"><iframe src="{inside}?frame"></iframe>'
@@ -135,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def get_cookies(self) -> None:
-        """A page that is given to whoever has its cookies."""
+        """Serve a page that needs cookies; a request without them is redirected and gets them."""
         self.site.cookies.append(self.headers.get("Cookie"))
         if self.headers.get("Cookie"):
             self.give(b"With both.", "text/plain")
@@ -175,7 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.to(self.path + "/x")
 
     def get_never(self) -> None:
-        """Send a little now and then, and never come to an end."""
+        """Send a small part of a page again and again until the server is closed."""
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()

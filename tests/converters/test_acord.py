@@ -1,4 +1,4 @@
-"""ACORD: clauses become a library of PDFs that are printed together, grades become gold and labels."""
+"""ACORD: clauses are printed together as PDF files, and relevance grades become gold and labels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def bundle(converted) -> Path:
 
 @pytest.fixture
 def source(samples: Path, tmp_path: Path) -> Path:
-    """A copy of the sample to spoil."""
+    """A copy of the sample for tests that damage it."""
     return Path(shutil.copytree(samples / "acord", tmp_path / "acord"))
 
 

@@ -1,4 +1,4 @@
-"""`--limit` and `--answerable-only` hold for a converter that knows neither."""
+"""`--limit` and `--answerable-only` work for a converter that does not know them."""
 
 from __future__ import annotations
 

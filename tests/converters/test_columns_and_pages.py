@@ -1,4 +1,4 @@
-"""Columns known by their cells, titles of contracts, marks of annotators, and a page in the browser without one."""
+"""Columns recognised by their cells, contract titles, annotators' marks, and web pages in a fake browser."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_a_table_of_another_form_is_refused(tmp_path):
 
 
 class Page(SimpleNamespace):
-    """A page that asks for what it is told to ask for, and then is printed."""
+    """A fake page that makes the given requests and is then printed."""
 
     @property
     def context(self):
@@ -200,7 +200,7 @@ def a_page(*routes: Route, late: str = "", url: str = "http://x/a") -> Page:
 
 
 class Route(SimpleNamespace):
-    """Something that a page asks for."""
+    """A fake request of a page; `told` records how it was answered."""
 
     def __init__(self, url: str = "http://x/a", *, moves: bool = False, frame: str = "main") -> None:
         request = SimpleNamespace(
@@ -297,7 +297,7 @@ def test_a_page_that_ends_at_no_web_address_is_refused():
 
 
 class Browser(SimpleNamespace):
-    """A browser whose pages meet what they are told to meet."""
+    """A fake browser that raises the given error for each new context."""
 
     version = "1.2"
 

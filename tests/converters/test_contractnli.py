@@ -1,4 +1,7 @@
-"""ContractNLI: hypotheses become questions, evidence is found in official files and in prints, pages stay sealed."""
+"""ContractNLI: hypotheses become questions, evidence is located in original files and in printed ones.
+
+A printed page makes no network request.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ PLACES = {key: column for column, key in enumerate(contractnli.QUESTIONS)}
 
 
 class Elsewhere(HTTPServer):
-    """A site that counts who comes."""
+    """A web site that records its requests."""
 
     asked: list[str]
 
@@ -64,7 +67,7 @@ def elsewhere() -> Iterator[Elsewhere]:
 
 @pytest.fixture(scope="module")
 def bundle(samples: Path, elsewhere: Elsewhere, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample converted once, its page from the web pointing at a site that exists."""
+    """The bundle of the sample, converted once; its web page refers to a local site that exists."""
     folder = tmp_path_factory.mktemp("contractnli")
     source = shutil.copytree(samples / "contractnli", folder / "source")
     page = source / "contract-nli" / "raw" / HTML
@@ -78,7 +81,7 @@ def bundle(samples: Path, elsewhere: Elsewhere, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture
 def copy(samples: Path, tmp_path: Path) -> Path:
-    """The sample, to be spoiled."""
+    """A copy of the sample for tests that damage it."""
     return shutil.copytree(samples / "contractnli" / "contract-nli", tmp_path / "contract-nli")
 
 

@@ -1,4 +1,4 @@
-"""CPR: the sample becomes this very bundle; each citation is resolved or listed; the other modes do what they say."""
+"""CPR: the sample becomes exactly this bundle, each citation is resolved or listed, and the other modes work."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
 
 
 def resolved(index: Corpus, cited: str, source_type: str = "", *fields: str, prose: str = ""):
-    """What one bracket means, with what the row says."""
+    """Return what one citation in brackets resolves to, given the other fields of its row."""
     (citation,) = find_citations(f"It is so. [{cited}]")
     return index.resolve(citation, RowEvidence(source_type, fields, prose))
 

@@ -287,7 +287,7 @@ def test_courts_are_told_by_the_words_that_tell(text, courts, guides):
 
 
 def layout_of(*rows: tuple[str, int]) -> Layout:
-    """A layout of lines, each with the level of its heading, 0 for a line of text; all on one page."""
+    """Return a layout of these lines on one page; each has a heading level, which is 0 for plain text."""
     lines, at = [], 0
     for text, _ in rows:
         lines.append(SourceLine(at, at + len(text), text, 1))

@@ -1,4 +1,4 @@
-"""Exports and pages of the CPR, cut into records, paragraphs and headings; pages that citations give."""
+"""Exports and web pages of the CPR: cut into records, paragraphs and headings; page numbers in citations."""
 
 from __future__ import annotations
 

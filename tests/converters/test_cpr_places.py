@@ -1,4 +1,4 @@
-"""Paragraphs that are cited by their numbers, and courts that several fields of a row name: our own, and the real."""
+"""Paragraphs cited by number, and courts named in several fields of a row, in invented and in real data."""
 
 import json
 import re
@@ -83,7 +83,7 @@ Copies are filed within 7 days."""
 
 
 def export(title: str, kind: str, text: str) -> RulesFile:
-    """Return a document as a search index gives it back."""
+    """Return a document as it is read from the export of a search index."""
     blocks = tuple(blocks_of(title, text))
     raw = RawDocument(f"{title}.pdf", title, text="\n\n".join(block.text for block in blocks))
     return RulesFile(raw, (title, reference_of(title)), kind, title, blocks)

@@ -1,4 +1,4 @@
-"""CUAD: the sample source becomes this very bundle, and every documented quirk is met on the way."""
+"""CUAD: the sample source becomes exactly this bundle, and it contains every documented quirk."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_help_teaches(capsys):
 
 
 def quotes_located_in_text(root: Path) -> tuple[int, int]:
-    """Return how many quotes of the release there are, and how many are found in its text files."""
+    """Return the number of quotes in the release that are located in its text files, and the number of all quotes."""
     from exhibit.converters.cuad import quotes_of, read_table
     from exhibit.converters.raw.titles import pair_files
     from exhibit.evidence import locate, read_document

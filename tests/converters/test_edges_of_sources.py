@@ -1,4 +1,4 @@
-"""Raw sources at their edges: what refreshed pages are told by, exports and pages of court rules, cells of tables."""
+"""Edge cases of raw sources: reports of changed pages, exports and pages of court rules, and table cells."""
 
 from __future__ import annotations
 

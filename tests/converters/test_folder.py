@@ -1,4 +1,4 @@
-"""A folder of everything that a law firm has: each file and each row is kept, or left out for one true reason."""
+"""A folder with files of every kind: each file and each row is converted, or left out for one correct reason."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ OCR = "The tenant of the scan shall keep the premises in repair."
 
 
 def sentence(ending: str) -> str:
-    """The words that the good file of a kind has."""
+    """Return the sentence in the valid file of this kind."""
     return OCR if ending in SCANS else f"The tenant of {ending[1:]} shall keep the premises in repair."
 
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kinds: set[str]) -> None:
-    """Stand-ins for LibreOffice, a command, and for Tesseract: what they would give is known."""
+    """Replace LibreOffice by a stub command and Tesseract by a stub function, both with known results."""
     command = files.stand_in_office(tmp_path / "bin")
     monkeypatch.setenv("PATH", str(command.parent), prepend=os.pathsep)  # found by every process
     monkeypatch.setattr(SharedPress, "_in_spite", not kinds & {*HEADS})  # LibreOffice is started by who prints
@@ -44,7 +44,10 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kinds: set[str]) -
 
 @pytest.fixture
 def folder(tmp_path: Path, kinds: set[str]) -> Path:
-    """Two files of each kind, a mail with attachments, files of no kind, and two that nobody asks about."""
+    """A folder with a valid and a broken file of each kind, a mail with attachments, and unsupported files.
+
+    Two of its files have no question.
+    """
     documents = tmp_path / "documents"
     files.write_all(documents, sentence, kinds)
     for ending, head in HEADS.items():
@@ -63,7 +66,7 @@ def folder(tmp_path: Path, kinds: set[str]) -> Path:
 
 
 def write_questions(path: Path, documents: Path) -> int:
-    """Write a table with a question on each file of a kind, in the code page of a spreadsheet; return its rows."""
+    """Write a CSV table with a question on each supported file, encoded as cp1252; return the number of rows."""
     rows = [
         (f"Was sagt {name} – über Reparaturen?", "Keep it in repair.", name, sentence(Path(name).suffix))
         for name in sorted(file.name for file in documents.iterdir() if file.name != "spare.txt")

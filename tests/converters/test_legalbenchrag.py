@@ -34,7 +34,7 @@ def source(samples: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def printed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample, printed once."""
+    """The bundle of the sample with its texts printed as PDF, converted once."""
     folder = tmp_path_factory.mktemp("legalbenchrag") / "bundle"
     assert main(["legalbenchrag", "--source", str(source), "--as", "pdf", "--out", str(folder), "--jobs", "1"]) == 0
     return folder
@@ -253,7 +253,7 @@ def test_a_source_may_lie_further_down_but_there_must_be_one(tmp_path, source):
 
 
 def drawn(test: dict) -> float:
-    """The number that the published rule sorts by, as it is worded."""
+    """Return the random number by which the published rule sorts a test, computed as that rule states."""
     random.seed(test["snippets"][0]["file_path"])
     return random.random()
 

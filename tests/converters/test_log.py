@@ -107,7 +107,7 @@ def test_a_log_without_rows_is_an_error(tmp_path):
 
 
 def feedback_of(path: Path, *told: dict[str, Any]) -> list[str]:
-    """Return what a log of these rows says of its replies."""
+    """Write a log of these rows; return the feedback label of each reply."""
     rows = [{"question": f"What does clause {n} say?", "answer": "x", **one} for n, one in enumerate(told)]
     return [str(row.labels["feedback"]) for row in read(written(path, *rows)).rows]
 

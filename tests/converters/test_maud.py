@@ -1,4 +1,4 @@
-"""MAUD: rows tied to agreements by a definition, excerpts placed by their order, agreements printed with their gold."""
+"""MAUD: rows are matched to agreements by a definition, excerpts are located in order, agreements are printed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bundle(converted) -> Path:
 
 @pytest.fixture
 def source(samples: Path, tmp_path: Path) -> Path:
-    """A copy of the sample to spoil."""
+    """A copy of the sample for tests that damage it."""
     return shutil.copytree(samples / "maud" / "maud-main", tmp_path / "maud-main")
 
 
@@ -46,7 +46,10 @@ def read(source: Path, *, limit: int | None = None, strict: bool = False) -> tup
 
 
 def place(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
-    """Return what stands before each excerpt's place, back to the last bar, and how many other places it has."""
+    """Return, for each excerpt, the text between the last `|` and its match, and the number of other matches.
+
+    The text is None if the excerpt has no match.
+    """
     document = Document("contract_0.txt", text)
     found = find_excerpts(read_cell(" <omitted> ".join(excerpts)), document)
     return [(text[: e.match.span.start].rsplit("|", 1)[-1] if e.match else None, len(e.others)) for e in found]
@@ -135,7 +138,7 @@ def test_a_row_that_no_agreement_has_the_definition_of_is_counted(source):
 
 @pytest.mark.parametrize("name", ["contract_11", "contract_13"])
 def test_a_definition_that_two_agreements_have_is_given_to_neither(source, name):
-    """Whichever of the two comes first: a row of the wrong agreement would have gold that is wrong."""
+    """The order of the two agreements does not matter; a row of the wrong agreement would have wrong gold."""
     contracts = source / "data" / "contracts"
     shutil.copy(contracts / "contract_12.txt", contracts / f"{name}.txt")
     benchmark, tally = read(source)

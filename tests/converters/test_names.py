@@ -1,4 +1,4 @@
-"""Files that were renamed on the way are paired with their rows, surest rule first."""
+"""Renamed files are matched with their rows; the most reliable rule is applied first."""
 
 from __future__ import annotations
 

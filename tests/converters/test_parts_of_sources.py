@@ -1,4 +1,4 @@
-"""Parts of converters on their own: questions in SQuAD's form, laws and questions on them, pages, files of a folder."""
+"""Parts of converters: questions in SQuAD format, statutes and questions on them, pages, files of a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reviewers' corrections, applied by a converter: exactly what they name, counted, and told in bundle.json."""
+"""Reviewers' corrections in a conversion: applied to exactly what they name, counted, listed in bundle.json."""
 
 from __future__ import annotations
 

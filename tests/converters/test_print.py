@@ -1,4 +1,4 @@
-"""Printing: a browser is found or fetched, one page serves all, and every character can be found again."""
+"""Printing: a browser is found or downloaded, one browser page prints all, every character can be extracted."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_a_page_that_cannot_be_printed_is_one_document_less(printer, tmp_path):
 
 
 class _Failing(PdfPrinter):
-    """A press that does not finish one document."""
+    """A printer that exceeds its time limit for the document `bad.pdf`."""
 
     def print(self, raw: RawDocument, corpus: Path) -> tuple[str, ...]:
         if raw.filename == "bad.pdf":
@@ -285,7 +285,7 @@ T = TypeVar("T")
 
 
 def _apart(action: Callable[[], T]) -> T:
-    """Do something with a browser of its own: a thread has one at a time, and this one has the module's."""
+    """Run an action in another thread, so that it can start its own browser; this thread has the module's."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(action).result()
 

@@ -1,4 +1,4 @@
-"""PrivacyQA: marks become gold by majority, sentences become a PDF, and each gold sentence is found in its place."""
+"""PrivacyQA: a majority of marks makes gold, sentences become a PDF, each gold sentence is located in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as records: which row is the header, which mark parts the cells, and what becomes of rows that do not fit."""
+"""Tables as records: detecting the header row and the delimiter, and handling rows that do not fit."""
 
 from __future__ import annotations
 

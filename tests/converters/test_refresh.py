@@ -1,4 +1,4 @@
-"""Ground truth against its sources: what changed on each page, and which questions it touches; nothing is written."""
+"""Gold compared with its web sources: changes on each page and the questions affected; no file is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a release: the one that is meant, tables and JSON that are the release's, archives at their limits."""
+"""Files of a release: choosing the right file, checking tables and JSON, and the limits of archives."""
 
 from __future__ import annotations
 

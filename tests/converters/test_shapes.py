@@ -1,4 +1,4 @@
-"""Test sets in the shapes in which people keep them, each over fictional documents, each without a flag."""
+"""Test sets in the formats that users have, each over fictional documents and converted without flags."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def documents(tmp_path: Path) -> Path:
 
 
 def written(path: Path, content: Any) -> Path:
-    """Write what a shape is: bytes, a text, lines of objects, or one object."""
+    """Write the content in the format of the file: bytes, text, JSON lines, Parquet or one JSON object."""
     if isinstance(content, bytes):
         path.write_bytes(content)
     elif isinstance(content, str):
@@ -113,7 +113,7 @@ def lines_of(bundle: Path) -> list[dict[str, Any]]:
 
 
 def golds(bundle: Path) -> list[tuple[str | None, str, str]]:
-    """Return of each gold line its file, how it was found, and the words of its context."""
+    """Return the file, the way of matching and the text of each line of gold that belongs to a context."""
     rows = {row["id"]: row for row in json.loads((bundle / TRAIN).read_text(encoding="utf-8"))}
     assert validate(bundle) == []
     return [

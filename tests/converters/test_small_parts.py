@@ -1,4 +1,4 @@
-"""Parts that every converter uses, at their edges: columns and cells, names of files, titles, places of quotes."""
+"""Edge cases of functions that all converters use: columns, cells, file names, titles, positions of quotes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives that mean harm, downloads that break off: a clear message, and nothing outside the folder."""
+"""Malicious archives and interrupted downloads: a clear message, and no file outside the folder."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_unpacked_files_are_gone_afterwards(archive):
 
 @pytest.fixture
 def server():
-    """A web server on loopback with ranges, that can be told to break off or to forget ranges."""
+    """A local web server with range requests; it can be set to break off a reply or to ignore ranges."""
     data = bytes(range(256)) * 2000
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""SQuAD's form: what the samples become, and that our own export comes back as it was."""
+"""The SQuAD format: the bundles of the samples, and that our own export converts back to the same bundle."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_legalquad_is_the_same_form(converted: Convert):
 
 @pytest.mark.parametrize("name", ["squad", "legalquad"])
 def test_our_export_comes_back_as_it_was(name: str, converted: Convert, tmp_path: Path):
-    """But for the line breaks of the page: an answer of SQuAD's form stands in its context to the letter."""
+    """Except for line breaks, because a SQuAD answer must occur in its context character by character."""
     bundle = converted(name)
     assert export.main([str(bundle), "--to", "squad", "--out", str(tmp_path / "export")]) == 0
     source = next((tmp_path / "export").rglob("squad.json"))

@@ -1,4 +1,4 @@
-"""A page that a source states chooses between equal places, is gold where no words are, and is noted where it errs."""
+"""Stated page numbers: one chooses between equal matches, is gold if there is no quote, and is noted if wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws in their versions: what the sample becomes, its questions by kind, and the same from a Git repository."""
+"""Statutes in several versions: the bundle of the sample, kinds of questions, and a Git repository as source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any table: columns named or guessed and shown, cells with one value or many, documents from three places."""
+"""Any table: columns named or guessed and then shown, cells with one or many values, three document sources."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bundle(converted) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with two short documents, for tables to be put beside."""
+    """A folder with two short documents, into which tests write tables."""
     (tmp_path / "lease.txt").write_text("The tenant pays. The landlord repairs.", encoding="utf-8")
     (tmp_path / "terms.md").write_text("Nobody pays.", encoding="utf-8")
     return tmp_path
@@ -370,7 +370,7 @@ def test_squad_s_answers_are_read(folder):
 
 @pytest.mark.parametrize("mebibytes", [576, pytest.param(2048, marks=pytest.mark.slow)])
 def test_a_small_parquet_file_is_read_in_little_memory(folder, mebibytes):
-    """It may take a sixteenth: threads that read ahead would each want a stack of their own, and be waited for."""
+    """The file is read without read-ahead threads, each of which would need memory for its own stack."""
     path = write(folder / "t.parquet", QUESTION)
     shutdown_idle()  # in a new worker: one that has read such a file has what it needs
     assert run_in_worker(read_parquet, path, limits=Limits(memory=mebibytes << 20)) == [QUESTION]
@@ -550,7 +550,7 @@ def leases(tmp_path: Path) -> Path:
 def workbook_of(
     path: Path, rows: list[list[Any]], *merged: str, more: dict[str, list[list[Any]]] | None = None
 ) -> Path:
-    """A workbook with a sheet of rows, some cells of which are merged, and more sheets."""
+    """Write a workbook whose first sheet has these rows and merged cells, and further sheets; return its path."""
     import openpyxl
 
     book = openpyxl.Workbook()

@@ -1,4 +1,4 @@
-"""Titles: tidied, unique, and, when an LLM is asked, asked once."""
+"""Titles: cleaned, made unique and, if an LLM writes them, requested only once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_last_resort_is_the_whole_file_name():
 
 @pytest.fixture
 def llm(monkeypatch, tmp_path):
-    """An OpenAI-compatible server on loopback that titles a document by its file name; its replies are kept apart."""
+    """A local OpenAI-compatible server that returns titles; its replies are cached in a separate folder."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""Web: a list of URLs becomes a corpus of PDFs, whatever the servers do; in real Chromium, on a loopback site."""
+"""Web: a list of URLs becomes a corpus of PDFs despite faulty servers, in real Chromium on a local site."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ UNFINISHED = "printed before everything on the page had loaded"
 
 @dataclass(frozen=True)
 class Run:
-    """A conversion that took place."""
+    """A finished conversion: its site, its bundle and its cache."""
 
     site: Site
     bundle: Path
@@ -52,7 +52,7 @@ class Run:
 
     @property
     def manifest(self) -> dict[str, dict[str, object]]:
-        """The manifest's lines, by path and query."""
+        """The manifest's lines, keyed by the path and query of their URL."""
         [path] = (self.cache / "web").glob("manifest-*.jsonl")
         lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         return {str(line["url"]).partition(f":{self.site.port}")[2] or str(line["url"]): line for line in lines}
@@ -88,7 +88,7 @@ def list_of(path: Path, *urls: str) -> Path:
 
 @pytest.fixture(scope="module")
 def sample(samples: Path, site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """The sample, converted once from its own site, on a machine whose fonts mislead a browser that heeds them."""
+    """The sample, converted once from a local site, on a machine with a misleading font configuration."""
     folder = tmp_path_factory.mktemp("web")
     with serve(site_folder) as site:
         urls = (samples / "web" / "urls.txt").read_text(encoding="utf-8")
@@ -178,7 +178,10 @@ def test_a_second_run_asks_only_for_what_failed(sample, monkeypatch, tmp_path):
 
 @pytest.fixture(scope="module")
 def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Everything that can go wrong in one list. Names of `.example` lead to the site; `inside` counts as private."""
+    """A conversion of a list with every kind of faulty URL.
+
+    Host names in `.example` resolve to the local site; `inside.example` counts as a private address.
+    """
     folder = tmp_path_factory.mktemp("hostile")
     real = socket.getaddrinfo
     looked_up: Counter[str] = Counter()
@@ -496,7 +499,7 @@ def test_one_url_twice_is_no_collision():
 
 @pytest.fixture
 def listed(monkeypatch):
-    """Return the URLs that a list is read as, fetching none."""
+    """A function that returns the URLs read from a list, without fetching them."""
 
     def read(source: Path, column: str | None = None, limit: int | None = None) -> tuple[list[str], Tally]:
         seen: list[str] = []
@@ -616,7 +619,7 @@ def test_without_a_group_of_our_own_the_one_for_everybody_counts():
 
 @pytest.mark.parametrize("pattern", ["*a" * 500 + "z", "*" * 5000 + "x", "*ab" * 200 + "$", "[", "%", "\\"])
 def test_a_hostile_pattern_ends(pattern):
-    """Each of these would keep a careless regular expression busy for years, or break it."""
+    """A careless regular expression would run for years on each of these patterns, or fail."""
     rules = Rules("exhibit-rag", f"User-agent: *\nCrawl-delay: inf\nDisallow: /{pattern}\n")
     assert rules.allow("/" + "ab" * 2000 + "c") and rules.delay == 0
 

@@ -1,4 +1,4 @@
-"""From a folder to a drafted bundle: gold by construction, gold by models, uncertain drafts apart, all gold located."""
+"""Drafting a bundle from a folder: gold from rules, gold from models, uncertain drafts separate, gold located."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ This Supply Agreement is made on 4 May 2021 between {party} Ltd and Dune plc.
 
 @dataclass
 class Scripted:
-    """A reader that is certain of the governing law, and uncertain of deposits."""
+    """A stub question-answering model that is confident about the governing law and uncertain about deposits."""
 
     name: str = "scripted"
     threads: int = 2
@@ -54,7 +54,7 @@ class Scripted:
         return [float(len(words & set(re.findall(r"[a-z]+", passage.lower())))) for passage in passages]
 
     def read(self, question, passages, hint=""):
-        """Mark the sentence of each passage that shares most words with the question."""
+        """Mark, in each passage, the sentence that shares the most words with the question."""
         readings = []
         for passage, score in zip(passages, self.score(question, passages), strict=True):
             spans = split_sentences(passage)
@@ -231,7 +231,7 @@ def test_a_sentence_without_an_end_in_sight_is_left_as_it_was_cut():
 
 
 class Told:
-    """An embedder with the name of `legal`; chunk 7 answers questions of a known kind, if any chunk does."""
+    """A stub embedder called `legal-told` that recognises one kind of question; only chunk 7 can be its answer."""
 
     name, threads = "legal-told", 1
 

@@ -1,4 +1,4 @@
-"""Playbooks: the package's are valid, and the error about a user's own names its fault."""
+"""Playbooks: those of the package are valid, and an invalid playbook causes an error that names the fault."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ def test_what_was_judged_moves_the_confidence_of_this_folders_other_drafts(draft
 
 
 def spread(out):
-    """Give the folder's absences confidences from 0.90 to 0.998, and return them by id."""
+    """Give the drafted absences in a folder confidences from 0.90 to 0.998; return the confidences by id."""
     path = out / "gold.jsonl"
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     asked = [line for line in lines if line["labels"]["drafted"] == "playbook"]

@@ -1,4 +1,4 @@
-"""The same map, whatever runs it: in order, errors set aside, a worker's death survived."""
+"""The engines: every runner returns results in order, sets errors aside and survives the death of a worker."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PROCESSES = pytest.mark.parametrize("name", ["local", RAY])
 
 @pytest.fixture(scope="module", autouse=True)
 def one_cluster():
-    """Ray is started by the first test that asks for it, and ended with the last."""
+    """Shut Ray down after the last test; the first test that needs Ray starts it."""
     yield
     if "ray" in sys.modules:
         sys.modules["ray"].shutdown()
@@ -91,7 +91,7 @@ def test_nothing_in_nothing_out(name):
 
 @pytest.fixture
 def no_pauses(monkeypatch):
-    """Try again at once, in this process."""
+    """Retry without pauses between the attempts."""
     monkeypatch.setattr("exhibit.engine.outcome._PAUSES", (0.0,) * (TRIES - 1))
 
 
@@ -180,7 +180,7 @@ def test_one_job_or_one_item_needs_no_processes_where_nothing_needs_a_limit():
 
 
 class Clock:
-    """Real time, and then far ahead of it as soon as an item is under way that never ends."""
+    """A clock that shows the real time, but jumps far ahead as soon as an item that never ends has started."""
 
     def __init__(self, folder: Path, real=time.monotonic) -> None:
         self.folder, self.ahead, self.real = folder, 0.0, real
@@ -280,7 +280,7 @@ def test_ray_stops_an_item_that_never_ends(tmp_path):
 
 
 def test_in_this_process_python_code_is_stopped(tmp_path, monkeypatch):
-    """Which is all that `--engine serial` can promise: its clock is the system's, so the item here never ends."""
+    """`--engine serial` can stop only Python code; it uses a system timer, so this item really runs for ever."""
     (late,) = open_engine("serial", limits=Limits(seconds=0.05)).map(hang, [("python", str(tmp_path))])
     assert isinstance(late.error, LimitError) and "--item-timeout" in str(late.error)
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
@@ -379,7 +379,7 @@ print([outcome.unwrap() for outcome in open_engine("local", jobs=2).map({functio
 
 @pytest.mark.parametrize(("define", "function"), [("", "float"), ("from math import sqrt as root", "root")])
 def test_a_script_without_a_guard_is_not_run_by_its_workers(tmp_path, define, function):
-    """What a notebook's user pastes into a file works as it stands."""
+    """A script copied from a notebook works without a `__main__` guard."""
     (tmp_path / "script.py").write_text(SCRIPT.format(define=define, function=function))
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(

@@ -34,7 +34,7 @@ def untimed(value: Any) -> Any:
 
 
 def figures(folder: Path) -> dict[str, Any]:
-    """Return what a run wrote, without times."""
+    """Return the content of the JSON files of a run, without times."""
     read = {}
     for path in sorted(folder.rglob("*.json*")):
         lines = path.read_text(encoding="utf-8").splitlines() if path.suffix == ".jsonl" else [path.read_text("utf-8")]

@@ -1,4 +1,4 @@
-"""Workers hold what their work needs, and not the whole program that started them."""
+"""Workers import only the modules that their task needs, not the whole program that started them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_module_that_is_run_is_imported_by_its_workers_only_where_something_of
 
 
 def test_what_puts_a_document_into_the_corpus_loads_no_library_that_it_seldom_needs():
-    """Playwright prints, pypdf writes into scans, pyarrow makes tables, httpx fetches: 30 MB in each worker."""
+    """Printing, scans, tables and downloads need these libraries, which would take 30 MB in each worker."""
     heavy = "{'playwright', 'pypdf', 'pyarrow', 'httpx', 'jinja2'} & set(sys.modules)"
     code = f"import sys, exhibit.converters.steps.materialise; print(sorted({heavy}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

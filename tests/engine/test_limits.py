@@ -1,4 +1,4 @@
-"""What one item may take, how that is asked for, and how a process and its programs are held to it."""
+"""Limits of an item: their size, their flags, and how they are enforced on a process and its subprocesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of one item: limits while it is read, errors that set it aside, tries, and how far the work is."""
+"""The outcome of an item: limits while it is read, errors that set it aside, retries, and progress messages."""
 
 from __future__ import annotations
 

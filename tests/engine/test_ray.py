@@ -1,4 +1,4 @@
-"""A cluster of our own keeps to itself and ends with us; without the extra, the flag names it."""
+"""A Ray cluster of our own is private and ends with the process; without the extra, the error names it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cluster() -> Iterator[None]:
 
 @pytest.fixture
 def no_ray(monkeypatch):
-    """The extra is not installed."""
+    """Simulate that the extra `ray` is not installed."""
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "exhibit.engine.runners.ray", raising=False)
 
@@ -76,7 +76,10 @@ def test_nothing_imports_ray_unless_it_is_asked_for():
 
 
 class Ray(ModuleType):
-    """Ray without a cluster: what is sent runs in this process when it is asked for, after the faults it is told."""
+    """A stub of Ray without a cluster: a task runs in this process when its result is requested.
+
+    The faults that a test sets are raised first.
+    """
 
     def __init__(self) -> None:
         super().__init__("ray")
@@ -140,7 +143,7 @@ class RayError(Exception): ...
 
 @pytest.fixture
 def fake(monkeypatch) -> Iterator[Ray]:
-    """Ray, and the runner that is made for it; no cluster is listened for."""
+    """Install the stub in place of Ray and import the Ray runner anew; no cluster is started."""
     ray = Ray()
     parts = {name: ModuleType(name) for name in ("ray._private", "ray.util", "ray.util.scheduling_strategies")}
     parts["ray._private"].ray_constants = SimpleNamespace(ENABLE_RAY_CLUSTER=True)
@@ -347,7 +350,7 @@ def listeners(pid: int) -> list[str]:
 
 
 def is_loopback(address: str) -> bool:
-    """Read the kernel's notation: 127.x.y.z, the same mapped into IPv6, or ::1."""
+    """Return whether an address in the kernel's hexadecimal notation is 127.x.y.z (also mapped to IPv6) or ::1."""
     return address[-2:] == "7F" or address == "0" * 24 + "01000000"
 
 
@@ -378,7 +381,7 @@ def test_nothing_outlives_us(number, tmp_path):
 
 
 def wait_until(holds, *, seconds: float = 600) -> None:
-    """Wait; the time is what a busy machine may need to start Ray, and passes only where something is wrong."""
+    """Wait until `holds()` is true; fail after a time that is enough to start Ray on a busy machine."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it never came"

@@ -1,4 +1,4 @@
-"""A cluster of three nodes on this machine: a node dies and nothing is lost, what others cannot see is refused."""
+"""A cluster of three nodes on this machine: work survives the death of a node, invisible files are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STORE = 80 << 20
 
 @dataclass
 class Nodes:
-    """A head with one processor, and two more machines, as far as Ray knows."""
+    """A Ray head node with one processor and the further nodes of its cluster, all on this machine."""
 
     cluster: Any
     nodes: list[Any] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Nodes:
         return f"ray:{self.cluster.address}"
 
     def raylet(self, number: int) -> str:
-        """The process that stands for a node; its workers know it."""
+        """Return the process id of a node's raylet, which its workers know as `RAY_RAYLET_PID`."""
         return str(self.nodes[number].all_processes["raylet"][0].process.pid)
 
     def kill(self, number: int) -> None:
@@ -54,7 +54,7 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory) -> Iterator[Remote]:
-    """A bucket that every node knows the address of: nodes have the environment that they were started in."""
+    """A bucket whose address is in the environment that the nodes inherit when they are started."""
     folder = tmp_path_factory.mktemp("s3")
     with moto(folder) as address, pytest.MonkeyPatch.context() as patch:
         use(address, folder, patch)
@@ -104,7 +104,7 @@ def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[ob
 
 @dataclass(frozen=True)
 class Gated:
-    """Says where it runs, and waits until the gate is open."""
+    """A task that writes down its node and waits until the gate file exists."""
 
     folder: Path
 
@@ -132,7 +132,7 @@ def test_items_of_a_node_that_dies_are_done_elsewhere(three, tmp_path):
 
 @dataclass(frozen=True)
 class Together:
-    """Waits until so many nodes are at work, and says where it runs."""
+    """A task that waits until it runs on the given number of nodes and returns its own node."""
 
     folder: Path
     nodes: int
@@ -180,7 +180,7 @@ def test_a_bundle_is_the_same_though_a_node_dies(three, samples, tmp_path, monke
 
 @dataclass(frozen=True)
 class Item:
-    """A document somewhere on a disk."""
+    """An item with the path of a document."""
 
     path: Path
 

@@ -1,4 +1,4 @@
-"""What the tests of the engine let workers do; apart from the tests, so that no worker must import these and pytest."""
+"""Functions that the engine's tests send to workers, in a module that imports neither tests nor pytest."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def leave_a_trace(item: tuple[int, str]) -> tuple[int, int]:
 
 
 def fail(item: tuple[int, int, str]) -> int:
-    """Fail with an errno the first few times."""
+    """Raise an OSError with this errno the first few times; then return the number of failed attempts."""
     number, times, folder = item
     tried = len(list(Path(folder).iterdir()))
     (Path(folder) / str(tried)).touch()
@@ -62,7 +62,7 @@ def fail_as_a_document(item: tuple[int, int, str]) -> int:
 
 
 def hang(item: tuple[str, str]) -> str:
-    """Do as told; for ever where a library hangs, or Python does, or a regular expression."""
+    """Do what the item says: return at once, hang in a library, in Python or in a regex, or use too much memory."""
     what, folder = item
     if what != "quick":
         (Path(folder) / what).touch()
@@ -81,7 +81,7 @@ def hang(item: tuple[str, str]) -> str:
 
 
 def over_its_time(item: int) -> int:
-    """Be ended by the signal with which the system ends a process whose time for reading is over."""
+    """For item 1, send this process the signal that ends it when its time for reading a file is over."""
     if item == 1:
         with limit_reading("lease.pdf", 100):
             os.kill(os.getpid(), signal.SIGPROF)
@@ -101,7 +101,7 @@ def takes_half_a_gigabyte(size: int) -> int:
 
 
 def faulty(item: int) -> int:
-    """Fail as a library in C does, or the C library itself where there is no memory left."""
+    """For item 1 abort like a C library; for item 3 exit like the C library when memory is exhausted."""
     if item == 1:
         os.abort()
     if item == 3:
@@ -110,7 +110,7 @@ def faulty(item: int) -> int:
 
 
 def start_under_watch(code: str) -> int:
-    """Start a program in a worker: those that the tests' own process started are none of the watch's business."""
+    """Run a program with a memory limit inside a worker, so that other programs of the tests are not watched."""
     from unittest.mock import patch  # with it asyncio comes, and this is called once
 
     with patch("exhibit.engine.limits.LEAST", 0), watch_programs(Limits(memory=200 << 20), "lease.html"):
@@ -118,7 +118,7 @@ def start_under_watch(code: str) -> int:
 
 
 class SealedError(Exception):
-    """An error that cannot be made from what it travels as."""
+    """An error that cannot be unpickled, because its constructor needs two arguments."""
 
     def __init__(self, one: str, two: str) -> None:
         super().__init__(f"{one} {two}")
@@ -139,7 +139,7 @@ def folder_and_setting(name: str) -> tuple[str, str | None]:
 
 
 class Beginning:
-    """Doubles a number; a worker that is sent it does something else first, as often as told."""
+    """A task that doubles a number; the first workers that unpickle it hang or exit instead."""
 
     def __init__(self, what: str, folder: Path, times: int) -> None:
         self.what, self.folder, self.times = what, folder, times
@@ -159,7 +159,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Lease:
-    """An item that names files, in more than one way."""
+    """An item with paths in several attributes."""
 
     path: Path
     to_be: Path

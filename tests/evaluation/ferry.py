@@ -32,7 +32,7 @@ def span_of(words: str) -> list[int]:
 
 
 def write_ferry(folder: Path) -> Path:
-    """Write the bundle."""
+    """Write the bundle into a folder and return the folder."""
     (folder / "corpus").mkdir(parents=True)
     (folder / "corpus" / "tack.txt").write_text(TEXT, encoding="utf-8")
     asked = zip(QUESTIONS, ANSWERS, CLAUSES, strict=True)
@@ -63,7 +63,10 @@ def passage(clause: str) -> Reply:
 def run_ferry(
     place: Path, name: str = "run", function: Callable[[str], Reply] | None = honest, *, notes: Any = None, **told: Any
 ) -> EvaluatedRun:
-    """Ask a function, or the built-in pipeline, the questions of the bundle in `place`, which is written first."""
+    """Evaluate a function, or the built-in pipeline if it is None, on the bundle in `place`.
+
+    The bundle is written first if it does not exist.
+    """
     bundle = place / "ferry" if (place / "ferry").is_dir() else write_ferry(place / "ferry")
     target = {"target": "function"} if function else {"llm": "extractive", "chunk_size": 90}
     places = {"dataset_paths": [str(bundle)], "output_dir": place / "results", "run_name": name}
@@ -73,7 +76,7 @@ def run_ferry(
 
 
 def write_chunks(path: Path, *texts: str) -> Path:
-    """Write chunks as JSONL."""
+    """Write each text as a chunk on a line of a JSONL file; return its path."""
     path.write_text("".join(json.dumps(passage(text)) + "\n" for text in texts), encoding="utf-8")
     return path
 
@@ -85,5 +88,5 @@ def halves(text: str) -> tuple[str, str]:
 
 
 def nothing_told(question: str) -> Reply:
-    """A system that answers rightly and tells nothing else."""
+    """Reply with the right answer only, without passages."""
     return {"answer": honest(question)["answer"]}

@@ -1,4 +1,4 @@
-"""Replies from the gold in the shapes of real systems: what each delivers should score 1.000."""
+"""Replies made from the gold in the formats of real systems; what each contains should score 1.000."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Shaped = dict[str, Any]
 
 
 def quotes(case: Case) -> list[tuple[str, str]]:
-    """The files and words of a case's gold; a sentence of its document for one that is impossible."""
+    """Return the file and text of each gold passage of a case; an impossible case has one invented sentence."""
     held = [(gold.filename or "", gold.text) for gold in case.gold if gold.text]
     return held or [(case.filename or "", "The price is due within thirty days of the invoice.")]
 
 
 def langchain(case: Case) -> Shaped:
-    """RetrievalQA."""
+    """Return a reply as LangChain's RetrievalQA gives it."""
     documents = [{"page_content": text, "metadata": {"source": f"/docs/{file}"}} for file, text in quotes(case)]
     return {"query": case.question, "result": case.truth, "source_documents": documents}
 
 
 def langchain_chain(case: Case) -> Shaped:
-    """A retrieval chain, which calls the documents its context."""
+    """Return a reply as a LangChain retrieval chain gives it, with the documents under `context`."""
     documents = [
         {"page_content": text, "metadata": {"source": file, "page": 0}, "type": "Document"}
         for file, text in quotes(case)
@@ -36,12 +36,12 @@ def langchain_chain(case: Case) -> Shaped:
 
 
 def langserve(case: Case) -> Shaped:
-    """The same behind a server."""
+    """Return a reply of a LangChain retrieval chain as LangServe wraps it."""
     return {"output": langchain_chain(case), "metadata": {"run_id": "1"}}
 
 
 def llamaindex(case: Case) -> Shaped:
-    """A query engine's response."""
+    """Return a reply as a LlamaIndex query engine gives it."""
     nodes = [
         {"node": {"text": text, "metadata": {"file_name": file, "page_label": "1"}}, "score": 0.8}
         for file, text in quotes(case)
@@ -50,33 +50,33 @@ def llamaindex(case: Case) -> Shaped:
 
 
 def haystack(case: Case) -> Shaped:
-    """A pipeline with an answer builder."""
+    """Return a reply as a Haystack pipeline with an answer builder gives it."""
     documents = [{"content": text, "meta": {"file_path": file}, "score": 0.7} for file, text in quotes(case)]
     return {"query": case.question, "answers": [{"data": case.truth, "documents": documents}]}
 
 
 def hayhooks(case: Case) -> Shaped:
-    """A pipeline behind a server: what each component gives."""
+    """Return a reply as Hayhooks gives it: the output of each pipeline component."""
     documents = [{"content": text, "meta": {"file_path": file}} for file, text in quotes(case)]
     replies = [{"role": "assistant", "content": [{"text": case.truth}], "meta": {"usage": {"prompt_tokens": 9}}}]
     return {"retriever": {"documents": documents}, "llm": {"replies": replies}}
 
 
 def ragas(case: Case) -> Shaped:
-    """A row of an evaluation dataset."""
+    """Return a row of a Ragas evaluation dataset."""
     contexts = [text for _, text in quotes(case)]
     told = {"user_input": case.question, "response": case.truth, "retrieved_contexts": contexts}
     return {**told, "reference": "THE TRUTH", "reference_contexts": ["THE GOLD"]}
 
 
 def evaltools(case: Case) -> Shaped:
-    """A row of eval_results.jsonl."""
+    """Return a row of the `eval_results.jsonl` of the evaltools project."""
     context = "\n\n".join(f"{file}: {text}" for file, text in quotes(case)[:1])
     return {"question": case.question, "truth": "THE TRUTH", "answer": case.truth, "context": context, "latency": 0.4}
 
 
 def nvidia_rows(case: Case) -> Shaped:
-    """A row of the blueprint's own evaluation: `answer` is the truth."""
+    """Return a row of the NVIDIA blueprint's own evaluation, where `answer` is the expected answer."""
     return {
         "id": case.id,
         "question": case.question,
@@ -90,13 +90,16 @@ def nvidia_rows(case: Case) -> Shaped:
 
 
 def ours(case: Case) -> Shaped:
-    """This project's own."""
+    """Return a row of predictions in this project's own format."""
     passages = [{"filename": file, "text": text} for file, text in quotes(case)]
     return {"id": case.id, "answer": case.truth, "passages": passages}
 
 
 def nvidia_stream(case: Case) -> bytes:
-    """The blueprint's /generate: citations in the first event, an empty default in every later one."""
+    """Return a stream of the NVIDIA blueprint's `/generate`.
+
+    The first event has the citations; each later event has an empty default.
+    """
     empty = {"total_results": 0, "results": []}
     results = [
         {"content": text, "document_name": file, "score": 0.5, "metadata": {"page_number": 1}}
@@ -143,7 +146,7 @@ SERVERS: dict[str, Callable[[Case], Shaped | bytes]] = {
 
 
 def write_file(path: Path, rows: Sequence[Shaped]) -> Path:
-    """Write rows as the file's ending says."""
+    """Write rows in the format of the file's extension: CSV, JSON lines or JSON; return the path."""
     if path.suffix == ".csv":
         out = io.StringIO()
         table = csv.DictWriter(out, fieldnames=list(rows[0]))

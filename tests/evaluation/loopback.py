@@ -1,4 +1,4 @@
-"""A server on this machine that speaks as a system is told to, and fails when it is told to."""
+"""A local server that replies in the format of a given system, and fails when a test asks for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SSE, LINES, PLAIN = "text/event-stream", "application/json-lines", "text/plain"
 
 
 class Asked(NamedTuple):
-    """A request."""
+    """A request that the server received."""
 
     method: str
     path: str
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """A reply in pieces."""
+    """A reply that is sent in several parts."""
 
     pieces: list[str]
     kind: str = SSE
@@ -37,7 +37,7 @@ class Stream(NamedTuple):
 
 @dataclass
 class System:
-    """A running system: what it was asked, what it holds, and which requests for an answer go wrong."""
+    """A running imitation of a system: the requests it received, its documents, and the faults of its answers."""
 
     reply: Callable[[System, Asked], Any]
     cases: dict[str, Case]
@@ -55,11 +55,11 @@ class System:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def case(self, question: str) -> Case:
-        """The case that a question is of."""
+        """Return the case with this question."""
         return self.cases[question]
 
     def fault(self) -> Any:
-        """What is wrong with the next answer."""
+        """Return the fault of the next answer, or None; the faults are repeated in turn."""
         with self.lock:
             self.answers += 1
             return self.faults[(self.answers - 1) % len(self.faults)] if self.faults else None
@@ -74,7 +74,7 @@ QUESTIONS = re.compile(
 def imitating(
     reply: Callable[[System, Asked], Any], cases: Sequence[Case], *, stream: bool = False
 ) -> Iterator[System]:
-    """Yield a system that is gone when the block ends."""
+    """Yield a running imitation of a system; its server is stopped when the block ends."""
     system = System(reply, {case.question: case for case in cases}, stream)
 
     class Handler(BaseHTTPRequestHandler):
@@ -148,7 +148,7 @@ def _read(handler: BaseHTTPRequestHandler) -> Asked:
 
 
 def _form(data: bytes, kind: str) -> dict[str, Any]:
-    """The file's name and words, and the fields of a form."""
+    """Return the file name, the file's text and the other fields of a multipart form."""
     found: dict[str, Any] = {"name": "", "text": "", "fields": {}}
     for part in data.split(b"--" + kind.partition("boundary=")[2].encode())[1:-1]:
         head, _, content = part.strip(b"\r\n").partition(b"\r\n\r\n")

@@ -14,13 +14,13 @@ SECRET = "Bearer planted-4f9a1c77b2e64d50"
 
 
 def chat(answer: str, passages: Any) -> dict[str, Any]:
-    """The reply of a chat server."""
+    """Return the reply of a chat server with this answer and these passages."""
     return {"message": {"content": answer, "role": "assistant"}, "context": {"data_points": {"text": passages}}}
 
 
 @dataclass
 class RagServer:
-    """A running server: what it was asked, and how it replies."""
+    """A running RAG server: the requests it received, and the function that makes its replies."""
 
     url: str = ""
     reply: Callable[[str], Any] = lambda question: chat(f"You asked: {question}", [])
@@ -39,7 +39,7 @@ class RagServer:
 
 @contextmanager
 def serving() -> Iterator[RagServer]:
-    """Yield a server that is gone when the block ends."""
+    """Yield a running server; it is stopped when the block ends."""
     state = RagServer()
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""The two public registers on this machine: they answer as legislation.gov.uk and Find Case Law do, for a few laws."""
+"""Local imitations of two public registers, legislation.gov.uk and Find Case Law, that know a few laws."""
 
 from __future__ import annotations
 

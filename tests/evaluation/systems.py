@@ -1,4 +1,4 @@
-"""Imitations of real systems on this machine: each answers from the gold, in its own shapes, and takes documents."""
+"""Local imitations of real systems: each accepts documents and answers from the gold in its own format."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.evaluation.loopback import LINES, PLAIN, Asked, Stream, System
 
 
 def events(*data: Any, done: bool = True) -> list[str]:
-    """Server-sent events."""
+    """Return the data as server-sent events, with a final `[DONE]` unless `done` is false."""
     return [f"data: {json.dumps(one)}\n\n" for one in data] + (["data: [DONE]\n\n"] if done else [])
 
 
 def halves(text: str) -> tuple[str, str]:
-    """The two pieces of an answer."""
+    """Return the first and the second half of a text."""
     return text[: len(text) // 2], text[len(text) // 2 :]
 
 
@@ -26,7 +26,7 @@ def halves(text: str) -> tuple[str, str]:
 
 
 def nvidia(system: System, asked: Asked) -> Any:
-    """A RAG server and its ingestor in one."""
+    """Reply as NVIDIA's RAG server and its ingestor do."""
     if asked.path == "/v1/search":
         results = [_nvidia(*quote) for quote in quotes(system.case(asked.body["query"]))]
         return {"total_results": len(results) + 1, "results": [*results, _nvidia("alder.txt", "Payment. The price")]}
@@ -89,7 +89,7 @@ def _nvidia_documents(system: System, asked: Asked) -> Any:
 
 
 def azure(system: System, asked: Asked) -> Any:
-    """The demo, and an index."""
+    """Reply as the Azure chat demo and an Azure AI Search index do."""
     if asked.path == "/indexes/contracts/docs/search":
         case = system.case(asked.body["search"])
         hits = [{"content": text, "sourcepage": f"{file}#page=1", "sourcefile": file} for file, text in quotes(case)]
@@ -124,7 +124,7 @@ def azure(system: System, asked: Asked) -> Any:
 
 
 def openai(system: System, asked: Asked) -> Any:
-    """Responses, chat completions, vector stores."""
+    """Reply as OpenAI's Responses, chat completions and vector stores do."""
     if asked.path == "/v1/responses":
         return _response(system, asked)
     if asked.path == "/v1/chat/completions":
@@ -187,7 +187,10 @@ def _response(system: System, asked: Asked) -> Any:
 
 
 def _completion(system: System, asked: Asked, more: Callable[[Case], Any], where: str = "") -> Any:
-    """A chat completion; passages stand beside the choices, or in the message (in a stream: in its last event)."""
+    """Return a chat completion, with the passages beside the choices or, if `where` is set, in the message.
+
+    In a stream, the message's passages are in the last event.
+    """
     case = system.case(asked.body["messages"][-1]["content"])
     told, inside = (more(case), {}) if not where else ({}, more(case))
     spent = {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30}
@@ -207,7 +210,7 @@ def _completion(system: System, asked: Asked, more: Callable[[Case], Any], where
 
 
 def langserve(system: System, asked: Asked) -> Any:
-    """A retrieval chain."""
+    """Reply as a LangServe retrieval chain does."""
     case = system.case(asked.body["input"]["input"])
     context = [{"page_content": text, "metadata": {"source": f"/docs/{file}", "page": 0}, "type": "Document"}
                for file, text in quotes(case)]  # fmt: skip
@@ -228,7 +231,7 @@ def langserve(system: System, asked: Asked) -> Any:
 
 
 def llamaindex(system: System, asked: Asked) -> Any:
-    """A chat server, streaming or whole."""
+    """Reply as a LlamaIndex chat server does, in one part or as a stream."""
     if not re.fullmatch(r"[a-zA-Z0-9_-]+", str(asked.body.get("id", ""))):
         return 422, {"detail": [{"type": "missing", "loc": ["body", "id"], "msg": "Field required"}]}
     case = system.case(asked.body["messages"][-1]["content"])
@@ -250,7 +253,7 @@ def llamaindex(system: System, asked: Asked) -> Any:
 
 
 def haystack(system: System, asked: Asked) -> Any:
-    """A pipeline that answers, and one that takes files."""
+    """Reply as two Haystack pipelines do: one answers questions, one accepts files."""
     if asked.path == "/v1/chat/completions":
         assert asked.body["model"] == "rag"
         return _completion(system, asked, lambda case: {})
@@ -277,7 +280,7 @@ def haystack(system: System, asked: Asked) -> Any:
 
 
 def ragflow(system: System, asked: Asked) -> Any:
-    """An assistant, a search, and datasets."""
+    """Reply as RAGFlow's assistant, search and datasets do."""
     if asked.headers.get("Authorization") != "Bearer ragflow-planted":
         return {"code": 109, "message": "API key is invalid!"}
     if asked.path == "/api/v1/retrieval":

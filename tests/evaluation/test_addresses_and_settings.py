@@ -1,4 +1,4 @@
-"""Addresses of law in the registers, paths and conditions in a system's file, headers from the environment."""
+"""URLs of provisions in the registers, paths and conditions in a target file, headers from the environment."""
 
 from __future__ import annotations
 

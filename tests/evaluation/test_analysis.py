@@ -1,4 +1,4 @@
-"""A run taken apart: what was asked, how each kind did, what is flagged, and the weakest answers."""
+"""The analysis of a run: what was asked, the result of each kind, the flags, and the weakest answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index of Azure AI Search on loopback: looked into, and evaluated directly with a language model's answers."""
+"""A local imitation of an Azure AI Search index: inspected, and evaluated with a language model's answers."""
 
 from __future__ import annotations
 

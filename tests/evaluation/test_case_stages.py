@@ -1,4 +1,4 @@
-"""The stages of a question's gold, from its reply to the row of the run."""
+"""The stages at which a question's gold can be lost, from the reply to the row of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels: choices in the question, the one that a reply makes, and what evidence alone chooses."""
+"""Classification labels: choices in the question, the choice in a reply, and the choice by evidence alone."""
 
 from __future__ import annotations
 

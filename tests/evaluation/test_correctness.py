@@ -1,4 +1,4 @@
-"""Answered rightly: pairs of expected and given answers, the ways to be wrong, and what is not judged."""
+"""Correctness: pairs of expected and given answers, the kinds of error, and answers that are not judged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_decision_on_660_pairs_keeps_its_floors(part):
 
 
 class _Lenient:
-    """A judge that likes everything."""
+    """A stub judge that always gives the highest mark."""
 
     name = "lenient"
 

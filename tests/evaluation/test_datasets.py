@@ -1,4 +1,4 @@
-"""Bundles to cases: which questions, which files, where the gold stands, and every problem at once."""
+"""Bundles read as cases: selected questions and files, positions of the gold, all problems reported at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents are chosen by what names them; a query that names none leaves all alike."""
+"""Documents are selected by their names in a query; a query without a name treats all documents equally."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ GUIDES = {
 
 
 def guides() -> DocumentNames:
-    """Rules whose texts all speak of each other: only a title tells them apart."""
+    """Names of documents whose texts all mention each other, so that only the title distinguishes them."""
     found = DocumentNames()
     everything = " See Practice Direction 47, Part 44, the Kings Bench Division, the Admiralty Court and its Guide." * 4
     for number, (name, (title, kind)) in enumerate(GUIDES.items()):

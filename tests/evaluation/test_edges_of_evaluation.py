@@ -1,4 +1,4 @@
-"""Parts of an evaluation at their edges: a run taken apart, passages placed, words counted, rankings as lines."""
+"""Edge cases of evaluation: the analysis of a run, locating passages, counting words, printing rankings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole runs: what is written, the same twice, killed and gone on with, and a server that fails."""
+"""Whole runs: their files, repeatability, resuming after a kill, and a server that fails."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def bundle(tmp_path) -> Path:
 
 @pytest.fixture
 def run(tmp_path, bundle):
-    """Run with a small embedder; flags as keywords. Answers are read only where they are looked at."""
+    """A function that runs an evaluation with a small embedder; keywords are flags.
+
+    Answers are generated only if `answers` is true.
+    """
 
     def start(name="run", *, notes=None, judge=None, answers=False, draw=write_report, **told):
         settings = parse_settings(
@@ -177,7 +180,7 @@ def test_metrics_that_were_asked_for(run):
 
 
 class Judge:
-    """Gives everything the same mark."""
+    """A stub judge that gives every answer the same mark."""
 
     name = "judge-1"
 

@@ -36,7 +36,7 @@ def ask(function, dataset, cases=None, **options):
 
 @dataclass
 class Document:
-    """As LangChain has them."""
+    """A document with the attributes of LangChain's class."""
 
     page_content: str
     metadata: dict[str, object]
@@ -158,7 +158,7 @@ def test_a_whole_run_of_a_function(dataset, tmp_path):
 
 
 class Nest(Mapping):
-    """A mapping with itself inside, for ever; it keeps how deep it was looked into."""
+    """A mapping that contains itself endlessly and records how deep it was read."""
 
     def __init__(self, depth: int, deepest: list[int]) -> None:
         self.depth, self.deepest = depth, deepest
@@ -178,7 +178,7 @@ class Nest(Mapping):
 
 
 class Boxed(Nest):
-    """The same with a list around each."""
+    """An endlessly nested mapping in which each level is wrapped in a list."""
 
     def inner(self):
         return [Boxed(self.depth + 2, self.deepest)]

@@ -1,4 +1,4 @@
-"""What used to mislead: each ends in a clear message, the right figure, or exit code 3."""
+"""Situations that once gave misleading figures: now each gives a clear message, a right figure or exit code 3."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def server():
 
 @pytest.fixture
 def start(dataset, tmp_path, capsys):
-    """Run the command; return its exit code, what it printed and what it said, and where its summary would be."""
+    """A function that runs the command and returns its exit code, stdout, stderr and the run's folder."""
 
     def run(*flags, name="run"):
         out = tmp_path / "results"
@@ -348,7 +348,7 @@ def test_a_truth_that_quotes_no_words_is_not_counted_as_found_and_used(server, t
 
 
 def conversation(tmp_path, labels):
-    """Two questions of which the second means what was said before."""
+    """A dataset of two questions; the second refers to the first."""
     asked = ("Which law governs the agreement of Alder Ltd?", "And what is its term?")
     rows = [row(number, question, "five years", {"filename": "alder.txt"}) for number, question in enumerate(asked)]
     bundle = write_bundle(tmp_path / "talk", rows=rows, gold=False)

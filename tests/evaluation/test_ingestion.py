@@ -1,4 +1,4 @@
-"""A corpus is given to a system as its file says: pages of lists, tasks, files refused, and how long is waited."""
+"""Uploading a corpus as a target file describes: paged lists, tasks, refused files, and waiting times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def dataset(tmp_path):
 
 
 class Fetch:
-    """Answers requests from a table by path; a callable is called, an error is raised."""
+    """A stub that answers requests from a table by path; a callable is called, an exception is raised."""
 
     def __init__(self, **replies):
         self.replies, self.asked = replies, []

@@ -1,4 +1,4 @@
-"""Runs and targets as other projects take them: their own code reads what we write, and gives our figures."""
+"""Compatibility with other projects: their own code reads our files and computes the same figures."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def test_requests_and_imitated_replies_are_those_of_the_blueprint_s_openapi(tmp_
 
 
 def _check(spec, schema, value):
-    """Check a value against a schema; what the model does not know is a mistake as well."""
+    """Check a value against a schema; a field that the schema does not define is an error too."""
     jsonschema.Draft202012Validator({**schema, "components": spec["components"]}).validate(value)
     name = schema.get("$ref", "").rpartition("/")[2]
     if name:

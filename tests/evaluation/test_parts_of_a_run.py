@@ -1,4 +1,4 @@
-"""Parts of a run on their own: what is left to ask, the probe of a server, questions asked at once, settings, rows."""
+"""Parts of a run: the questions left to ask, the probe of a server, parallel questions, settings, rows."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_dataset_whose_replies_have_no_passages_is_not_measured_for_retrieval(
 
 
 class Asked(SimpleNamespace):
-    """A server for the probe: replies, or errors, in turn."""
+    """A stub server for the probe that returns the given replies, or raises the given errors, in turn."""
 
     def exchange(self, case, deadline, collection=""):
         self.count += 1
@@ -586,7 +586,7 @@ def test_other_means_of_mismatches_stand_beside_the_first():
 
 @pytest.fixture
 def run(dataset, tmp_path):
-    """A run of replies that were asked for twice; one failed."""
+    """A run that asks each question twice; one question always fails."""
     turn = []
 
     def answer(asked):

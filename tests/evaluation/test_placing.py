@@ -1,4 +1,4 @@
-"""A passage is placed by its pieces: no change of its form changes a figure, every change of its substance does."""
+"""Passages located part by part: changes of format change no figure, every change of content does."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEEDS = ("sublet the Mill", "alter the wheel", "store petrol", "keep swans", "da
 
 
 def lease(*clauses: str) -> str:
-    """A lease whose clauses stand apart, each under its number, between clauses on other matters."""
+    """Return a lease with these clauses, numbered and separated by clauses on other matters."""
     lines = ["LEASE OF THE OLD MILL", *(FILLER.format(deed) for deed in DEEDS[:3])]
     for number, clause in enumerate(clauses, 1):
         lines += [f"{number}. {clause}", FILLER.format(DEEDS[2 + number % 4])]
@@ -54,7 +54,7 @@ def gold_of(documents: Documents, words: str) -> GoldPassage:
 
 
 def asked(documents: Documents, gold: str, *passages: Passage | str) -> Case:
-    """A question on a clause, with placed passages as the reply."""
+    """Return a case on a clause whose reply has these passages, located in the documents."""
     golds = (gold_of(documents, gold),)
     given = [one if isinstance(one, Passage) else Passage(one, "mill.txt") for one in passages]
     reply = Reply("As the Lease says.", tuple(documents.place(one, golds) for one in given))

@@ -1,4 +1,4 @@
-"""Predictions, row by row; passages placed in documents; files and questions checked; labels that sort; commits."""
+"""Prediction rows, passages located in documents, checks of files and questions, sorted labels, commits."""
 
 from __future__ import annotations
 

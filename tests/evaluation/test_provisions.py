@@ -1,4 +1,4 @@
-"""Provisions in replies: passages that name one are placed by it, and what an answer cites is checked by place."""
+"""Provisions in replies: a passage that names one gets its position, and citations are checked by position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.converters.test_shapes import LAW, LEASE
 
 @pytest.fixture
 def placer(tmp_path: Path) -> ProvisionPlacer:
-    """The provisions of a contract and of a law."""
+    """A locator of provisions for a contract and a statute."""
     for name, text in {"lease.txt": LEASE, "bootmg.txt": LAW.replace("#", "").replace("\n ", "\n")}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     return ProvisionPlacer(Documents({path.name: path for path in sorted(tmp_path.iterdir())}))

@@ -1,4 +1,4 @@
-"""A reply read as a system's file says: whole, in events, in lines of a letter; and a request filled in."""
+"""Replies read as a target file describes: whole, as events, or as lines like `t:"text"`; filled requests."""
 
 from __future__ import annotations
 

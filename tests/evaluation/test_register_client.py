@@ -1,4 +1,4 @@
-"""A register is asked politely, step by step: pauses, tries, redirects, what is kept and for how long."""
+"""The client of a register, step by step: pauses, retries, redirects, and the cache and its expiry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ HOST = "https://law.example"
 
 
 class Server:
-    """Answers by path from a list each, the last one for ever; remembers what was asked and how long was waited."""
+    """A stub server with a list of answers for each path, the last of which is repeated.
+
+    It records the requests and the pauses.
+    """
 
     def __init__(self, folder, **answers) -> None:
         self.answers = {f"/{path}": list(told) for path, told in answers.items()}
@@ -45,7 +48,7 @@ class Server:
         yield answer() if callable(answer) else httpcore.Response(answer, content=b"")
 
     def close(self) -> None:
-        """There are no connections."""
+        """Do nothing: there are no connections."""
 
 
 def moved(status: int, to: str):

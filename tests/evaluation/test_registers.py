@@ -1,4 +1,4 @@
-"""References looked up in the public registers: found, absent or undecided; politely, once, and only when asked."""
+"""References looked up in public registers: found, absent or undecided; slowly, once, and only on request."""
 
 from __future__ import annotations
 

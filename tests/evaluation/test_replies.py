@@ -1,4 +1,4 @@
-"""Replies read closely: what they cost, what they hide, where they say a passage stands; and a target somebody adds."""
+"""Replies in detail: usage and cost, masked secrets, stated positions of passages; a target that a user adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read out of replies, field by field, and what a reply that cannot be read looks like in a line."""
+"""The fields read from replies, one by one, and the one-line message for a reply that cannot be read."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_the_fields_that_a_server_misses_are_read_from_its_error():
 
 
 class Server(SimpleNamespace):
-    """Answers descriptions by their address."""
+    """A stub server that returns API descriptions by address."""
 
     def fetch(self, path, *, deadline, method, url):
         assert method == "GET" and deadline.seconds == 10

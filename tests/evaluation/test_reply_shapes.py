@@ -1,4 +1,4 @@
-"""Servers that reply as public systems do, each on this machine: what is read of them without a flag."""
+"""Local servers that reply in the formats of public systems: what is read from them without any flag."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def serving(app: Callable[[str, str, Any], Reply]) -> Iterator[str]:
 
 
 def asked(url: str, target: str = "http", **settings: Any) -> tuple[Any, list[str]]:
-    """Return the reply to a question and what the probe said."""
+    """Return the reply to a question and the notes of the probe."""
     made = open_target(target, TargetOptions(retries=0, timeout=10), {"url": url, **settings})
     notes = made.probe(DATASET, [CASE])
     return made.reply(CASE, Deadline(10), "", DATASET.documents.named), notes
@@ -199,7 +199,7 @@ def test_advice_never_proposes_the_question():
 
 
 def polling(states: list[dict[str, Any]], first: dict[str, Any], at: str) -> Callable[[str, str, Any], Reply]:
-    """A server that gives a task, and its states one after the other to whoever asks for it."""
+    """Return a server that creates a task for a POST and then returns the task's states, one for each request."""
     left = list(states)
 
     def app(method: str, path: str, body: Any) -> Reply:

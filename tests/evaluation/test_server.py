@@ -1,4 +1,4 @@
-"""A server as its file describes it, asked without a network: paths, versions, rankings, collections, addresses."""
+"""A server described by a target file, tested without a network: paths, versions, rankings, collections, URLs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ parameters = ["k"]
 
 
 class Client:
-    """Answers by path; remembers what it was asked."""
+    """A stub client that answers by path and records its requests."""
 
     def __init__(self, **replies) -> None:
         self.replies, self.asked, self.secrets, self.closed = replies, [], Secrets(["hunter2-hunter2"]), 0

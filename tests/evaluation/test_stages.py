@@ -1,4 +1,4 @@
-"""Each stage of a gold passage, in both directions: what keeps it, and what loses it."""
+"""Each stage at which a gold passage can be lost: a case that keeps the passage and a case that loses it."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_of_equal_clauses_the_one_at_the_same_height_is_meant() -> None:
 
 
 def halves(words: str, text: str = PORT) -> list[tuple[Span, ...]]:
-    """Chunks that end in the middle of some words."""
+    """Return two chunks that split a text in the middle of these words."""
     middle = text.index(words) + len(words) // 2
     return [(Span(0, middle),), (Span(middle, len(text)),)]
 

@@ -144,7 +144,10 @@ def test_chunks_are_cut_from_the_parsed_text_where_both_are_given(
 
 
 def told(**fields: Any) -> Callable[[str], Reply]:
-    """A system that also tells this; it cites nothing, as a citation would prove that the passage was there."""
+    """Return a system that replies honestly with these fields added and cites nothing.
+
+    A citation would prove that the passage reached the model.
+    """
     return lambda question: {**honest(question), "answer": ANSWERS[QUESTIONS.index(question)], **fields}
 
 

@@ -27,7 +27,7 @@ from exhibit.evaluation.statistics import (
 
 
 def table(values, documents=None, *, name="cuad", **fields):
-    """A dataset of one metric, each row a document of its own unless they are named."""
+    """Return a dataset of one metric; each row has its own document unless `documents` names them."""
     return Table(
         name=name,
         ids=fields.pop("ids", list(range(len(values)))),
@@ -64,7 +64,7 @@ def test_one_document_has_no_interval():
 
 
 def test_rows_of_one_document_are_drawn_together():
-    """Forty rows that say ten things are as uncertain as ten, and much more so than forty."""
+    """Forty rows with ten distinct values are as uncertain as ten rows, and much more uncertain than forty."""
     values = [float(number % 2) for number in range(10)]
     ten = estimate(table(values))
     forty = estimate(table(values * 4, [str(row) for row in range(10)] * 4))
@@ -74,7 +74,7 @@ def test_rows_of_one_document_are_drawn_together():
 
 
 def test_an_interval_is_what_theory_says():
-    """400 coins, half of them heads: 0.5 ± 1.96 × 0.5 / 20."""
+    """For 400 coins, half of them heads, the interval is 0.5 ± 1.96 × 0.5 / 20."""
     low, high = estimate(table([0.0, 1.0] * 200)).ci95
     assert (low, high) == (pytest.approx(0.451, abs=0.01), pytest.approx(0.549, abs=0.01))
 
@@ -129,7 +129,7 @@ def test_where_there_are_groups_the_mean_is_that_of_their_means():
 
 
 def test_documents_are_drawn_within_their_group():
-    """Groups that differ but are constant in themselves leave nothing to chance."""
+    """If each group is constant in itself, the interval has no width, even if the groups differ."""
     found = estimate(table([1.0] * 4 + [0.0] * 2, labels=LABELS, groups="benchmark"))
     assert found.ci95 == (0.5, 0.5)
     assert estimate(table([1.0] * 4 + [0.0] * 2, labels=LABELS)).ci95 != (0.5, 0.5)
@@ -234,7 +234,7 @@ def test_the_difference_of_a_run_is_that_of_its_means():
 
 
 def test_an_interval_is_the_same_on_every_machine():
-    """The resamples are drawn from a fixed seed, a thousand of them: these are their 2.5% and 97.5% places."""
+    """A thousand resamples are drawn from a fixed seed; these are their 2.5th and 97.5th percentiles."""
     found = estimate(table([0.0, 1.0, 0.25, 0.5], ["a", "b", "c", "d"]))
     assert found.ci95 == (0.125, 0.8125)
     wide = estimate(table([value / 40 for value in range(41)]))
@@ -261,7 +261,7 @@ def test_the_same_replies_three_times_make_an_interval_no_narrower():
 
 
 def test_intervals_over_repeats_hold_the_true_mean_as_often_as_they_say():
-    """Questions differ in how hard they are, and replies to one differ by chance: half of the replies are right."""
+    """Questions differ in difficulty and replies to one question differ by chance; half of all replies are right."""
     chance, trials, held, narrow = random.Random(7), 200, 0, 0
     for _ in range(trials):
         hard = [chance.betavariate(0.5, 0.5) for _ in range(60)]

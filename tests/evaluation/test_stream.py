@@ -64,7 +64,7 @@ def oracle(tmp_path, monkeypatch):
 
 
 def grown(folder, times):
-    """The questions of a small bundle, so many times, each time with new ids."""
+    """Write a small bundle whose questions are repeated with new ids, `times` times; return its folder."""
     write_bundle(folder)
     rows = json.loads((folder / "train.json").read_text(encoding="utf-8"))
     gold = rows_of(folder / "gold.jsonl")

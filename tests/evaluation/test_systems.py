@@ -1,4 +1,4 @@
-"""Targets that know their system, each against an imitation that answers from the gold."""
+"""Targets for particular systems, each tested against an imitation that answers from the gold."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def opened(name, url, *, stream=False, told=None, **options):
 
 @pytest.fixture
 def imitation(dataset):
-    """Return a context in which a system runs; it holds the collection already."""
+    """A function that returns a context in which an imitation of a system runs."""
 
     def start(name, stream=False):
         return partial(imitating, SYSTEMS[name][0], dataset.cases, stream=stream)()

@@ -1,4 +1,4 @@
-"""A system under test described by a user's own TOML file, and what the probe says where a server is otherwise."""
+"""A system under test described by a user's TOML file, and the probe's report if the server differs from it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def opened(file, system, **options):
 
 
 def nested(system: System, asked: Asked):
-    """A server whose passages have fields of their own names."""
+    """Reply as a server whose passages have unusual field names."""
     case = system.case(asked.body["q"])
     evidence = [{"snip": text, "src": {"doc_title": file, "p": 1}} for file, text in quotes(case)]
     return {"data": {"say": case.truth, "ev": evidence}, "took": 3}
@@ -70,7 +70,7 @@ def nested(system: System, asked: Asked):
 
 
 def staged(system: System, asked: Asked):
-    """A server that tells what it retrieved, what its reranker kept, and what its model was given."""
+    """Reply as a server that reports what it retrieved, what its reranker kept, and what its model received."""
     case = system.case(asked.body["q"])
     right = [{"snip": text, "src": {"doc_title": file, "p": 1}} for file, text in quotes(case)]
     other = {
@@ -282,7 +282,7 @@ OPENAPI = {
 
 
 def strict(system, asked):
-    """A server that takes one kind of request, and says so in its description."""
+    """Reply as a server that accepts one form of request and describes it in its OpenAPI document."""
     if asked.path == "/openapi.json":
         return OPENAPI
     if asked.method == "GET" or asked.path != "/v1/rag":

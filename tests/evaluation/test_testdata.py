@@ -1,4 +1,4 @@
-"""Config files and ground truth of other evaluators run as they stand; sampling and cost stand in the results."""
+"""Config files and ground truth of other evaluators run unchanged; results include sampling and cost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CONFIGS = {
 
 
 def answer(system, asked):
-    """Reply as the chat demo does that these files are written for."""
+    """Reply as the chat demo for which these config files were written."""
     question = asked.body["messages"][-1]["content"] if "messages" in asked.body else asked.body["question"]
     texts = ["Commercial Court Guide#page=Reading List: two days before the hearing"]
     return {"message": {"content": REPLIES[question], "role": "assistant"}, "context": {"data_points": {"text": texts}}}
@@ -48,7 +48,7 @@ def answer(system, asked):
 
 @pytest.fixture
 def evals(tmp_path, monkeypatch):
-    """A folder of config files and their ground truth, and the system they are for."""
+    """A folder of config files and their ground truth, with the running system that they name."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "evals"

@@ -1,4 +1,4 @@
-"""TREC files: what is written by hand, and that other people's tools read our figures out of it."""
+"""TREC files: their content compared with files written by hand, and our figures computed by other tools."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_question_whose_first_round_failed_is_ranked_by_the_first_reply_that_i
 
 
 def graded(chance: random.Random) -> list[Case]:
-    """Rankings of files with several passages each, judged and not; each query has a gold file."""
+    """Return rankings of graded and ungraded files, several passages per file; each query has one gold file."""
     cases = []
     for number in range(40):
         files = [f"clause {n}.pdf" for n in range(60)]
@@ -69,7 +69,7 @@ def graded(chance: random.Random) -> list[Case]:
 
 
 def spanned(chance: random.Random) -> list[Case]:
-    """Rankings of passages, of which several may share a gold, and one may hold several golds."""
+    """Return rankings of passages; several may overlap one gold passage, and one may overlap several."""
     cases = []
     for number in range(40):
         starts = chance.sample(range(0, 3000, 60), chance.randint(1, 5))

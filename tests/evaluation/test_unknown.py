@@ -1,4 +1,4 @@
-"""What cannot be known is None: names in any spelling, passages without one, gold that is not located, odd replies."""
+"""Unknown values are None: file names in any spelling, passages without a file, gold not located, odd replies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TERM = "The term of this Agreement is five years from the date on which it is si
 
 
 def template(party: str) -> str:
-    """A contract that is every other one's, but for the name in its title."""
+    """Return a contract that differs from the others only in the name in its title."""
     return (
         f"SERVICE AGREEMENT\n\nbetween {party} and the Customer\n\n1. Term. {TERM}\n\n"
         f"2. Notice. {NOTICE}\n\n3. Law. This Agreement is governed by the law of Norway.\n"
@@ -61,14 +61,17 @@ def dataset(folder):
 
 
 def passages_of(case: Case) -> list[dict[str, str]]:
-    """Three passages of a system that finds the right document: the clause, its neighbour, and another contract's."""
+    """Return three passages: the right clause, another clause of the same contract, and one of another contract."""
     other = "Oak Lodge.txt" if case.filename != "Oak Lodge.txt" else "Nettle Tea.txt"
     return [{"filename": name, "text": text} for name, text in
             ((case.filename, f"2. Notice. {NOTICE}"), (case.filename, f"1. Term. {TERM}"), (other, TERM))]  # fmt: skip
 
 
 def figures(dataset, passages, respell=lambda name: name):
-    """All metrics of replies with these passages, their files named in another way; None removes the names."""
+    """Return the metrics of replies with these passages, and the cases.
+
+    `respell` changes the file names; if it returns None, the passage has no file name.
+    """
     cases = []
     for case in dataset.cases:
         told = [{**one, "filename": respell(one["filename"])} for one in passages(case)]
@@ -281,7 +284,7 @@ def test_predictions_matched_by_question_refuse_two_alike_and_two_rows_with_one_
 
 
 def stale(folder, tmp_path, name, change):
-    """Convert the sample, change something of the bundle, and load it."""
+    """Copy the bundle, apply `change` to the copy, and load it."""
     copy = shutil.copytree(folder, tmp_path / name)
     change(copy)
     return load_datasets([copy], Selection(file_types=("all",)))

@@ -1,4 +1,4 @@
-"""Choices, confidences, what evidence lacks, bands and tables in a terminal, counted by hand."""
+"""Parts of a verdict, counted by hand: choices, confidences, missing evidence, bands, tables in a terminal."""
 
 from __future__ import annotations
 

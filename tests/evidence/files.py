@@ -162,7 +162,10 @@ def msg(
     sender: str = "Ines Corvo",
     attachments: dict[str, bytes] | None = None,
 ) -> bytes:
-    """Return a mail as Outlook saves it: an OLE file with a stream for each property; `rtf` is a body, compressed."""
+    """Return a mail as Outlook saves it: an OLE file with a stream for each property.
+
+    `rtf` is a body in Rich Text, which is stored compressed.
+    """
     times = bytes(32) + struct.pack("<HHIQ", 0x0040, 0x0039, 6, 132_276_186_000_000_000)
     tree: dict[str, object] = {
         "__properties_version1.0": times,
@@ -186,7 +189,10 @@ _SECTOR, _FREE, _END = 512, 0xFFFFFFFF, 0xFFFFFFFE
 
 
 def ole(tree: dict[str, object]) -> bytes:
-    """Return an OLE file ([MS-CFB], version 3) of streams and storages; streams are padded past the mini stream."""
+    """Return an OLE file ([MS-CFB], version 3) of streams and storages.
+
+    Streams are padded so that none is small enough for the mini stream.
+    """
     entries: list[list[object]] = [["Root Entry", 5, _FREE, _FREE, _FREE, _END, 0]]
     streams: list[tuple[int, bytes]] = []
 
@@ -253,8 +259,9 @@ def pdf(text: str) -> bytes:
 
 
 def drawn_pdf(content: str, form: str = "") -> bytes:
-    """Return a PDF of one page that draws this; `/F` is Helvetica, `/Faint` transparent, `/Marker` a marker's ink.
+    """Return a PDF of one page with this content stream.
 
+    The font `/F` is Helvetica; the graphics states are `/Faint` (transparent) and `/Marker` (highlighter ink).
     `/Form Do` draws the form.
     """
     stream = content.encode("ascii")
@@ -341,7 +348,7 @@ tail -c +9 "$1" > "$out/document.$to"
 
 
 def stand_in_office(folder: Path) -> Path:
-    """Write a command that stands in for LibreOffice: what follows a file's first eight bytes is the converted one."""
+    """Write a stub command in place of LibreOffice; the bytes after a file's first eight are its conversion."""
     folder.mkdir()
     command = folder / "soffice"
     command.write_text(_OFFICE, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Approximate search against the textbook table."""
+"""Approximate matching compared with the textbook algorithm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds that decide: spans that touch, pictures as large as may be, a checksum, a hidden sheet."""
+"""Boundary values: spans that touch, the largest allowed images, a checksum, a hidden sheet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gold that was moved is found out; gold that is right is not complained about."""
+"""Gold whose position was changed is reported; correct gold is not."""
 
 from __future__ import annotations
 

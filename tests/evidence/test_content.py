@@ -1,4 +1,4 @@
-"""Files without an ending are read by what they hold."""
+"""Files without an extension are read by their content."""
 
 from __future__ import annotations
 

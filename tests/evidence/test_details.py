@@ -1,4 +1,4 @@
-"""Small promises that are easy to break: what is missing, what comes first, what stands at the edge."""
+"""Small guarantees that are easy to break: missing values, order, and boundary values."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_no_finer_angle_is_tried():
 
 
 def restart(inside: str) -> int | None:
-    """Return after which level the first one of a list begins anew."""
+    """Return the level after which a list's first level restarts its numbering."""
     level = f'<w:abstractNum w:abstractNumId="9"><w:lvl w:ilvl="0">{inside}</w:lvl></w:abstractNum>'
     one = '<w:num w:numId="1"><w:abstractNumId w:val="9"/></w:num>'
     made = etree.fromstring(f'<w:numbering xmlns:w="{W.strip("{}")}">{level}{one}</w:numbering>')

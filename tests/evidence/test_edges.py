@@ -1,4 +1,4 @@
-"""Numbers that decide in the reading and finding of words, each at its edge."""
+"""Thresholds in reading files and locating quotes, each tested at its exact value."""
 
 from __future__ import annotations
 

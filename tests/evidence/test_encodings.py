@@ -1,4 +1,4 @@
-"""Bytes to characters: UTF-8 first, then what office programs write; bytes that are no text are none."""
+"""Bytes decoded to text: UTF-8 first, then the encodings of office programs; binary data is not text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folding is stable, ignores what renderings differ in, and always knows the way back."""
+"""Folding is stable, ignores differences between renderings, and can map each position back."""
 
 from __future__ import annotations
 

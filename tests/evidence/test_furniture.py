@@ -1,4 +1,4 @@
-"""Running heads, feet and page numbers are told from the text."""
+"""Running headers, footers and page numbers are distinguished from the text."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_one_page_has_no_furniture():
 
 
 def test_a_running_line_may_be_missing_from_nine_pages_of_ten():
-    """Chapters have running heads of their own: a tenth of the pages, and two of them, are enough."""
+    """Chapters can have their own headers, so a line on a tenth of the pages, and on at least two, is a header."""
     body = [f"words {chr(97 + n)}!\nmore {chr(97 + n)}!\nend {chr(97 + n)}!" for n in range(20)]
     twice = [f"Notices\n{text}" if n in (3, 4) else text for n, text in enumerate(body)]
     assert found(*twice) == ["Notices", "Notices"]

@@ -1,4 +1,4 @@
-"""Boxes on the page: which rectangles make a line, where it stands, and how large a picture may be."""
+"""Boxes on a page: which rectangles form a line, its position, and the largest allowed image."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from exhibit.schemas.errors import DocumentError
 
 
 def made(*contents: str, box: str = "0 0 400 200") -> bytes:
-    """A PDF written by hand: Helvetica of twelve points on pages of 400 by 200."""
+    """Return a hand-written PDF with pages of 400 by 200 points and text in 12-point Helvetica."""
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(contents)))
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",

@@ -1,4 +1,4 @@
-"""Words that nobody sees on a page are found, and words that people see are not."""
+"""Invisible text on a page is detected, and visible text is not reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Office files, mails and books: what a reader of them sees is read, whatever is broken says so, nothing hangs."""
+"""Office files, mails and books: their visible text is read, broken files are reported, nothing hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The unseen text of a scan, number by number: where each word stands, how it is turned, and in what font."""
+"""The invisible text layer of a scan, number by number: each word's position, its rotation and its font."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UPRIGHT = Frame(1, 0, 0, -1, 0, 100)
 
 
 def written(tmp_path: Path, layer: Layer, *, drawings: list[bytes] | None = None) -> Any:
-    """Return the page of a PDF of 200 by 100 points after a layer was written onto it."""
+    """Write a layer onto a PDF page of 200 by 100 points; return the page."""
     writer = PdfWriter()
     page = writer.add_blank_page(200, 100)
     if drawings is not None:

@@ -1,4 +1,4 @@
-"""HTML cut as a browser cuts it."""
+"""HTML split into tags and text as a browser does it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exhibit.evidence.markup import split_markup, unescape
 
 
 def cut(markup: str) -> str:
-    """Return the pieces in short: `<p>`, `</p>`, and texts as they are."""
+    """Return the tokens joined by `|`: `<p>`, `</p>`, and texts unchanged."""
     marks = {"start": "<{}>", "end": "</{}>", "text": "{}"}
     return "|".join(marks[piece.kind].format(piece.value) for piece in split_markup(markup))
 

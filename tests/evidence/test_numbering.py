@@ -1,4 +1,4 @@
-"""The numbers that Word counts: every form, what starts a count anew, and whose number a paragraph has."""
+"""Numbers that Word counts: every format, what restarts a count, and which number a paragraph gets."""
 
 from __future__ import annotations
 

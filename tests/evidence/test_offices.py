@@ -429,7 +429,7 @@ def test_a_part_that_declares_entities_is_refused(tmp_path, suffix, whole, name,
 
 @pytest.fixture
 def program(monkeypatch):
-    """A command that stands in for Tesseract: what it was asked, and what it answers."""
+    """A stub in place of Tesseract that records its calls and returns the output that a test sets."""
     asked: list[tuple[list[str], dict[str, object]]] = []
     answer: dict[str, object] = {"out": b"", "raises": None}
 

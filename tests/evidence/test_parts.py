@@ -24,7 +24,7 @@ from exhibit.schemas.errors import BundleError, DocumentError, ToolkitError
 
 @pytest.fixture
 def pack(tmp_path):
-    """Write an archive of parts that pack well."""
+    """A function that writes an archive of members of these sizes, which compress well."""
 
     def write(*sizes: int, head: bytes = b""):
         path = tmp_path / "a.docx"
@@ -124,7 +124,7 @@ def test_whatever_a_parser_raises_is_one_error(error, message, tmp_path):
 
 @pytest.fixture
 def in_place(monkeypatch):
-    """Let attachments be read in this process, where a test can put others in their place."""
+    """Read attachments in this process, where a test can patch the functions that read them."""
     monkeypatch.setattr(read, "run_in_worker", lambda read, path: read(path))
 
 
@@ -170,7 +170,7 @@ def test_mails_in_mails_are_opened_to_a_depth_and_a_thousand_attachments(tmp_pat
 
 
 def told(markup: str) -> str:
-    """Each piece in short: `+p`, `-p`, or the text in brackets."""
+    """Return the tokens in short form: `+p` for a start tag, `-p` for an end tag, text in brackets."""
     signs = {"start": "+", "end": "-"}
     return " ".join(f"[{value}]" if kind == "text" else f"{signs[kind]}{value}" for kind, value in split_markup(markup))
 

@@ -57,7 +57,7 @@ def dotted(size: tuple[int, int], places, colour: tuple[int, int, int] = PINK) -
 
 
 def test_one_pixel_in_five_hundred_may_be_coloured():
-    """Of 96 by 128: twenty-five are more than that, twenty-four are not."""
+    """Of 96 × 128 pixels, 24 coloured ones are allowed and 25 are too many."""
     row, column = [(20 + at, 64) for at in range(25)], [(48, 20 + at) for at in range(25)]
     for places in (row, column):
         assert compress_image(dotted((96, 128), places))[1] == "webp"

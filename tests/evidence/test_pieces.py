@@ -1,4 +1,7 @@
-"""Words are found through markup and tables cell by cell; pages choose, crumbs fall away, nothing absent is found."""
+"""Quotes are located through markup and through the cells of tables; absent text is not matched.
+
+A stated page chooses between matches, and very short fragments are ignored.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Quotes, files and letters, read as ever: what is read is written down line by line, and a change shows what it moved.
+"""Regression tests of reading: located quotes, folded letters and file texts compared with golden files.
 
-`pytest tests/evidence/test_reading.py --update-golden` writes the files under tests/golden/evidence anew; read the diff.
+`pytest tests/evidence/test_reading.py --update-golden` writes tests/golden/evidence anew; read the diff.
 """
 
 # ruff: noqa: E501 - markup stands as it is in files
@@ -43,7 +43,7 @@ def paged(name: str, *, lines: int) -> Document:
 
 
 def variants(words: str) -> Iterator[tuple[str, str]]:
-    """Yield a quote as others write it."""
+    """Yield the name and text of each variant of a quote: in one line, in capitals, a word missing …"""
     yield "as it stands", words
     yield "in one line", " ".join(words.split())
     yield "in capitals", words.upper()
@@ -60,7 +60,7 @@ def variants(words: str) -> Iterator[tuple[str, str]]:
 
 
 def located(document: Document) -> Iterator[str]:
-    """Yield where quotes of a document are found, and how."""
+    """Yield a line for each quote of a document and each of its variants: where and how it is located."""
     yield f"furniture {document.furniture}"
     body = re.sub(r"\s*\n(?:Page \d+\nEastness Harbour Board\n)?", "\n", document.text)
     long = [line for line in body.split("\n") if len(line.split()) >= 12]

@@ -1,4 +1,4 @@
-"""Rich Text is read here, without an office program, and a hostile one is one error."""
+"""Rich Text files are read without an office program, and a hostile file gives one error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans: straightened, read, and their words written into the PDF where every reader finds them, unseen."""
+"""Scans: straightened, recognised, and their text written into the PDF as an invisible layer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINES = ["The tenant shall keep the premises in repair.", "Nájemné je splatné
 
 
 def picture(*, angle: float = 0.0, size: tuple[int, int] = (1240, 1754)) -> Image.Image:
-    """A page of paragraphs, turned."""
+    """Return an image of a page of text, rotated by an angle."""
     image = Image.new("L", size, 255)
     pen = ImageDraw.Draw(image)
     font = ImageFont.load_default(size=30)
@@ -45,7 +45,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Ocr:
 
 @pytest.fixture(scope="module", autouse=True)
 def angles_once() -> Iterator[None]:
-    """Let the angle of the same picture be looked for once: a second of processor time each."""
+    """Compute the skew angle of each image only once, since it takes a second of processor time."""
     known: dict[str, float] = {}
 
     def remembered(picture: Image.Image) -> float:

@@ -1,4 +1,4 @@
-"""Readers and tools that are small: pictures, books, exports, LibreOffice, rapidocr, pages of a span, texts."""
+"""Small readers and tools: images, EPUB books, exports, LibreOffice, rapidocr, pages of a span, plain texts."""
 
 from __future__ import annotations
 

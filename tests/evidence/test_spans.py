@@ -1,4 +1,4 @@
-"""Spans of words on pages by hand: where they begin and end, what is cut out of them, and what runs along the pages."""
+"""Spans on pages, by hand: their boundaries, what is cut out of them, and running headers and footers."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_paragraph_that_says_its_level_alone_is_of_its_styles_list():
 
 
 def odt(folder: Path, body: str, levels: str, style: str = "text:outline-style") -> str:
-    """Return the HTML of a text whose headings, or whose list L, have these levels."""
+    """Return the HTML of an OpenDocument text whose headings, or whose list L, have these level definitions."""
     named = ' style:name="L"' if style == "text:list-style" else ""
     (folder / "a.odt").write_bytes(files.odt(body, automatic=f"<{style}{named}>{levels}</{style}>"))
     return opendocument.page(folder / "a.odt").html

@@ -1,4 +1,4 @@
-"""The one command: every verb reaches what it names, quick help, its own exit codes."""
+"""The command `exhibit`: every subcommand reaches its module, help is fast, exit codes are passed on."""
 
 from __future__ import annotations
 

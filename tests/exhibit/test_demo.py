@@ -1,4 +1,4 @@
-"""The demo where there is no browser: one sample is left out, and the others are printed without one."""
+"""The demo without a browser: one sample is skipped, and the others are printed without one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_other_samples_are_converted_without_one(name, samples, convert, mon
 
 @pytest.fixture
 def steps(monkeypatch, tmp_path):
-    """What the demo does, in order, with exit codes of its steps; nothing is converted."""
+    """The recorded steps of the demo and a dict of their exit codes; the steps themselves do nothing."""
     done: list[tuple[object, ...]] = []
     codes: dict[str, int] = {}
 

@@ -1,4 +1,4 @@
-"""The doctor: what is missing is said and counts, what is optional does not, and no token is shown."""
+"""`doctor`: a missing requirement is reported and counts, an optional one does not, and no token is shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture
 def browser(tmp_path, monkeypatch):
-    """A browser that is there, wherever the tests run."""
+    """A file that counts as an installed browser on every machine."""
     path = tmp_path / "chromium"
     path.touch()
     monkeypatch.setenv("EXHIBIT_BROWSER", str(path))

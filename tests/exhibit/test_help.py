@@ -1,4 +1,4 @@
-"""The help that is kept is the help there is, and asking for it takes next to no time."""
+"""The stored help texts equal the real ones, and `--help` takes almost no time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`import exhibit` beside a user's own modules of everybody's names, in a checkout; of the wheel, see test_wheel."""
+"""`import exhibit` in a checkout, next to user modules with common names; test_wheel tests the wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of a notebook: tables, pictures, conversions and runs that draw themselves, errors that say what to do."""
+"""The notebook API: tables, figures, conversions and runs with HTML output, and errors that name the remedy."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_is_told_to_a_conversion_is_what_its_flags_say(converted, tmp_path,
 
 
 def test_a_conversion_runs_in_a_notebook_whose_thread_has_a_loop_already(converted, samples, tmp_path, monkeypatch):
-    """Playwright and the fetcher of pages each start a loop, which a thread that runs one refuses."""
+    """Playwright and the page fetcher each start an event loop, which fails in a thread that already runs one."""
 
     async def fetched() -> object:
         return converted.info

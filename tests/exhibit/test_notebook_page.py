@@ -1,4 +1,4 @@
-"""docs/notebook.ipynb runs from top to bottom, in plain Python and in Jupyter, and holds what it shows."""
+"""docs/notebook.ipynb runs from top to bottom, in plain Python and in Jupyter, and its stored output is right."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def outputs(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder as docs/ is, beside the samples."""
+    """A copy of the layout of this project: an empty docs/ folder beside the samples."""
     shutil.copytree(ROOT / "samples" / "cuad", tmp_path / "samples" / "cuad")
     (tmp_path / "docs").mkdir()
     return tmp_path / "docs"

@@ -43,9 +43,9 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def programs(dist: Path, tmp_path: Path) -> Path:
-    """The programs of an environment that has the wheel, and sees what is installed here but not this folder.
+    """The program folder of a virtual environment that has the wheel and its dependencies, but not this checkout.
 
-    EXHIBIT_WHEEL_PYTHON names another Python, whose environment has what the wheel needs.
+    EXHIBIT_WHEEL_PYTHON names another Python, whose environment has the wheel's dependencies.
     """
     base = os.environ.get("EXHIBIT_WHEEL_PYTHON") or sys.executable
     place = tmp_path / "venv"

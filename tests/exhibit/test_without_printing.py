@@ -1,4 +1,4 @@
-"""The base install has no Playwright: PDFs and texts are converted, what a browser must print says what it needs."""
+"""The base install without Playwright: PDFs and texts convert, pages that need a browser name the extra."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if __name__ == "__main__":
 
 
 class Told(NamedTuple):
-    """What a command said."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -49,7 +49,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def told(folder, samples, request) -> dict[str, Told]:
-    """The commands, run in one process in which Playwright cannot be imported, in its workers neither."""
+    """The result of each command, run in one process where neither it nor its workers can import Playwright."""
     hidden = folder / "hidden"
     hidden.mkdir()
     (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['playwright'] = None\n", encoding="utf-8")

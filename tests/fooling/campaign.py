@@ -30,13 +30,13 @@ def ends(asked: Asked) -> str:
 
 
 def number_lines(words: str) -> str:
-    """Return words in lines of eight, each behind its number."""
+    """Return the words in lines of eight, each line with its number in front."""
     every = words.split()
     return "\n".join(f"{n} {' '.join(every[at : at + 8])}" for n, at in enumerate(range(0, len(every), 8), 1))
 
 
 def add_noise(words: str) -> str:
-    """Return words with a sign in the place of each 40th letter."""
+    """Return a text in which every 40th character, if it is a letter, is replaced by `#`."""
     return "".join("#" if at % 40 == 39 and sign.isalpha() else sign for at, sign in enumerate(words))
 
 

@@ -128,7 +128,7 @@ CONTRACTS: dict[str, str] = {
 
 
 def write_contracts(folder: Path) -> Path:
-    """Write the bundle."""
+    """Write the contracts and their questions as a bundle; return its folder."""
     (folder / "corpus").mkdir(parents=True)
     for name, text in CONTRACTS.items():
         (folder / "corpus" / name).write_text(text, encoding="utf-8")
@@ -150,7 +150,7 @@ def write_contracts(folder: Path) -> Path:
 
 
 def passage(text: str, file: str | None) -> dict[str, Any]:
-    """Return a passage as a system hands it in."""
+    """Return a passage in the format of a system's reply; it has no file name if `file` is None."""
     return {"text": text} if file is None else {"text": text, "filename": file}
 
 
@@ -167,7 +167,7 @@ MEASURED = ("answered_rightly", *RETRIEVAL, *REFUSAL)
 
 
 class Evaluation:
-    """Scores a Python function as the target, on the contracts, as `exhibit.evaluate` does."""
+    """An evaluation of a Python function on the contracts, scored as `exhibit.evaluate` does it."""
 
     def __init__(self, folder: Path) -> None:
         """Write the contracts into a folder and open them."""
@@ -176,7 +176,7 @@ class Evaluation:
         self._folder, self._runs = folder, 0
 
     def figures(self, reply: Callable[[Asked], Reply], asked: Sequence[Asked] = ()) -> dict[str, Figures]:
-        """Return the figures of some questions, or of all: metrics, whether each is answered rightly, the verdict."""
+        """Return the figures of the given questions, or of all: metrics, correctness and verdict of each."""
         keys = [key for key, one in QUESTIONS.items() if one in asked or not asked]
         chosen = [case for key, case in zip(QUESTIONS, self.dataset.cases, strict=True) if key in keys]
         by_question = {one.question: one for one in QUESTIONS.values()}

@@ -1,8 +1,9 @@
 """The table: systems that cheat or are odd, and the figures that each must get.
 
-A row changes the honest reply, which is the expected answer with its clause as the one passage. It names the figures
-that differ from those of the honest reply; all others must be the same. `answers` is a reply to each of some questions,
-or a function for all that the documents answer; `passages` are the passages in the place of the clause.
+Each row changes the honest reply, which is the expected answer with its clause as the only passage. A row
+names the figures that differ from those of the honest reply; all other figures must be the same. `answers`
+maps questions to replies, or is a function for all questions that the documents answer. `passages` makes
+the passages that replace the clause.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Passages = Callable[[Asked], Sequence[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Row:
-    """A system: its name, what it does, and the figures that differ from those of an honest one."""
+    """A system: its name, its replies, and the figures that differ from those of an honest system."""
 
     name: str
     answers: Mapping[str, str] | Callable[[Asked], str] | None = None
@@ -42,7 +43,7 @@ class Row:
 
     @property
     def questions(self) -> list[Asked]:
-        """The questions that it replies to otherwise than an honest system does."""
+        """The questions to which it does not reply as an honest system does."""
         keys = self.answers if isinstance(self.answers, Mapping) else self.only
         return [QUESTIONS[key] for key in keys] if keys else ANSWERABLE
 
@@ -63,27 +64,27 @@ class Row:
 
 
 def chunk(change: Callable[[str], str]) -> Passages:
-    """Return the clause in another form, under its own name."""
+    """Return a function that gives the clause in a changed form, with its own file name."""
     return lambda asked: [passage(change(asked.clause), asked.file)]
 
 
 def name(change: Callable[[str], str | None]) -> Passages:
-    """Return the clause under its name in another form."""
+    """Return a function that gives the clause with its file name changed."""
     return lambda asked: [passage(asked.clause, change(asked.file))]
 
 
 def others(asked: Asked) -> list[str]:
-    """Return the documents that do not answer."""
+    """Return the names of the documents that do not answer the question."""
     return [file for file in CONTRACTS if file != asked.file]
 
 
 def share_of_document(asked: Asked) -> float:
-    """Return the share of a document's characters that is its clause."""
+    """Return the clause's share of the characters in its document."""
     return len(asked.clause) / len(asked.document)
 
 
 def proviso(asked: Asked) -> int:
-    """Return where the second part of a clause begins, behind its first comma."""
+    """Return the offset after the first comma of a clause, where its second part begins."""
     return asked.clause.index(",") + 1
 
 
@@ -295,7 +296,7 @@ def surroundings(asked: Asked) -> str:
 
 
 def two_chunks(asked: Asked) -> list[dict[str, Any]]:
-    """Return the clause joined to the last words of its document, which are far from it."""
+    """Return a passage of the clause and the last 60 characters of its document, which are far from it."""
     return [passage(f"{asked.clause}\n\n{asked.document[-60:]}", asked.file)]
 
 

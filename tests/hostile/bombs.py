@@ -11,7 +11,7 @@ _BLOCK = 1 << 20  # bytes
 
 @cache
 def packed_zeros(times: int, mebibytes: int) -> bytes:
-    """Return so many mebibytes of zeros, gzipped so many times over."""
+    """Return a number of mebibytes of zeros, compressed with gzip `times` times."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     # after a full flush a block stands by itself: it is packed once and repeated, in a tenth of the time
     block = packer.compress(bytes(_BLOCK)) + packer.flush(zlib.Z_FULL_FLUSH)

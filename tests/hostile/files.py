@@ -1,4 +1,4 @@
-"""Files made to hurt whoever reads them, each with what must become of it."""
+"""Hostile files, each with its expected result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 
 class Hostile(NamedTuple):
-    """A file, and whether its text is expected, a reason, or a limit: what is not read is named."""
+    """A hostile file, and whether it is expected to be read, refused with a reason, or stopped by a limit.
+
+    A file that is not read must be reported by name.
+    """
 
     name: str
     make: Callable[[], bytes]
@@ -65,12 +68,12 @@ def page_pdf(
 
 
 def form(content: bytes, resources: bytes) -> bytes:
-    """Return a drawing that a page can use."""
+    """Return a PDF form, a drawing that a page can use."""
     return stream(content, b"/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources %s" % resources)
 
 
 def drawn_twice(depth: int = 40) -> bytes:
-    """Return a page whose form draws another form twice, which draws another twice …"""
+    """Return a page whose form draws another form twice, which again draws another form twice, and so on."""
     forms = []
     for level in range(depth):
         if level + 1 < depth:
@@ -93,7 +96,7 @@ def text_bomb() -> bytes:
 
 
 def many_pages() -> bytes:
-    """Return a tree whose nodes have one child many times over, to a depth of six."""
+    """Return a PDF whose page tree has six levels; each node lists its one child thirty times."""
     nodes = [b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b"%d 0 R " % (n + 3) * 30, 30 ** (6 - n)) for n in range(6)]
     leaf = b"<< /Type /Page /Parent 7 0 R /MediaBox [0 0 9 9] >>"
     return pdf([b"<< /Type /Catalog /Pages 2 0 R >>", *nodes, leaf])
@@ -116,7 +119,7 @@ def one_content_many_times() -> bytes:
 
 
 def packed_twice() -> bytes:
-    """Return a page of a gigabyte of blanks in four kilobytes: packed, and packed again."""
+    """Return a page with a gigabyte of spaces in four kilobytes, compressed twice."""
     packer, block = zlib.compressobj(9), b" " * (1 << 20)
     once = b"".join(packer.compress(block) for _ in range(1024)) + packer.flush()
     twice = zlib.compress(once, 9)
@@ -143,7 +146,7 @@ def docx(body: str, *, head: str = "") -> bytes:
 
 
 def billion_laughs() -> bytes:
-    """Return a Word document whose one word is an entity of ten entities of ten …"""
+    """Return a Word document whose only word is an entity of ten entities, each of ten entities, and so on."""
     entities = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
     return docx("<w:p><w:r><w:t>&a11;</w:t></w:r></w:p>", head=f'<!DOCTYPE d [<!ENTITY a0 "ha">{entities}]>')
 
@@ -155,7 +158,7 @@ def tables_in_tables(depth: int = 3000) -> bytes:
 
 
 def mail_in_mail(depth: int = 2000) -> bytes:
-    """Return a mail that has a mail in it that has a mail in it …"""
+    """Return a mail with an attached mail, which has an attached mail, and so on."""
     return b"From: a@b.example\nSubject: x\n" + b"Content-Type: message/rfc822\n\n" * depth + b"From: x\n\nRent."
 
 
@@ -187,7 +190,7 @@ _ODT = ("office", "text", "table")
 
 
 def packed(parts: dict[str, str]) -> bytes:
-    """Return an archive."""
+    """Return a zip archive with these members."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in parts.items():
@@ -209,14 +212,14 @@ def epub(chapter: str) -> bytes:
 
 
 def many_cells() -> bytes:
-    """Return a table of one cell that says that it is repeated to the end of the largest sheet."""
+    """Return a spreadsheet with one cell that claims to be repeated to the end of the largest sheet."""
     cell = '<table:table-cell table:number-columns-repeated="16384"><text:p>Rent</text:p></table:table-cell>'
     row = f'<table:table-row table:number-rows-repeated="1048576">{cell}</table:table-row>'
     return odt(f"<table:table>{row}</table:table>")
 
 
 def outline_loop() -> bytes:
-    """Return a PDF whose one bookmark comes after itself and below itself."""
+    """Return a PDF with one bookmark that is its own successor and its own child."""
     fonts = b"<< /Font << /H 5 0 R >> >>"
     return pdf(
         [

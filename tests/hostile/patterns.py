@@ -1,4 +1,4 @@
-"""Every regular expression of the product, and texts made to slow it down: built from the expression itself."""
+"""Every regular expression of the product, with texts built from the expression to make it slow."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SHORT = {
 
 
 class Expression(NamedTuple):
-    """An expression, where it stands, and the methods that it is used by."""
+    """A regular expression, its location in the code, and the methods that it is used with."""
 
     where: str
     pattern: re.Pattern[Any]
@@ -49,7 +49,7 @@ class Expression(NamedTuple):
 
 
 class Slow(NamedTuple):
-    """An expression that is too slow, and on what."""
+    """A regular expression that is too slow, and the text that shows it."""
 
     where: str
     pattern: str
@@ -62,7 +62,7 @@ class Slow(NamedTuple):
 
 @cache
 def expressions() -> list[Expression]:
-    """Return every expression that a module holds or that a call is given in so many words."""
+    """Return every regular expression that a module stores or passes to a call as a literal."""
     found: dict[tuple[Any, int], Expression] = {}
     for name in modules():
         module = import_module(name)
@@ -109,7 +109,7 @@ def _held(module: ModuleType, source: str) -> Iterator[Expression]:
 
 @cache
 def _calls(source: str) -> dict[str, set[str]]:
-    """Return the methods that each name is called with in a source."""
+    """Return the methods of regular expressions that a source calls, by the name of the variable."""
     calls: dict[str, set[str]] = {}
     for name, method in re.findall(rf"\b(\w++)\.({'|'.join(CALLS)})\b", source):
         calls.setdefault(name, set()).add(method)
@@ -157,7 +157,7 @@ def _flags(call: ast.Call) -> int:
 
 
 def texts(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield a beginning, something to repeat, and an end that does not fit, for every repetition in an expression."""
+    """Yield a prefix, a text to repeat and a suffix that does not match, for every repetition in an expression."""
     tree = list(parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE if _is_bytes(pattern) else pattern.flags))
     alphabet = dict.fromkeys([*_letters(tree), *" \na1A.,-("])
     starts = dict.fromkeys(["", *(start for start, _ in _repeats(tree, ""))])
@@ -192,7 +192,7 @@ def _parts(argument: Any) -> Iterator[Any]:
 
 
 def _repeats(tree: Any, start: str) -> Iterator[tuple[str, str]]:
-    """Yield for every repetition what comes before it and what it repeats."""
+    """Yield, for every repetition in an expression, a text that leads to it and a text that it repeats."""
     for code, argument in tree:
         if code in (op.MAX_REPEAT, op.MIN_REPEAT):
             yield start, _sample(argument[2])
@@ -208,7 +208,7 @@ def _repeats(tree: Any, start: str) -> Iterator[tuple[str, str]]:
 
 
 def _sample(tree: Any) -> str:
-    """Return a short text that an expression, or nearly it, fits."""
+    """Return a short text that an expression matches, at least nearly."""
     return "".join(_sample_of(code, argument) for code, argument in tree)
 
 
@@ -231,7 +231,7 @@ def _sample_of(code: Any, argument: Any) -> str:
 
 
 def _one_of(members: Any) -> str:
-    """Return a character of a class."""
+    """Return a character that a character class matches."""
     if members[0][0] is op.NEGATE:
         inside = re.compile("[" + "".join(_written_class(m) for m in members[1:]) + "]")
         return next((c for c in "a1 \n.-(x<\t\u00e9" if not inside.match(c)), "")
@@ -262,7 +262,7 @@ class _HopelessError(Exception):
 
 
 def slowness(one: Expression) -> Slow | None:
-    """Return the text that an expression takes more than linear time for; None where there is none."""
+    """Return the text on which an expression takes more than linear time; None if there is no such text."""
     for start, pump, end in texts(one.pattern):
         short, long = (start + pump * (size // len(pump)) + end for size in (_SHORT, _LONG))
         shortest = _seconds(one, short)
@@ -280,9 +280,9 @@ def slowness(one: Expression) -> Slow | None:
 
 
 def _seconds(one: Expression, text: str) -> float:
-    """Return the processor time of reading a text with an expression; infinite where it was given up.
+    """Return the processor time of matching a text with an expression; infinite if the match was stopped.
 
-    The time of this thread: the clock of the whole process jumps while an alarm is set.
+    It is the time of this thread, because the clock of the whole process jumps while an alarm is set.
     """
     subject: Any = text.encode("utf-8", "surrogatepass") if _is_bytes(one.pattern) else text
     before = signal.signal(signal.SIGPROF, _give_up)

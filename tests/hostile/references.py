@@ -1,4 +1,7 @@
-"""Every way in which a page can ask for something elsewhere, each to its own address: for tests that nobody asks."""
+"""Every way in which an HTML page can request an external resource, each with an address of its own.
+
+Tests check that none of the requests is made.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +103,7 @@ LEADING = (
 
 
 def documents(addresses: list[str], secret: str) -> dict[str, str]:
-    """Return pages by their one word; together they ask for every address in every way."""
+    """Return HTML pages by their title; together they request every address in every way."""
     pages = {}
     for number, kind in enumerate(LEADING):
         pages[f"leading{number}"] = _filled(kind, addresses[number % len(addresses)], number, secret)

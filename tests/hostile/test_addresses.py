@@ -1,4 +1,4 @@
-"""Every block of IANA's registries of special-purpose addresses, and the forms in which one address hides another."""
+"""Every block in IANA's registries of special-purpose addresses, and addresses that hide another address."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_no_address_of_a_special_block_is_public(block):
 
 
 def known_to_python() -> list[str]:
-    """Return every block of the registries that this Python knows, those that it calls global all the same included."""
+    """Return every special block that this Python knows, including those that it treats as global."""
     blocks = set()
     for table in (ipaddress._IPv4Constants, ipaddress._IPv6Constants):  # type: ignore[attr-defined]
         for name, value in vars(table).items():

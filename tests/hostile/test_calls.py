@@ -1,4 +1,4 @@
-"""Every call that removes, replaces or starts something is on the list of docs/calls.md, with its reason."""
+"""Every call that deletes or replaces a file, or starts a program, is listed with its reason in docs/calls.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STARTING = {"Popen", "startfile", "execv", "execve", "spawnv", "posix_spawn", "c
 
 
 def kind_of(call: ast.Call) -> str | None:
-    """Return what a call does to files or programs, by its name and its arguments; None for any other."""
+    """Return how a call affects files or programs, by its name and arguments; None if it does not."""
     function = call.func
     if not isinstance(function, ast.Attribute):
         return function.id if isinstance(function, ast.Name) and function.id in {"rmtree", "Popen"} else None

@@ -1,4 +1,4 @@
-"""The campaign itself runs: one call of each kind of input that `make fuzz` makes, and the trials of `make faults`."""
+"""The campaigns themselves run: one call of each kind of input of `make fuzz`, the trials of `make faults`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows, names, archives, replies and disks that are bad: counted and named, never raised."""
+"""Bad rows, names, archives, replies and disks: counted and reported by name, without a traceback."""
 
 from __future__ import annotations
 
@@ -433,7 +433,7 @@ def sound_index(tmp_path_factory):
 
 
 def changed(*statements: str):
-    """Return what changes a database as somebody does who writes an index by hand."""
+    """Return a function that runs SQL statements on a database, as an attacker would change an index."""
 
     def change(path: Path) -> None:
         with closing(sqlite3.connect(path)) as database, database:
@@ -463,7 +463,7 @@ def changed(*statements: str):
     ],
 )
 def test_an_index_that_somebody_wrote_by_hand_is_one_error(sound_index, tmp_path, capsys, name, change):
-    """Its checksums are right: whoever changes a file can count them anew."""
+    """The checksums are right, since an attacker who changes a file can also compute its checksum."""
     folder = Path(shutil.copytree(sound_index, tmp_path / "index"))
     change(folder / name)
     if name.endswith(".sqlite"):

@@ -1,4 +1,4 @@
-"""Files made to hurt: each is read, or named with a reason, and the documents beside it are indexed all the same."""
+"""Hostile files: each is read or reported with a reason, and the documents beside it are indexed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_html_is_cut_as_a_browser_cuts_it(markup, text):
     "piece", ["<!--", "<a ", '<a b="', "<a b='", "</a ", "<![x[", "<", "&", "<svg></b>", "<script>"]
 )
 def test_html_is_read_in_a_time_that_grows_with_its_length_alone(piece):
-    """Counted in calls of the parser's own steps, not in seconds."""
+    """The time is measured in steps of the parser, not in seconds."""
     assert steps(piece * 4000) <= 2.5 * steps(piece * 2000) + 50
 
 
@@ -129,5 +129,5 @@ def test_a_worker_that_was_refused_memory_works_on():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 def test_a_line_without_end_takes_memory_in_proportion():
-    """A regular expression that repeats a group remembers every turn: 112 bytes for each character."""
+    """A regular expression that repeats a group stores every repetition: 112 bytes for each character."""
     assert run_in_worker(sections_of, "a" * 1_000_000, limits=Limits(memory=48 << 20)) == 1

@@ -1,4 +1,4 @@
-"""What a file from elsewhere cannot make happen: no server is asked, no key sent, no private file shown."""
+"""Files from other people: they cannot make us contact a server, send a key or show a private file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def evaluated(bundle: Path, results: Path) -> int:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
-    """A run that a colleague sends, with the bundle that it was of beside it."""
+    """A finished run with its bundle beside it, as a colleague would send it."""
     folder = tmp_path_factory.mktemp("sent")
     bundle = write_bundle(folder / "supply")
     assert evaluated(bundle, folder / "results") == 0
@@ -32,7 +32,7 @@ def finished(tmp_path_factory) -> Path:
 
 
 def moved(run: Path, address: str) -> Path:
-    """Let a run say that its bundle was elsewhere."""
+    """Change the recorded address of a run's bundle; return the run."""
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     config["datasets"]["supply"] |= {"path": address, "origin": address}
     (run / "config.json").write_text(json.dumps(config), encoding="utf-8")

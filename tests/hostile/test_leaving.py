@@ -1,4 +1,4 @@
-"""What leaves the machine by the browser: nothing, whatever a page tries; and no key goes where a server sends it."""
+"""What leaves the machine through the browser: nothing, whatever a page tries; keys are not sent on redirects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ call.createOffer().then(offer => call.setLocalDescription(offer));
 
 
 async def call_out(port: int) -> None:
-    """Let a page look for a way out by WebRTC, in the browser that prints pages, until it has tried all it can."""
+    """Open a page that tries to reach a port by WebRTC in the printing browser, and wait until it has tried all."""
     printer = PagePrinter(Downloader(Policy()), timeout=60, pages=1)
     browser = await printer.started_browser()
     page = await browser.new_page()

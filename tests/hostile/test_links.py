@@ -1,4 +1,7 @@
-"""A folder from elsewhere holds links under the names that we used: no command deletes or writes what they lead to."""
+"""A folder from other people contains symbolic links with the names that we use.
+
+No command deletes or writes the files that the links point to.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ NAMES = ("{}.partial", ".{}.partial", ".{}.0123456789abcdef.partial", "{}.old", 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """What must stay as it is."""
+    """A folder of files that must not change."""
     folder = tmp_path / "home"
     (folder / "corpus").mkdir(parents=True)
     for name in ("thesis.doc", "train.json", "manifest.json", "i0.js", "corpus/a.pdf"):

@@ -1,4 +1,4 @@
-"""Mails made to hurt: `.msg` files whose tables lead in circles, mails in mails, attachments with paths as names."""
+"""Hostile mails: `.msg` files with circular tables, mails in mails, attachments with paths as names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def wide(text: str) -> bytes:
 
 
 def mail(*inside: dict[str, object], head: int = 32) -> dict[str, object]:
-    """Return the properties of a mail, and of what is attached to it."""
+    """Return the properties of a mail with these attachments, as a tree for an OLE file."""
     attached = {f"__attach_version1.0_#{number:08X}": one for number, one in enumerate(inside)}
     return {
         "__properties_version1.0": bytes(head),
@@ -34,7 +34,7 @@ def mail(*inside: dict[str, object], head: int = 32) -> dict[str, object]:
 
 
 def attached(content: bytes | dict[str, object], name: str = "a.txt") -> dict[str, object]:
-    """Return an attachment: a file, or a mail."""
+    """Return an attachment that is a file (bytes) or a mail (a dict), as a tree for an OLE file."""
     tag = "__substg1.0_37010102" if isinstance(content, bytes) else "__substg1.0_3701000D"
     return {"__properties_version1.0": bytes(8), "__substg1.0_3707001F": wide(name), tag: content}
 
@@ -47,7 +47,7 @@ def mails_in_mails(depth: int) -> bytes:
 
 
 class Patched:
-    """An OLE file whose tables can be changed."""
+    """An OLE file whose directory and sector table can be changed."""
 
     def __init__(self, data: bytes) -> None:
         self.data = bytearray(data)
@@ -60,18 +60,18 @@ class Patched:
         return self
 
     def next_sector(self, sector: int, value: int) -> Patched:
-        """Let one sector be followed by another."""
+        """Set the successor of a sector in the sector table."""
         struct.pack_into("<I", self.data, _SECTOR * (self._table + 1) + 4 * sector, value)
         return self
 
 
 def circle() -> bytes:
-    """Return a mail whose first stream goes round in a circle and says that it is two gigabytes long."""
+    """Return a mail whose first stream is a circle of sectors and claims to be two gigabytes long."""
     return bytes(Patched(ole(mail())).next_sector(7, 0).entry(1, _SIZE, 2 << 30, "<Q").data)
 
 
 def circle_of_directory() -> bytes:
-    """Return a mail whose directory is followed by itself."""
+    """Return a mail whose directory sector is its own successor."""
     made = Patched(ole(mail()))
     return bytes(made.next_sector(made._directory, made._directory).data)
 
@@ -83,7 +83,7 @@ def own_child() -> bytes:
 
 
 def twice_twice_twice() -> bytes:
-    """Return a mail of forty entries each of which is followed by the next to the left and to the right."""
+    """Return a mail of forty directory entries; the left and the right sibling of each is the next entry."""
     tree = mail() | {f"__substg1.0_{number:04X}001F": wide("x") for number in range(0x6000, 0x6028)}
     made = Patched(ole(tree))
     for number in range(4, 43):
@@ -92,7 +92,7 @@ def twice_twice_twice() -> bytes:
 
 
 def one_stream_many_times() -> bytes:
-    """Return a mail of three hundred attachments that are all the same megabyte."""
+    """Return a mail whose attachments all share the same stream of one megabyte."""
     made = Patched(ole(mail(attached(bytes(1 << 20)), *(attached(b"x") for _ in range(12)))))
     entries = [number for number in range(60) if _named(made, number) == "__substg1.0_37010102"]
     start = struct.unpack_from("<I", made.data, _SECTOR * (made._directory + 1) + 128 * entries[0] + _START)[0]
@@ -161,7 +161,7 @@ def test_an_attachment_s_name_is_no_path(tmp_path, name):
 
 
 def names_of(folder, number: int) -> tuple[int, int]:
-    """Return how many files there are, and how often a name was folded to tell them apart."""
+    """Read a mail with a number of equally named attachments; count the files and the times a name was folded."""
     folder.mkdir()
     parts = b"".join(b"--b\nContent-Disposition: attachment; filename=a.txt\n\nx\n" for _ in range(number))
     head = b"From: a@b.example\nContent-Type: multipart/mixed; boundary=b\n\n"

@@ -1,4 +1,4 @@
-"""Neighbours of what was met already: lines and loops without end, twins in an archive, settings made to hurt."""
+"""Variants of known attacks: endless lines and loops, duplicate archive members, hostile settings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_document_of_one_cell_without_end_is_set_aside_by_name(tmp_path):
     "rtf", [rb"{\rtf1 " + b"{" * LONG, rb"{\rtf1 \bin99999999999 x}", rb"{\rtf1 \bin" + b"9" * 5000 + b" x}"]
 )
 def test_a_text_that_only_an_office_program_reads_is_set_aside_by_name(tmp_path, monkeypatch, rtf):
-    """No count or nesting in it is followed here: it is handed to the program, or refused where there is none."""
+    """Its counts and nesting are not evaluated here; the office program gets the file, or the file is refused."""
     monkeypatch.setenv("PATH", str(tmp_path))
     path = tmp_path / "bomb.doc"
     path.write_bytes(rtf)

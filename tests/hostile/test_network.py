@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @contextmanager
 def recorder() -> Iterator[tuple[int, list[bytes]]]:
-    """Yield a port of this machine, for TCP and UDP, and the first line of whatever comes there."""
+    """Yield a local port, for TCP and UDP, and a list with the first line of everything that it receives."""
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(type=socket.SOCK_DGRAM) as packets:
         packets.bind(server.getsockname())
@@ -57,7 +57,7 @@ def recorder() -> Iterator[tuple[int, list[bytes]]]:
 
 
 def through(monkeypatch: pytest.MonkeyPatch, port: int, *, sealed: bool) -> None:
-    """Let the printing browser send whatever it sends to a port of this machine."""
+    """Set a local port as the proxy of the printing browser, so that all its traffic is recorded."""
 
     usual = browser.launch_options
 
@@ -108,7 +108,7 @@ def test_the_same_references_are_heard_from_a_browser_that_is_not_sealed(tmp_pat
 
 
 class Asked(Downloader):
-    """Remembers what a page asks for, and has none of it."""
+    """A downloader that records the URLs a page requests and delivers none of them."""
 
     def __init__(self) -> None:
         super().__init__(Policy())
@@ -175,7 +175,7 @@ def test_a_page_is_tried_once_more_in_a_browser_of_its_own(monkeypatch, times):
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_page_that_ends_the_browser_takes_no_neighbour_along(times):
-    """`times`: once as when a neighbour ended it; twice when the page itself does."""
+    """With `times` 1, a neighbour ended the browser; with 2, the page itself does."""
 
     class Ending(PagePrinter):
         async def print_page(self, page, reply, url):
@@ -211,7 +211,10 @@ session.run(None, {{"x": numpy.zeros(1, dtype="float32")}})
 
 
 def written_by_model(home: Path, first: str) -> list[str]:
-    """Return what opening a model leaves in a home of its own: a number for this machine, and reports to be sent."""
+    """Open a model with a home folder of its own; return the names of the files that it leaves there.
+
+    Those would be an id of this machine and telemetry reports.
+    """
     home.mkdir()
     unset = {"CI", "GITHUB_ACTIONS", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME"}
     kept = {name: value for name, value in os.environ.items() if name not in unset}

@@ -19,7 +19,7 @@ COLUMNS = ("--question", "question", "--answer", "answer", "--document", "docume
 
 @pytest.fixture
 def closed(monkeypatch):
-    """Let two files be such that this user may not open, root too."""
+    """Deny access to two files, even if the tests run as root."""
     opened = Path.open
 
     def refuse(self: Path, *args: object, **more: object) -> object:

@@ -21,7 +21,10 @@ OUTSIDE = (
 
 
 def slow(*, outside: bool) -> list[patterns.Slow]:
-    """Return the expressions that take more than linear time."""
+    """Return the regular expressions that take more than linear time.
+
+    `outside` selects those that read external data, or the others.
+    """
     checked = [one for one in patterns.expressions() if one.where not in patterns.SHORT]
     assert len(checked) > 300
     chosen = [one for one in checked if one.where.startswith(OUTSIDE) == outside]

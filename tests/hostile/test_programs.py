@@ -1,4 +1,4 @@
-"""Programs that read for us, and misbehave: OCR and LibreOffice that hang, flood, fork, or write no sense."""
+"""External programs that misbehave: OCR and LibreOffice that hang, flood, fork, or write invalid output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HANGS = "sleep 3600"
 
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
-    """Write a command that stands in for a program, first on the way to it."""
+    """A function that writes a stub command and puts it first in PATH."""
 
     def write(name: str, script: str) -> None:
         folder = tmp_path / "bin"
@@ -91,7 +91,7 @@ def test_a_program_that_hangs_over_its_languages_reads_none(stand_in, monkeypatc
 
 
 def running(mark: str) -> list[str]:
-    """Return the processes whose command line has a mark."""
+    """Return the command lines of all processes that contain a given text."""
     lines = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -104,7 +104,7 @@ def running(mark: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["tesseract", "soffice"])
 def test_what_a_program_started_ends_with_it(stand_in, tmp_path, monkeypatch, name):
-    """A shell that starts others, as LibreOffice's own command does: its own deadline ends them all."""
+    """A shell that starts other processes, as LibreOffice's command does: the deadline ends all of them."""
     mark = "3599.25" if name == "soffice" else "3599.75"
     stand_in(name, f"{_LANGUAGES}sleep {mark} & sleep {mark}")
     if name == "tesseract":
@@ -149,7 +149,7 @@ def test_a_file_that_an_office_program_does_not_convert_is_set_aside_by_name(sta
 
 
 def hostile_pictures() -> dict[str, Image.Image]:
-    """Return pages that are no pages: a line of pixels, noise, words upside down, thousands of boxes."""
+    """Return images that are not normal pages: a line of pixels, noise, text upside down, thousands of boxes."""
     noise = Image.effect_noise((900, 900), 200)
     letters = Image.open(io.BytesIO(scan("The rent is due on the first day of each month."))).convert("L")
     boxes = Image.new("L", (1200, 1200), "white")
@@ -170,7 +170,7 @@ class ReadPicture:
         self.how = Ocr(engine, "en")
 
     def __call__(self, name: str) -> int:
-        """Return how many lines there are."""
+        """Return the number of recognised lines."""
         return len(self.how.read(hostile_pictures()[name]))
 
 
@@ -202,7 +202,7 @@ def packed(parts: dict[str, str]) -> bytes:
 
 
 def linking(kind: str, address: str) -> bytes:
-    """Return an OpenDocument text, under the name of an older kind, that shows something from elsewhere."""
+    """Return an OpenDocument text, to be named as an older format, that embeds a resource from this address."""
     names = {"office": "office", "text": "text", "draw": "drawing", "svg": "svg-compatible"}
     spaces = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{full}:1.0"' for name, full in names.items()
@@ -244,7 +244,7 @@ def test_libreoffice_asks_nobody_for_what_a_document_names(tmp_path, kind):
 
 
 def test_libreoffice_is_given_a_profile_in_which_nothing_is_asked_for(stand_in, tmp_path):
-    """Without LibreOffice too: what it is told, as the program itself would find it."""
+    """Works without LibreOffice: the settings are checked as LibreOffice would read them."""
     kept = tmp_path / "kept.xcu"
     stand_in(
         "soffice",

@@ -1,4 +1,4 @@
-"""A Git repository from elsewhere is read, and starts nothing: whatever its configuration names, it is not obeyed."""
+"""A Git repository from other people is read but starts no program, whatever its configuration names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/security.md promises: no pickle from outside, no code from outside, no token to a host nobody named."""
+"""The promises of docs/security.md: no pickle or code from outside, no token to a host that nobody named."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sources() -> list[Path]:
 
 
 def nodes(path: Path, words: str) -> list[ast.AST]:
-    """Return the nodes of a file that has one of these words at all: most need not be parsed."""
+    """Return the syntax nodes of a file if its text matches `words`; other files are not parsed."""
     text = path.read_text(encoding="utf-8")
     return list(ast.walk(ast.parse(text))) if re.search(words, text) else []
 
@@ -86,7 +86,7 @@ def test_a_plug_in_is_a_file_of_its_folder_and_nothing_else(name):
 
 @contextmanager
 def server(location: str = "") -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """Yield the address of a server that keeps the headers it is sent, and sends everybody elsewhere."""
+    """Yield the address of a server and the headers it receives; with `location`, it redirects every request."""
     heard: list[dict[str, str]] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Servers that break HTTP, or never come to an end: whoever asks has an error of one line, within its deadline."""
+"""Servers that violate HTTP or never end a reply: every client reports one line within its deadline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Send = Callable[[BaseHTTPRequestHandler], None]
 
 
 def said(*parts: bytes, forever: bool = False) -> Send:
-    """Return a server that says these bytes; the last of them again and again where it never ends."""
+    """Return a server function that sends these bytes; with `forever`, it repeats the last part without end."""
 
     def send(handler: BaseHTTPRequestHandler) -> None:
         handler.close_connection = True
@@ -41,7 +41,7 @@ def answer(body: bytes, *headers: str) -> bytes:
 
 
 def event(delta: object) -> bytes:
-    """Return a piece of a language model's reply."""
+    """Return an event of a language model's streamed reply."""
     chunk = {"id": "1", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]}
     return b"data: %s\n\n" % json.dumps(chunk).encode()
 
@@ -87,7 +87,7 @@ SERVERS: dict[str, Send] = {
 
 
 def patience(what: str) -> float:
-    """Return the seconds that an exchange may take; none below is ever a good one, however long one waits."""
+    """Return the timeout of an exchange in seconds; it is short for replies that never end."""
     return 0.1 if "without end" in what or "never ends" in what else 30.0
 
 
@@ -114,7 +114,7 @@ def test_a_language_model_that_does_so_gives_an_error_of_one_line(what, heard, m
 
 @pytest.mark.parametrize(("seeds", "least"), [(80, 10), pytest.param(400, 50, marks=pytest.mark.slow)])
 def test_odd_values_in_a_reply_of_any_system_fail_its_question_alone(seeds, least):
-    """Numbers, nothing, and text where lists and objects should be, at any depth: `make fuzz` makes many more."""
+    """Numbers, null and strings in place of lists and objects, at any depth; `make fuzz` tries many more."""
     outcomes = Counter()
     for seed in range(seeds):
         try:

@@ -1,4 +1,4 @@
-"""Source files of converters made to hurt: exports, pages, tables, mails and links are set aside by name."""
+"""Hostile source files of converters: exports, pages, tables, mails and links are set aside by name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GOOD = {"id": "Part 7", "content": "Part 7\n\n7.1 A claim is started when it is 
 
 
 def read_cpr(folder: Path, files: dict[str, object]) -> tuple[list[str], Tally]:
-    """Return the documents that are read out of a folder of exports and pages, and the account."""
+    """Read a folder with these files as a CPR source; return the names of its documents and the tally."""
     (folder / "ground_truth.jsonl").write_text('{"question": "When?", "truth": "On issue [Part 7]."}\n')
     for name, content in {"part7.json": GOOD, **files}.items():
         text = content if isinstance(content, str) else json.dumps(content)
@@ -113,7 +113,7 @@ LONG: dict[str, Callable[[], pyarrow.Array]] = {
 
 @pytest.mark.parametrize("column", LONG.values(), ids=LONG)
 def test_a_parquet_file_is_refused_before_memory_ends_within_arrow(tmp_path, column):
-    """Where memory ends within it, Arrow ends its process, one time in four."""
+    """Arrow ends its whole process in one of four cases when it runs out of memory."""
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.table({"question": column()}), path, compression="zstd")
     assert path.stat().st_size < 300_000
@@ -125,7 +125,7 @@ def test_a_parquet_file_is_refused_before_memory_ends_within_arrow(tmp_path, col
 
 
 def test_a_parquet_file_that_just_fits_is_read_in_parts_in_order(tmp_path):
-    """As text of any width a batch might take 42 MB; 36 MiB may be taken, and half of them are."""
+    """A batch might take 42 MB as text of any width; 36 MiB are allowed, and only half of that is used."""
     path = tmp_path / "a.parquet"
     pairs = pyarrow.map_(pyarrow.string(), pyarrow.list_(pyarrow.int64()))
     columns = {
@@ -144,7 +144,7 @@ def test_a_parquet_file_that_just_fits_is_read_in_parts_in_order(tmp_path):
 
 
 def write_far_cell(path: Path) -> None:
-    """Write a sheet whose last cell stands as far away as one can."""
+    """Write a sheet whose last cell is in the last row and column that Excel allows."""
     book = openpyxl.Workbook()
     book.active.append(["question"])
     book.active["XFD1048576"] = "x"
@@ -152,7 +152,7 @@ def write_far_cell(path: Path) -> None:
 
 
 def write_wide(path: Path) -> None:
-    """Write rows of one cell under a header of very many."""
+    """Write a CSV file with rows of one cell under a header of 20,000 columns."""
     path.write_text("question," + ",".join(f"a{n}" for n in range(20_000)) + "\n" + "q\n" * 2_000, encoding="ascii")
 
 

@@ -1,4 +1,4 @@
-"""Servers that send bombs, drip, or never end: each exchange stops at its limits, whoever asks."""
+"""Servers that send bombs, send slowly, or never end: each exchange stops at its limits, in every client."""
 
 from __future__ import annotations
 

@@ -16,9 +16,10 @@ from tests.engine.work import Beginning
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """A clock that is far ahead as soon as one more worker hangs.
+    """A function that makes the clock jump ahead whenever another worker hangs.
 
-    One that dies is in time: between its mark in the folder and its end a busy machine may look at the clock.
+    A worker that dies needs no jump: on a busy machine the clock could be read between its marker file and its
+    death.
     """
 
     def watch(what: str, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The folder that a command is started in may come from elsewhere: nothing in it is run or waited for."""
+"""A command's working folder may come from other people: nothing in it is run or waited for."""
 
 from __future__ import annotations
 

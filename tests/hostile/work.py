@@ -1,4 +1,4 @@
-"""What these tests let workers do; apart from the tests, so that no worker must import these and pytest."""
+"""Functions that these tests send to workers, in a module that imports neither tests nor pytest."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from exhibit.law.structure import read_structure
 
 
 def needs(size: int) -> int:
-    """Need so many bytes."""
+    """Allocate this number of bytes."""
     return len(bytearray(size))
 
 
 def take_all(_: str) -> int:
-    """Need more than any worker has."""
+    """Allocate 4 GiB, which is more than a worker may use."""
     return len([bytearray(1 << 20) for _ in range(4096)])
 
 
@@ -25,5 +25,5 @@ def sections_of(text: str) -> int:
 
 
 def read_page(size: int) -> int:
-    """Return how many lines an empty page has."""
+    """Return the number of lines that Tesseract recognises on an empty page."""
     return len(tesseract.open("en")(Image.new("L", (size, size), "white")))

@@ -53,7 +53,7 @@ gold = load_dataset("PATH_OR_REPO", "gold", split="train")
 
 
 def large(seed: str, size: int = 300_000) -> bytes:
-    """Bytes that do not compress and are no text, so that the Hub keeps them in large-file storage."""
+    """Return incompressible binary data, which the Hub puts into large-file storage."""
     return b"%PDF-1.7\n" + random.Random(seed).randbytes(size)
 
 
@@ -120,5 +120,5 @@ def _describe(folder: Path, names: tuple[str, ...], licence: Licence) -> None:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder, by path."""
+    """Return the content of every file in a folder, by path."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -13,9 +13,9 @@ from tests.hub.loopback import LoopbackHub
 
 
 def connect(hub: LoopbackHub, home: Path, monkeypatch: pytest.MonkeyPatch, *, token: str | None = None) -> list[float]:
-    """Let the Hub's client, unpatched, read another configuration than the one it was imported with.
+    """Point the real Hub client, already imported, to the Hub of a test.
 
-    Waits between tries are skipped, and their seconds kept in the list that is returned.
+    Pauses between retries are skipped; their seconds are added to the returned list.
     """
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_OIDC_RESOURCE"):
         monkeypatch.delenv(name, raising=False)

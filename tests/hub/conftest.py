@@ -1,4 +1,4 @@
-"""What the tests of hub/ share: a Hub on this machine, and the real clients in a process of their own."""
+"""Fixtures of the Hub tests: a local Hub, and the real clients in a process of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RunClient = Callable[..., str]
 
 @pytest.fixture
 def hub() -> Iterator[LoopbackHub]:
-    """A Hub; at the end it was asked nothing that it does not know, and has not failed by itself."""
+    """A local Hub; at the end of a test, check that it got no unknown request and had no internal error."""
     with LoopbackHub() as running:
         yield running
     assert running.unknown == []
@@ -27,10 +27,11 @@ def hub() -> Iterator[LoopbackHub]:
 
 @pytest.fixture
 def hub_env(hub: LoopbackHub, tmp_path: Path) -> dict[str, str]:
-    """The environment in which both clients talk to the Hub of this test, and to no other; it holds no token.
+    """The environment in which both clients talk only to the Hub of this test; it holds no token.
 
-    The Hub is also the proxy for every other host, so that a request to one is noticed instead of leaving the machine.
-    Large files go by LFS, where each step can be seen to fail; HF_HUB_DISABLE_XET=0 takes the way of hf_xet instead.
+    The Hub is also the proxy for every other host, so that a request to another host is noticed and does not
+    leave the machine. Large files are sent by LFS, where each step can be made to fail; HF_HUB_DISABLE_XET=0
+    uses hf_xet instead.
     """
     kept = {
         name: value
@@ -56,7 +57,10 @@ def hub_env(hub: LoopbackHub, tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def run_client(hub_env: dict[str, str], tmp_path: Path) -> RunClient:
-    """Run Python code with the real clients in a process of its own, as both read HF_ENDPOINT when imported."""
+    """A function that runs Python code with the real clients in a new process.
+
+    Both clients read HF_ENDPOINT when they are imported.
+    """
 
     def run(
         code: str, token: str | None = None, *, expect: int = 0, both: bool = False, stdin: str = "", **env: str

@@ -1,4 +1,7 @@
-"""Repositories of an attacker over hf://, by the real client: nothing lands outside, nothing else is read or run."""
+"""An attacker's repositories at hf://, read by the real client: no file is written outside the folder.
+
+Nothing else is read, and nothing is run.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,7 @@ def test_a_bundle_json_that_names_other_files_is_refused_or_finds_none(hub, bund
 
 @pytest.mark.parametrize("name", ["ETag", "X-Linked-Etag", "X-Repo-Commit"])
 def test_names_in_headers_are_no_paths(hub, bundle, tmp_path, capsys, name):
-    """A server in the Hub's place: what the client calls its files by comes from these."""
+    """An attacker's server sends these headers, from which the client makes its file names."""
     hub.fault("HEAD", f"/resolve/.*{Path(PLAN).name}", status=200, headers={name: f'"../../../{OUTSIDE}"'}, times=None)
     assert pull.main([REPO, "--out", str(tmp_path / "back")]) in (0, 1)
     assert "Traceback" not in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The card: YAML that the Hub reads, words that a person believes, and a page that shows the gold."""
+"""The dataset card: YAML that the Hub reads, statements that are true, and a page that shows the gold."""
 
 from __future__ import annotations
 

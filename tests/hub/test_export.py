@@ -1,4 +1,4 @@
-"""Exports: what a bundle says is said in each format, and what a format cannot hold is counted."""
+"""Exports: each format has everything the bundle states, and what a format cannot hold is counted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def texts_bundle(converted) -> Path:
 
 @pytest.fixture(scope="module")
 def pdf_bundle(converted) -> Path:
-    """A bundle of PDFs, with impossible rows, passages in parts and one that is absent."""
+    """A bundle of PDFs with impossible rows, gold passages of several spans, and one passage that is absent."""
     return converted("cuad", "--keep-ambiguous")
 
 
@@ -53,7 +53,7 @@ def pdf_texts(pdf_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """A bundle by hand: gold in two files, an interrupted passage, one not found, one impossible row."""
+    """A bundle written by hand: gold in two files, a passage of two spans, one not located, one impossible row."""
     root = tmp_path / "small"
     (root / CORPUS / "deep").mkdir(parents=True)
     (root / CORPUS / 'one "1".txt').write_bytes("\ufeffFee: 5 🐚.\r\nDue: May.".encode())
@@ -98,7 +98,7 @@ def jsonl(path: Path) -> list[dict]:
 
 
 def places(bundle: BundleFolder) -> list[tuple[str, list[tuple[str, int, int]]]]:
-    """Return each question that has located gold, with its places one by one."""
+    """Return each question that has located gold, with its spans one by one."""
     found = []
     for question in bundle.questions:
         lines = [line for line in bundle.gold if line.id == question.id]
@@ -116,7 +116,7 @@ def _labels(bundle: BundleFolder, number: int) -> list[Any]:
 
 
 def apart(found):
-    """Places with those that overlap or touch made one, as the benchmark's own types want them."""
+    """Merge the spans that overlap or touch, as the benchmark's own types require."""
     return [
         (
             question,
@@ -649,7 +649,7 @@ def test_mteb_itself_runs_an_export(pdf_bundle, pdf_texts, tmp_path, monkeypatch
     from mteb.models.model_meta import ModelMeta
 
     class Words:
-        """A model of no sense: counts of words, hashed."""
+        """A dummy model whose vectors are hashed word counts."""
 
         mteb_model_meta = ModelMeta.create_empty({"name": "exhibit/words", "revision": "1"})
 

@@ -1,4 +1,4 @@
-"""What a bundle's card promises: `load_dataset` gives its rows, from a folder and from a Hub, streamed and not."""
+"""A bundle's card works: `load_dataset` returns its rows, from a folder and from a Hub, streamed or not."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ print(json.dumps({"loaded": [[*key, value] for key, value in out.items()], "bare
 
 
 def strip_card(bundle: Path, folder: Path, *, renamed: str = "") -> Path:
-    """Copy a bundle without its card; with documents renamed so that they look like files of a split."""
+    """Copy a bundle without its card; `renamed` is a split's name with which its documents are renamed."""
     shutil.copytree(bundle, folder)
     (folder / "README.md").unlink()
     if renamed:
@@ -82,7 +82,7 @@ def strip_card(bundle: Path, folder: Path, *, renamed: str = "") -> Path:
 
 @pytest.fixture(scope="module")
 def bundles(converted, request):
-    """The bundles that the tests of this run are about."""
+    """The bundles that the selected tests need, by name."""
     asked = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
     names = [*ALWAYS, *(name for name in OTHERS if name in asked)]
     return {name: converted(name) for name in names}
@@ -90,7 +90,7 @@ def bundles(converted, request):
 
 @pytest.fixture(scope="module")
 def client(bundles, tmp_path_factory):
-    """Load everything in one process of the real clients: importing them takes longer than all the rest."""
+    """Load all bundles in one process with the real clients, because importing these takes the most time."""
     folder = tmp_path_factory.mktemp("client")
     bare = {
         "as it is": strip_card(bundles["cuad"], folder / "bare"),

@@ -1,4 +1,4 @@
-"""The Hub of the tests, asked by hand where a client would be too polite."""
+"""The Hub of the tests, with hand-made requests that no client would send."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ API = "/api/datasets/me/x"
 
 
 class Answer:
-    """What the hub said."""
+    """A reply of the Hub."""
 
     def __init__(self, connection: HTTPConnection) -> None:
         reply = connection.getresponse()
@@ -36,7 +36,7 @@ class Answer:
 
 
 def ask(hub: LoopbackHub, method: str, path: str, body: bytes = b"", *, token: str = "", **headers: str) -> Answer:
-    """Ask by hand."""
+    """Send a request without a client; return the reply."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     if token:
         named["Authorization"] = f"Bearer {token}"
@@ -51,14 +51,14 @@ def ask(hub: LoopbackHub, method: str, path: str, body: bytes = b"", *, token: s
 def commit(
     hub: LoopbackHub, token: str, *lines: tuple[str, dict[str, object]], query: str = "", **header: str
 ) -> Answer:
-    """Send a commit by hand."""
+    """Send a commit without a client; return the reply."""
     all_lines = [("header", {"summary": "by hand", **header}), *lines]
     body = b"".join(json.dumps({"key": key, "value": value}).encode() + b"\n" for key, value in all_lines)
     return ask(hub, "POST", f"{API}/commit/main{query}", body, token=token, Content_Type="application/x-ndjson")
 
 
 def small(path: str, content: bytes) -> tuple[str, dict[str, object]]:
-    """Return the line of a small file."""
+    """Return the line of a commit's body for a small file."""
     return "file", {"path": path, "content": b64encode(content).decode(), "encoding": "base64"}
 
 
@@ -238,6 +238,6 @@ def test_the_end_waits_for_nobody() -> None:
 
 
 def ask_in_vain(hub: LoopbackHub) -> None:
-    """Ask for something whose answer does not come."""
+    """Send a request and check that no reply arrives."""
     with pytest.raises((OSError, HTTPException)):
         ask(hub, "GET", "/api/whoami-v2")

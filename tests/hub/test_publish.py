@@ -40,7 +40,7 @@ def run(folder, *flags, repo=REPO):
 
 
 def published(hub, repo=REPO, revision="main"):
-    """The files of a branch, without the one that the Hub itself puts there."""
+    """Return the files of a branch, without the `.gitattributes` that the Hub adds."""
     return {name: data for name, data in hub.files(repo, revision).items() if name != ".gitattributes"}
 
 
@@ -50,7 +50,7 @@ def expected(folder, repo=REPO):
 
 
 def ours(hub, repo=REPO, revision="main"):
-    """The commits but the Hub's own first one."""
+    """Return the commits of a branch, without the Hub's initial one."""
     return hub.commits(repo, revision)[:-1]
 
 
@@ -314,7 +314,7 @@ LEAKS = [
 
 
 def test_no_output_holds_the_token(hub, hub_env, tmp_path, bundle):
-    """In a process of its own, with every log on; and a Hub that repeats the token in its errors."""
+    """The command runs in its own process with all logging on, and the Hub repeats the token in its errors."""
     token = hub.token("me")
     echo = {
         "body": json.dumps({"error": f"Authorization: Bearer {token} was sent"}).encode(),

@@ -1,4 +1,4 @@
-"""What was published comes back byte for byte, checked, whole or not at all; and the evaluator reads it there."""
+"""Pulling a bundle: checked, byte for byte as published, complete or not at all; the evaluator can read it."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_every_sample_survives_and_is_measured_alike(hub, waits, tmp_path, monke
 
 
 def evaluated(tmp_path, monkeypatch, path, run, expect=0):
-    """Every result of a run, without times and without where the documents were."""
+    """Return every result of a run, without times and without the location of the documents."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache" / run))
     flags = ["--embedder", "hashing", "--output-dir", str(tmp_path / "results"), "--run-name", run, "--threads", "1"]
     assert evaluate_rag.main(["--dataset-paths", str(path), "--report-cases", "0", *flags]) == expect

@@ -21,7 +21,7 @@ from exhibit.law.structure.tree import BARE, COUNTED, Node, Section, place
 
 
 def tree(*headings: str) -> Section:
-    """A section in a section in a section, all of a hundred characters."""
+    """Return nested sections with these headings, all of a hundred characters."""
     section = Section(Span(0, 100), headings[-1])
     for heading in reversed(headings[:-1]):
         section = Section(Span(0, 100), heading, children=(section,))

@@ -1,4 +1,4 @@
-"""Shouted names in title case."""
+"""Names in capitals are converted to title case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Citations: found in any form, tied to their claims, and held against what the sources say."""
+"""Citations: found in any form, assigned to their claims, and checked against the sources."""
 
 from __future__ import annotations
 

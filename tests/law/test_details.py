@@ -1,4 +1,4 @@
-"""Small promises that are easy to break: which of two, how far, and what stands at the edge."""
+"""Small guarantees that are easy to break: which of two values, how far, and boundary values."""
 
 from __future__ import annotations
 

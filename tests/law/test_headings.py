@@ -1,4 +1,4 @@
-"""Headings: which lines are, how far they reach, and how high they stand; each number that decides at its edge."""
+"""Headings: which lines are headings, their extent and their rank; each threshold at its exact value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORDS = "The Supplier shall deliver the goods to the Buyer at the agreed place a
 
 
 def headings(text: str) -> list[str]:
-    """Each heading as its words in the text, an arrow, its title and style, its height and what it is."""
+    """Return each heading as `'text' → title; style rank kind`."""
     return [
         f"{text[h.start : h.end]!r} → {h.text}; {h.style} {h.rank:g} {h.kind}"
         for h in find_headings(Document("a.txt", text))

@@ -8,7 +8,7 @@ from exhibit.law.references import credit, find_references
 
 
 def found(text: str, *, context: str = "") -> list[str]:
-    """The references of a text in one form each."""
+    """Return the references in a text, each in its normal form."""
     return [str(reference) for reference in find_references(text, context=context)]
 
 

@@ -1,4 +1,4 @@
-"""Labels: every way to number a heading, what it counts to, how high it stands, and what only looks like one."""
+"""Labels: every way to number a heading, its number, its rank, and texts that only look like a label."""
 
 from __future__ import annotations
 

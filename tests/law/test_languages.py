@@ -1,4 +1,4 @@
-"""What is said alike in other languages: refusals, the forms of companies, references and days."""
+"""The same concepts in other languages: refusals, company forms, references and dates."""
 
 from __future__ import annotations
 

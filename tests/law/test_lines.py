@@ -1,4 +1,4 @@
-"""The numbers that decide what a line is, each at its edge."""
+"""Thresholds that decide the kind of a line, each tested at its exact value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def contents(*pages: int, between: str = "Term") -> str:
 
 
 def covered(text: str) -> int:
-    """Return how many entries are in the table that is found."""
+    """Return the number of entries in the table of contents that is detected."""
     start, end = find_contents(text)
     return len(text[start:end].splitlines()[1:])
 
@@ -56,7 +56,7 @@ def test_what_leads_to_a_page_number_is_an_entry():
 
 
 def freshness(before: str, *, width: int) -> bool:
-    """Return whether a line begins something new after one, in a text whose lines are so wide."""
+    """Return whether the line after `before` starts a new paragraph, in a text with lines of this width."""
     lines = read_lines(Document("a.txt", "\n".join(["x" * width] * 18 + [before, "next"])))
     return lines[-1].fresh
 

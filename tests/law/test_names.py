@@ -1,4 +1,4 @@
-"""Months, companies' forms and the names of rules, each said in one place."""
+"""Months, company forms and the names of rules, each defined in one module."""
 
 from __future__ import annotations
 

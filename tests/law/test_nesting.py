@@ -1,4 +1,4 @@
-"""Which heading stands under which, decided one at a time over a stack of those that are open."""
+"""Nesting: each heading is assigned to a parent, with a stack of the open headings."""
 
 from __future__ import annotations
 

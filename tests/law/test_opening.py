@@ -1,4 +1,4 @@
-"""The first page of a contract: how far it is looked into, and what is a kind, a party or a date."""
+"""The first page of a contract: how much of it is read, and what counts as a kind, a party or a date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses in the registers, names of parties, and places of headings: each made by hand."""
+"""Register addresses, party names and positions of headings, made by hand."""
 
 from __future__ import annotations
 

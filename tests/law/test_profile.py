@@ -1,4 +1,4 @@
-"""Profiles: what a document calls itself, what kind it is, whose it is, and when it was made."""
+"""Profiles: a document's title, its kind, its parties and its date."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ def test_samples_have_profiles(samples: Path):
 
 
 def ends_at(words: str, place: int) -> str:
-    """Return a text of long lines in which these words end at a place."""
+    """Return a text of long lines in which these words end at the offset `place`."""
     room = place - len(words)
     return ("x" * 99 + "\n") * (room // 100) + "y" * (room % 100 - 1) + "\n" * bool(room % 100) + words
 
 
 def edge(words: str, place: int, read: Callable[[Profile], str], *, head: str = "") -> list[bool]:
-    """Return whether words are read that end at a place, and one that ends a character later."""
+    """Return whether words are read that end at an offset, and whether they are read one character later."""
     return [bool(read(profile(head + ends_at(words, at - len(head))))) for at in (place, place + 1)]
 
 

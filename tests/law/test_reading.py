@@ -1,8 +1,8 @@
-"""Whole texts, read as ever: what is read is written down line by line, and a change shows what it moved.
+"""Regression tests on whole texts: everything that is read is compared with golden files, line by line.
 
-The files say what is read, not what should be: a reading that is wrong changes here when it is mended.
+The files state what is read now, not what would be right; if a wrong reading is corrected, they change.
 
-`pytest tests/law/test_reading.py --update-golden` writes the files under tests/golden/law anew; read the diff.
+`pytest tests/law/test_reading.py --update-golden` writes tests/golden/law anew; read the diff.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TEXTS = {
 
 
 def place(start: int, end: int, text: str) -> str:
-    """Return where a stretch stands, and how it begins."""
+    """Return the offsets of a span and the first 60 characters of its text."""
     return f"{start}-{end} {text[start:end][:60]!r}"
 
 
@@ -67,7 +67,7 @@ def structure(document: Document) -> Iterator[str]:
 
 
 def lines_of(document: Document) -> Iterator[str]:
-    """Yield each line with what is known of it: in contents, after a gap, fresh; and what it could be."""
+    """Yield each line with its properties: in a table of contents, after a gap, fresh, title, prose …"""
     yield f"contents {find_contents(document.text)}"
     for line in read_lines(document):
         known = [name for name, holds in (

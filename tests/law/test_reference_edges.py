@@ -1,4 +1,4 @@
-"""References at their edges: where each begins and ends in the text, and what belongs to what."""
+"""Boundaries of references: where each begins and ends in the text, and which parts belong together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References to UK law are read, not counted: each form, each look-alike, and what a corpus has."""
+"""References to UK law are parsed, not counted: each form, texts that only look alike, and real documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exhibit.law.references import Kind, Reference, ReferenceCorpus, credit, fin
 
 
 def found(text: str, *, context: str = "") -> list[str]:
-    """The references of a text in one form each."""
+    """Return the references in a text, each in its normal form."""
     return [str(reference) for reference in find_references(text, context=context)]
 
 

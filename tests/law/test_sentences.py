@@ -1,4 +1,4 @@
-"""Where sentences and clauses end: each abbreviation and each number that decides, at its edge."""
+"""The ends of sentences and clauses: each abbreviation and each threshold at its exact value."""
 
 from __future__ import annotations
 

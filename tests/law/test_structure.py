@@ -23,7 +23,7 @@ def tree(text: str, pages: tuple[Page, ...] = ()) -> Section:
 
 
 def outline(section: Section) -> list[str]:
-    """Headings indented by level, the leaves without one left out."""
+    """Return the headings indented by level; sections without a heading are left out."""
     return [f"{'  ' * (part.level - 1)}{part.heading}" for part in section.walk() if part.heading]
 
 
@@ -32,7 +32,7 @@ def leaves(section: Section) -> list[Section]:
 
 
 def assert_tiles(text: str, root: Section) -> None:
-    """The root is the whole text, the leaves follow each other without a gap, and each child is inside its parent."""
+    """Check that the root spans the text, the leaves have no gaps, and each child is inside its parent."""
     assert root.span == (0, len(text))
     assert "".join(text[leaf.span.start : leaf.span.end] for leaf in leaves(root)) == text
     for part in root.walk():

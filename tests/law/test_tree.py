@@ -1,4 +1,4 @@
-"""The tree of sections: which heading stands below which, what continues a count, and what is too far from it."""
+"""The tree of sections: parents of headings, labels that continue a count, and labels too far from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exhibit.law.structure.tree import Section
 
 
 def nested(labels: str) -> str:
-    """Return each heading after its level, of paragraphs that begin with these labels."""
+    """Return the level and heading of each section in a text whose paragraphs start with these labels."""
     shouted = {label: sum(map(str.isupper, label)) > 3 for label in labels.split("|")}
     paragraphs = [label if shouted[label] else f"{label} Goods are sold here." for label in labels.split("|")]
     root = read_structure(Document("a.txt", "".join(f"{paragraph}\n\n" for paragraph in paragraphs)))

@@ -1,4 +1,4 @@
-"""Headings that only their type tells: larger than the text, or bolder where nothing is larger."""
+"""Headings recognised by their font: larger than the text, or bold if nothing is larger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed values: found in whatever spelling, the same where they say the same, and written anew in their own form."""
+"""Typed values: found in any spelling, equal if they mean the same, and written in their own format."""
 
 from __future__ import annotations
 

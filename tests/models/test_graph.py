@@ -62,7 +62,7 @@ def normalised(state: np.ndarray, weights: dict[str, np.ndarray], name: str) -> 
 
 
 def states(weights: dict[str, np.ndarray], types: np.ndarray | None) -> np.ndarray:
-    """Return the states of the network by its paper, without optimisation."""
+    """Return the network's states as its paper defines them, without optimisation."""
     kinds = weights["embeddings.token_type_embeddings.weight"]
     state = (
         weights["embeddings.word_embeddings.weight"][IDS]

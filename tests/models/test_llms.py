@@ -38,7 +38,7 @@ def waits() -> list[float]:
 
 @pytest.fixture
 def llm(server, waits):
-    """Open a model whose pauses are only recorded."""
+    """A function that opens a model whose pauses are only recorded."""
     opened = []
 
     def make(**options: object) -> OpenAI:

@@ -21,7 +21,7 @@ KEY = "sk-planted-93c1d05e77aa42f1"
 
 
 class _Embeddings(http.server.BaseHTTPRequestHandler):
-    """A server of the protocol; `faults` are its next faults, one per request; `limit` is the most texts."""
+    """A stub of the embeddings API; `faults` are its next faults, one per request; `limit` is the most texts."""
 
     asked: list[dict] = []
     faults: list[object] = []
@@ -77,7 +77,7 @@ def server(monkeypatch):
 
 
 def lengths(vectors):
-    """Return the expected lengths of the texts."""
+    """Return the text lengths that are encoded in these vectors."""
     return np.rint(vectors[:, 0] / vectors[:, 1]).astype(int).tolist()
 
 

@@ -1,4 +1,4 @@
-"""The reader: the best ranges of tokens, spans inside a passage, and calibrated confidence."""
+"""The extractive question-answering model: best token ranges, spans inside a passage, calibrated confidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real model of sentence-transformers: tiny, made here, and run like any of the Hub's."""
+"""A real model of sentence-transformers: tiny, built by the test, and used like any model from the Hub."""
 
 from __future__ import annotations
 

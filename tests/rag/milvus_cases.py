@@ -71,7 +71,7 @@ store.save()
 
 
 def run_until(row: int, folder: Path, argument: str) -> None:
-    """Kill a writer after its first row, before it writes more."""
+    """Run a writer and kill it soon after it has written this row."""
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, folder, argument], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as writer:

@@ -21,7 +21,7 @@ _BUILT = find_cache_folder() / "models"
 
 @cache
 def opened(plugin: ModuleType, variant: str) -> Any:
-    """Return the model that a plug-in opens under a name."""
+    """Return the model that a plug-in opens for this variant, opened once."""
     return plugin.open(variant)
 
 

@@ -31,7 +31,7 @@ def states(weights: Mapping[str, np.ndarray], ids: list[int], types: list[int]) 
 
 
 def with_lowrank(weights: Mapping[str, np.ndarray], low: Mapping[str, np.ndarray], strength: float) -> dict:
-    """Return the weights plus strength times B times A."""
+    """Return the weights with the low-rank update `strength * B @ A` added."""
     added = {name: strength * low[name.replace(".weight", ".up")] @ low[name.replace(".weight", ".down")]
              for name in weights if name.replace(".weight", ".up") in low}  # fmt: skip
     return {name: weight + added.get(name, 0) for name, weight in weights.items()}

@@ -1,4 +1,4 @@
-"""The pipeline answers from the clause in force on the day, names the amendment, and names values that disagree."""
+"""The pipeline answers from the clause in force on the day; it names amendments and contradicting values."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_an_article_that_another_clause_contradicts_is_named_as_an_article(ask):
 
 
 class Says:
-    """A language model that says one thing."""
+    """A stub language model that always gives the same reply."""
 
     name = "says"
 

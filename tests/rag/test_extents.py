@@ -30,7 +30,7 @@ TEXT = "".join(letter * 48 + ". " for letter in LETTERS)  # letter n stands from
 
 
 def extents(*chunks: tuple[int, int], scores: dict[int, float] | None = None, **options) -> Extents:
-    """Return extents over chunks, given by their first and last letter, in one document unless a new one begins."""
+    """Return extents over chunks, each given by its first and last letter; a later chunk at 0 is a new document."""
     rows, number = [], 0
     for row, (first, last) in enumerate(chunks):
         number += bool(row and first == 0)
@@ -39,7 +39,7 @@ def extents(*chunks: tuple[int, int], scores: dict[int, float] | None = None, **
 
 
 def formed(made: Extents, *ranked: tuple[int, float], depth: int = 9, likes: str = "") -> list[str]:
-    """Return each passage as its letters, after the row that it was formed around."""
+    """Return the letters of each passage, preceded by the row around which it was formed."""
     found = made.form(ranked, depth=depth, weigh=lambda text: sum(letter in text for letter in likes))
     return [f"{row}:{''.join(letter for letter in LETTERS if letter in TEXT[slice(*span)])}" for row, span, _ in found]
 

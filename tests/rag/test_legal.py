@@ -55,14 +55,14 @@ def test_its_vectors_are_kept_apart_from_all_others():
 
 
 def graph_of(weights, *, precision, samples, signed):
-    """Return a graph that takes no time to build, with the given weights."""
+    """Return a stub graph with the given weights, which takes no time to build."""
     assert precision == "int8" and len(samples) > 4 and isinstance(signed, bool)
     content = b"".join(hashlib.sha256(weights[name].tobytes()).digest() for name in sorted(weights))
     return SimpleNamespace(SerializeToString=lambda: content)
 
 
 class Session:
-    """A session that runs such a graph."""
+    """A session that runs a stub graph."""
 
     def run(self, _, given):
         return [np.ones((len(given["ids"]), 384), np.float32)]

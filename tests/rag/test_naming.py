@@ -92,7 +92,7 @@ def test_two_words_of_a_name(text, named, lower):
 
 
 def carried(text: str) -> bool:
-    """A collection that knows two names."""
+    """Return whether a text contains one of the collection's two names."""
     return any(name in text.lower() for name in ("kenway", "alder"))
 
 

@@ -20,7 +20,7 @@ HOW = Ocr("tesseract", "en")
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[int, int]]:
-    """The sizes of the pictures that an engine got; it finds the same words on each."""
+    """A stub OCR engine that recognises the same words on each image; the fixture lists the image sizes."""
     sizes: list[tuple[int, int]] = []
 
     def read(picture):

@@ -262,7 +262,7 @@ def test_standard_scores_are_by_group_and_flat_groups_are_nothing():
 
 
 def hall_of_mirrors(count: int = 40) -> Library:
-    """Return a document whose later chunks are farther from the question (1, 0, 0); the last is like the first."""
+    """Return a document whose chunks are farther and farther from the question; the last is like the first."""
     text = "".join(f"The clause of number {number:3} is a sentence of its own. " for number in range(count))
     size = len(text) // count
     table = np.array([[n, 0, n * size, (n + 1) * size, 1, n] for n in range(count)], np.int64)

@@ -181,7 +181,7 @@ def test_a_sentence_that_only_says_which_document_is_no_part_of_what_is_asked(qu
 
 
 def kenway(text: str) -> bool:
-    """A collection with one document, Kenway's."""
+    """Return whether a text names Kenway, the party of the collection's only document."""
     return "kenway" in text.lower()
 
 

@@ -1,4 +1,4 @@
-"""Answers by the reader: exact words with their citations, joined passages, refusals, and an early stop."""
+"""Answers by the question-answering model: exact quotes with citations, joined passages, refusals, early stop."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def context_of(
 
 
 class Scripted:
-    """A reader that finds a given word, and records its input."""
+    """A stub question-answering model that finds a given word and records its passages."""
 
     def __init__(self, word: str, scores: Sequence[float]) -> None:
         self.word, self.scores, self.read_texts = word, list(scores), list[str]()
@@ -71,7 +71,7 @@ def test_the_words_that_are_read_are_the_answer_and_cite_their_source() -> None:
 
 
 class Short(Scripted):
-    """A reader that also returns a short answer, with given log-odds of a yes."""
+    """A stub model that also returns a short answer, with given log-odds of a yes."""
 
     def __init__(self, word: str, short: str, yes: float = 0.0) -> None:
         super().__init__(word, [0.8])
@@ -294,7 +294,7 @@ def test_two_documents_are_meant_only_where_two_are_named(question: str, read: i
 
 
 class Marks:
-    """A reader that marks the same number of characters at the start of each passage, with a given score."""
+    """A stub model that marks eight characters in each passage, ending at given offsets, with a given score."""
 
     def __init__(self, *scores: float, ends: Sequence[int] = (8,), sure: float = 0.5) -> None:
         self.scores, self.ends, self.sure, self.read_texts = list(scores), ends, sure, list[str]()

@@ -85,7 +85,7 @@ def test_how_far_a_name_reaches_and_whether_it_surely_is_one(text, named):
 
 
 def carried(text: str) -> bool:
-    """A collection that knows two names."""
+    """Return whether a text contains one of the collection's two names."""
     return any(name in text.lower() for name in ("kenway", "alder"))
 
 

@@ -1,4 +1,7 @@
-"""Questions about laws: the version of the named day, the paragraph first, and nothing before the law existed."""
+"""Questions about statutes: the version in force on the named day, its paragraph first.
+
+For a day before the law existed, nothing is returned.
+"""
 
 from __future__ import annotations
 

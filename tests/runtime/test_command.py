@@ -1,4 +1,4 @@
-"""What a command does with what goes wrong: lines, exit codes, and no secret."""
+"""How a command reports problems: messages, exit codes, and no secrets."""
 
 from __future__ import annotations
 

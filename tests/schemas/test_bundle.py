@@ -1,4 +1,4 @@
-"""The lenient reader takes what the evaluator must take, and refuses the rest with all its reasons."""
+"""The lenient reader accepts what the evaluator must accept, and refuses the rest with all reasons."""
 
 from __future__ import annotations
 

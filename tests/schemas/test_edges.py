@@ -1,4 +1,4 @@
-"""Small promises of schemas/: which line, which field, which default, which words."""
+"""Small guarantees of schemas/: which line, field, default and message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a bundle, byte by byte: what is written, what is read, and where each fault is said to be."""
+"""The files of a bundle, byte by byte: writing, reading, and the stated position of each fault."""
 
 from __future__ import annotations
 

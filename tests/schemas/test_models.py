@@ -1,4 +1,4 @@
-"""The models and the JSON Schema files made from them say the same."""
+"""The models and the JSON Schema files generated from them agree."""
 
 from __future__ import annotations
 

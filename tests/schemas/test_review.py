@@ -1,4 +1,4 @@
-"""A review and a patch: what may stand in them, what may not, and what a broken file is told."""
+"""Reviews and patches: valid content, invalid content, and the message about a broken file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run has a type: what this project writes is sound, and a damaged file is one line that names it."""
+"""The format of a run: what this project writes is valid, and a damaged file gives one line that names it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sound_run(tmp_path_factory):
 
 
 def changed(path: Path, *keys: str, value: Any) -> None:
-    """Put something else at a place of a JSON file; of lines, of the first."""
+    """Replace the value at these keys in a JSON file, or in the first line of a JSONL file."""
     first, *rest = path.read_text(encoding="utf-8").split("\n") if path.suffix == ".jsonl" else [path.read_text()]
     content = json.loads(first)
     place = content
@@ -107,7 +107,7 @@ def test_a_run_of_another_version_is_refused_with_its_version(sound_run, tmp_pat
 
 
 def test_a_run_of_before_is_read(sound_run, tmp_path):
-    """Runs that were made before rows had their dataset, stage and evidence, and a run its provenance."""
+    """Old runs, from before rows had dataset, stage and evidence, and before runs had their provenance."""
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
     (run / "provenance.json").unlink()
     changed(run / CONFIG, "measured", value={})

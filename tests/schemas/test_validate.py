@@ -130,7 +130,7 @@ def test_a_changed_a_missing_and_an_unlisted_file(bundle):
 
 @pytest.mark.parametrize("name", [".DS_Store", "corpus/.lease.pdf.swp", ".git/config"])
 def test_a_hidden_file_is_a_file_of_the_bundle(bundle, name):
-    """A bundle is published whole: what an editor or a file manager leaves in it goes out with it."""
+    """A bundle is published completely, including hidden files that an editor or a file manager left in it."""
     (bundle / name).parent.mkdir(exist_ok=True)
     (bundle / name).write_bytes(b"left here")
     assert [line for line in messages(bundle) if f"files: {name}: in the bundle, but not recorded" in line]

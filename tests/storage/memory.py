@@ -13,7 +13,7 @@ from exhibit.storage.locations import Remote
 
 @pytest.fixture
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
-    """A folder in memory; the cache and passing files are in the test's own folder."""
+    """A folder in the memory store; the cache and temporary files are in the test's own folder."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     client = fsspec.filesystem("memory")
     _forget(client)

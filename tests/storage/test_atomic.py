@@ -75,7 +75,7 @@ def test_force_replaces_a_bundle_in_one_step(tmp_path, monkeypatch, exchange):
 @pytest.mark.skipif(sys.platform != "linux", reason="which file a descriptor is of is known of Linux alone")
 @pytest.mark.parametrize("there", [True, False])
 def test_every_file_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monkeypatch, there):
-    """As a power cut would find them: what was flushed, and when the folder was renamed."""
+    """Checks the state after a power failure: which files were flushed before the folder was renamed."""
     steps: list[str] = []
     swap, rename = atomic._exchange, Path.replace
     monkeypatch.setattr(os, "fsync", lambda number: steps.append(str(Path(f"/proc/self/fd/{number}").readlink())))
@@ -142,7 +142,7 @@ def test_what_a_killed_run_left_is_cleared(tmp_path):
 
 
 def killed_while_writing(out: Path, *names: str) -> Path | None:
-    """Let a process write into the folder that becomes `out`, and kill it there."""
+    """Run a process that is killed while it writes the folder that becomes `out`; return what it leaves, or None."""
     code = f"""
 import os, signal
 from pathlib import Path

@@ -13,7 +13,7 @@ from exhibit.storage.cache import Cache
 
 
 def locked(path) -> sqlite3.Connection:
-    """Return a connection that is the first to write into a new file."""
+    """Return a connection that holds the write lock on a new file."""
     other = sqlite3.connect(path, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     return other

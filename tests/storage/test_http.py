@@ -1,4 +1,4 @@
-"""The HTTP client without a server: what is sent, followed and read, and the words of what went wrong."""
+"""The HTTP client without a server: requests, redirects, replies, and its error messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from exhibit.storage.http_policy import (
 
 
 class Pool:
-    """Answers requests in turn, or raises."""
+    """A stub connection pool that returns the given replies, or raises the given errors, in turn."""
 
     def __init__(self, *replies):
         self.replies, self.asked = list(replies), []

@@ -1,4 +1,4 @@
-"""Files that are elsewhere: found, fetched one at a time, checked, and gone again; errors that say what to do."""
+"""Remote files: listed, downloaded one at a time, checked and deleted again; errors name the remedy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NAMES = st.text(min_size=1, max_size=40).filter(lambda name: "/" not in name and
 
 @pytest.fixture
 def passing(tmp_path, monkeypatch) -> Path:
-    """The folder in which fetched files stand for a while."""
+    """The temporary folder for downloaded files."""
     folder = tmp_path / "passing"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -50,7 +50,7 @@ def passing(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def downloads(monkeypatch) -> list[str]:
-    """The names of what was fetched."""
+    """The names of the downloaded files."""
     names: list[str] = []
     fetch = locations.fetch
 
@@ -103,7 +103,7 @@ def test_a_store_tells_what_is_there_without_sending_it(memory, downloads):
 
 
 def test_a_tag_is_the_same_with_quotes_and_without():
-    """Some S3 servers quote it in the answer for one file, and not in a listing: what was sent would seem changed."""
+    """Some S3 servers quote the tag for one file but not in a listing, so an unchanged file would look changed."""
     quoted, plain = ({"size": 3, "ETag": tag} for tag in ('"8b83-2"', "8b83-2"))
     assert locations.read_size_and_tag(quoted) == locations.read_size_and_tag(plain) == (3, "8b83-2")
 
@@ -167,7 +167,7 @@ def test_an_error_names_the_url_and_not_a_file_that_is_gone(memory, passing):
 
 
 class NoCredentialsError(Exception):
-    """As clients raise it."""
+    """An error with the name that cloud clients use."""
 
 
 @pytest.mark.parametrize(

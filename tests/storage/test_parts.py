@@ -1,4 +1,4 @@
-"""What a minimal bundle lacks is said, and one bad bundle among several stops none of them."""
+"""The parts that a minimal bundle lacks are reported, and one bad bundle does not stop the check of others."""
 
 from __future__ import annotations
 

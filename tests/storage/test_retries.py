@@ -1,4 +1,4 @@
-"""Requests sent again: how long is waited, for whom, and when nobody waits any more."""
+"""Retries of requests: how long to wait, for which errors, and when to give up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from exhibit.storage.http_policy import (
 
 
 class Step:
-    """Fails with each error in turn, then succeeds."""
+    """A step that fails with each given error in turn, then succeeds."""
 
     def __init__(self, *errors: HttpError) -> None:
         self.errors, self.done = list(errors), 0

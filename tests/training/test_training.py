@@ -65,7 +65,7 @@ def test_the_network_is_the_model_that_the_pipeline_runs(pack: Pack) -> None:
 
 
 def margin(encoder: Encoder, pack: Pack, strength: float) -> float:
-    """Return by how much answers score above the rest of their documents, in contracts that were not trained on."""
+    """Return the mean margin of answers over the other passages of their document, on the dev contracts."""
     passages, queries = embed_all(encoder, Texts(pack.tokens, pack.ends, CPU), pack, strength=strength)
     ahead = []
     for row in Examples(pack, split=("dev",)).answerable:

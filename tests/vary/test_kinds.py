@@ -1,4 +1,4 @@
-"""Every kind of variation on two contracts: changed values, places that must agree, questions that are left out."""
+"""Every kind of variation on two contracts: changed values, consistent positions, questions left out."""
 
 from __future__ import annotations
 

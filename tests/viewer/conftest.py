@@ -1,4 +1,4 @@
-"""What several test files of this folder need, made once."""
+"""Fixtures that several test files of this folder share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.viewer.report_data import make_bundles, make_results
 
 @pytest.fixture(scope="session")
 def report_bundles(converted, shared_folder) -> dict[str, Path]:
-    """A bundle of PDFs made by its converter, and one of text whose every field attacks the page."""
+    """A bundle of PDFs made by its converter, and a text bundle with an attack on the page in every field."""
     folder = shared_folder / "report_bundles"
     with FileLock(folder.with_suffix(".lock")):
         if not folder.is_dir():
@@ -31,7 +31,7 @@ def report_bundles(converted, shared_folder) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def report_results(report_bundles, shared_folder) -> Path:
-    """The results of a made-up run over both, with its report, for all who change nothing there."""
+    """The results of an invented run over both bundles, with its report; tests must not change it."""
     folder = shared_folder / "report_results" / "first"
     with FileLock(shared_folder / "report_results.lock"):
         if not folder.is_dir():
@@ -41,9 +41,9 @@ def report_results(report_bundles, shared_folder) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def pages_once(shared_folder) -> Iterator[None]:
-    """Let a page of a document be drawn once, and here: to draw them again was half of what reports took.
+    """Draw each page of a document only once, in this process; repeated drawing took half the time of reports.
 
-    Documents that have limits, or are elsewhere, are drawn by workers as ever.
+    Documents that are remote or have limits are still drawn by workers.
     """
     draw, picture = drawing._draw_items, drawing._draw_picture
     folder = shared_folder / "pages"

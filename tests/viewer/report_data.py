@@ -33,7 +33,7 @@ PASSAGES = 16
 
 
 def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, turn: int = 0) -> Path:
-    """Write the results of a made-up run over some bundles; the same each time, and other replies for another turn."""
+    """Write the results of an invented run over some bundles; `turn` selects another fixed set of replies."""
     tables = []
     for name, path in bundles.items():
         bundle = open_bundle(path)
@@ -165,7 +165,7 @@ def make_cases(bundle: BundleFolder, *, limit: int, turn: int = 0) -> Iterator[t
 def make_reply(
     number: int, golds: tuple[GoldPassage, ...], truth: str, documents: dict[str, Document], impossible: bool
 ) -> tuple[Reply, str]:
-    """Return a reply that is right, or wrong in the way whose turn it is."""
+    """Return a reply and its verdict; the case number decides whether it is right or how it is wrong."""
     seconds = 0.05 + number * 37 % 23 / 40
     names = list(documents)
     if impossible:
@@ -199,7 +199,7 @@ def make_reply(
 
 
 def passages(documents: dict[str, Document], name: str, start: int) -> tuple[Passage, ...]:
-    """Return a ranking: the passage that starts there, its neighbours, then those of the next documents."""
+    """Return a ranking: the passage at `start`, its neighbours, then passages of the next documents."""
     names = list(documents)
     found = []
     for rank in range(PASSAGES):
@@ -223,7 +223,7 @@ LAW = f"The tenant shall paint the fence each spring. {HOSTILE} The landlord sha
 
 
 def make_bundles(root: Path, cuad: Path) -> dict[str, Path]:
-    """Return a bundle of PDFs made by its converter, and one of text whose every field attacks the page."""
+    """Return a bundle of PDFs made by its converter, and a text bundle with an attack on the page in every field."""
     corpus = root / "leases" / "corpus"
     corpus.mkdir(parents=True)
     for name in ("first.txt", "second.txt"):
@@ -243,7 +243,7 @@ def make_bundles(root: Path, cuad: Path) -> dict[str, Path]:
 
 
 def piece(folder: Path, name: str) -> Any:
-    """Return what a piece of a page hands over."""
+    """Return the data in one of a report's `.js` files."""
     text = (folder / f"{name}.js").read_text(encoding="ascii")
     found = re.fullmatch(rf'exhibitPiece\("{name}","([A-Za-z0-9+/=]*)"\)\n', text)
     assert found, "a piece is one call with base64 in it, and nothing else"
@@ -251,19 +251,19 @@ def piece(folder: Path, name: str) -> Any:
 
 
 def block_of(page: Path, name: str) -> Any:
-    """Return the JSON that a page holds under an id."""
+    """Return the JSON of the script element with this id."""
     found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(encoding="utf-8"))
     assert found
     return json.loads(found[1])
 
 
 def cases_of(folder: Path, meta: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every case of a report's pieces."""
+    """Return every case in a report's data files."""
     return [case for n in range(-(-meta["total"] // meta["cases"])) for case in piece(folder, f"c{n}")["cases"]]
 
 
 class Tab:
-    """A tab that opens one page after another: a new one takes a second of processor time, a page a quarter."""
+    """A browser tab that is reused for one page after another, since a new tab takes four times as long as a page."""
 
     def __init__(self, browser: Browser) -> None:
         self._page = browser.new_page(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
@@ -276,7 +276,7 @@ class Tab:
         self._page.on("requestfailed", lambda request: self._complaints.append(f"not there: {request.url}"))
 
     def open(self, url: str, complaints: list[str]) -> Page:
-        """Return the page; whatever it complains of, or asks of the world, is added to the complaints."""
+        """Open and return a page; add its console errors and its external requests to `complaints`."""
         self._complaints = []
         self._page.goto("about:blank")  # so that an address that differs in its end alone is opened anew
         home = url.partition("#")[0].rpartition("/")[0]
@@ -291,12 +291,12 @@ class Tab:
 
 
 def opened(browser: Browser, url: str, complaints: list[str]) -> Page:
-    """Return a page in a tab of its own; whatever it complains of, or asks of the world, is added to the complaints."""
+    """Open a page in a new tab; add its console errors and its external requests to `complaints`."""
     return Tab(browser).open(url, complaints)
 
 
 def narrow(page: Page, **wanted: str) -> None:
-    """Narrow the list by facets; none for those that are not named."""
+    """Filter the list by these facets, and clear all others."""
     page.evaluate("sort.value = ''; clearFilters()")
     for facet, value in wanted.items():
         pick(page, facet, value)
@@ -310,7 +310,7 @@ def pick(page: Page, facet: str, value: str) -> None:
 
 
 def shown(page: Page) -> int:
-    """Return how many questions the list shows, as it says itself."""
+    """Return the number of questions in the list, as the page states it."""
     return int(page.locator("#count").inner_text().split()[0].replace(",", ""))
 
 
@@ -334,7 +334,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves files and says nothing."""
+    """A file server without a log."""
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""

@@ -1,4 +1,7 @@
-"""What pages and commands show of three small runs, to the last figure: plots, tables, lists, cases and words."""
+"""Output of pages and commands for three small runs, exact to the last figure.
+
+It covers plots, tables, lists, cases and text.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +132,7 @@ def runs(tmp_path_factory) -> list[Path]:
 
 
 def plain_text(page: Path) -> str:
-    """The words of a page and the places of what it draws, line by line, without its scripts and its style."""
+    """Return a page's text and the coordinates of its graphics, line by line, without scripts and style."""
     text = re.sub(r"(?s)<(script|style|head)\b.*?</\1>", "", page.read_text(encoding="utf-8"))
     text = re.sub(r"<(?:rect|path|line|circle|polyline|polygon|text)\b([^>]*)>", r"\n{\1}\n", text)
     lines = (" ".join(line.split()) for line in unescape(re.sub(r"<[^>]*>", "\n", text)).split("\n"))

@@ -1,4 +1,4 @@
-"""`exhibit ceiling`, by construction: what a parser or a chunker is made to lose is what the figures say."""
+"""`exhibit ceiling` with known losses: the figures equal what the parser or the chunker was made to lose."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_parsed_folder_without_its_table_says_which_gold_is_gone(bundle: Path,
 
 
 def write_chunks(path: Path, bundle: Path, golds: list[str], *, cut: bool) -> None:
-    """Chunks that end in the middle of each gold, or between the paragraphs."""
+    """Write chunks that end in the middle of each gold passage, or just before it if `cut` is false."""
     rows = []
     for file, text in corpus(bundle).items():
         places = sorted(text.index(gold) + (len(gold) // 2 if cut else -1) for gold in golds if gold in text)

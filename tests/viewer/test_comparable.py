@@ -1,4 +1,4 @@
-"""Runs that must not be compared, falls that nobody may miss, and sums that are not what the rows give."""
+"""Runs that must not be compared, drops that must be noticed, and summaries that do not match their rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PERMITS = "Who may enter the quarry under permit {}?"
 
 
 def permits(folder, values, *, question=PERMITS, documents=12, start=0, sha256="a", verdict="answered", **config):
-    """A run over permits of a quarry; `start` numbers their ids, `sha256` is that of every document."""
+    """Write a run over permits of a quarry; ids count from `start`, and all documents have the hash `sha256`."""
     rows = []
     for at, value in enumerate(values):
         name = f"permit-{at % documents}.txt"

@@ -48,7 +48,7 @@ def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def expected(runs) -> dict[str, str]:
-    """How every question changed, told anew from the rows."""
+    """How each question changed, computed independently from the rows."""
     ones, others = ({f"{row.dataset}/{row.id}": row for row in RunResults(run).rows} for run in runs)
     return {key: find_change([ones.get(key), others.get(key)]) for key in {**ones, **others}}
 

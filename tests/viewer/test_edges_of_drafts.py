@@ -1,4 +1,4 @@
-"""Drafts under review at their edges: which are shown, what judgments make of them, and of the confidence of others."""
+"""Edge cases of draft reviews: the drafts shown, the effect of judgments, and other drafts' confidence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def a_draft(id: int, **labels: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def bundle_of(tmp_path, monkeypatch):
-    """Makes a drafted bundle of some drafts; what is written of it later is kept in memory."""
+    """A function that makes a bundle of these drafts; later writes to it are kept in memory."""
 
     def make(*given: dict[str, Any], **info: Any) -> DraftedBundle:
         folder = tmp_path / "leases"
@@ -64,7 +64,7 @@ def judged(drafted: DraftedBundle, reviewer: str, **cases: dict[str, Any]) -> Re
 
 @pytest.fixture
 def applied(monkeypatch):
-    """Applies reviews; returns what the bundle is now, its rows, their labels, what waits, and how many are open."""
+    """A function that applies reviews and returns the result: rows, labels, waiting drafts, open questions."""
 
     def apply(drafted: DraftedBundle, *reviews: Review) -> Any:
         kept: dict[str, Any] = {}
@@ -188,7 +188,7 @@ def test_a_kind_that_is_wrong_in_more_than_a_fifth_of_five_waits(bundle_of, appl
 
 
 def fitted(confidences: list[float], rights: list[bool]) -> tuple[float, float]:
-    """The slope and the offset that fit best, with a prior of five judgments, by going down the gradient."""
+    """Return the best-fitting slope and offset, with a prior of five judgments, found by gradient descent."""
     told = np.clip(confidences, 1e-3, 1 - 1e-3)  # nothing is quite sure
     x = np.log(told / (1 - told))
     table, y, moved = np.stack([x - x.mean(), np.ones(len(x))], axis=1), np.array(rights, float), np.zeros(2)

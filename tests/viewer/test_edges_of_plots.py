@@ -1,4 +1,4 @@
-"""Plots, tables and sentences of the pages at their edges, as numbers and words."""
+"""Edge cases of the pages' plots, tables and sentences, as numbers and text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SCALE = Scale({}, {})
 
 
 def rounded(value: object) -> object:
-    """A picture with a tenth of a pixel as its least part."""
+    """Return a plot's data with numbers rounded to a tenth and empty values left out."""
     if isinstance(value, dict):
         return {key: rounded(held) for key, held in value.items() if held not in ([], None, False, "")}
     if isinstance(value, list | tuple):
@@ -64,7 +64,7 @@ def told(plot: Plot | None) -> object:
 
 
 class FakeRun(SimpleNamespace):
-    """A run whose files are here."""
+    """A run whose values are given as attributes."""
 
     def means_of(self, name: str) -> dict[str, Estimate]:
         return self.own.get(name, {})

@@ -1,4 +1,4 @@
-"""The page of a review and what is made of reviews, at their edges, without a browser."""
+"""Edge cases of the review page and of applying reviews, without a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs side by side and over time, their lists and pieces, at their edges, without a browser."""
+"""Edge cases of comparing runs, of runs over time and of their lists, without a browser."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def row(id: int | str = 1, verdict: str = "answered", **given: Any) -> RunQuesti
 
 
 class Timed(SimpleNamespace):
-    """A run with its values."""
+    """A run whose values are given as attributes."""
 
     def means_of(self, dataset: str) -> dict[str, Estimate]:
         return {name: Estimate(1.0, 1) for name in self.tables[dataset].values}

@@ -1,4 +1,4 @@
-"""The funnel of a report: a bar a stage with its reasons, the questions behind each, and what a case shows of them."""
+"""The funnel of a report: one bar per stage with its reasons, the questions lost there, and a case's details."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verbs over runs print for a program: one JSON value on stdout, and nothing else."""
+"""The JSON output of commands on runs: one JSON value on stdout, and nothing else."""
 
 from __future__ import annotations
 

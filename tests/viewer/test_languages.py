@@ -1,4 +1,4 @@
-"""The report in other languages: every text of its own is in a language's file, and the page opens in it."""
+"""The report in other languages: all its texts are in a language's file, and the page opens in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of the pages, without a browser: places in texts, outcomes, lines of a list, axes, gates and their words."""
+"""Parts of the pages, without a browser: positions in texts, outcomes, list lines, axes, gates, messages."""
 
 from __future__ import annotations
 

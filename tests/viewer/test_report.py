@@ -63,7 +63,7 @@ def tab(browser) -> Tab:
 
 @pytest.fixture
 def page(once) -> Iterator[Page]:
-    """The report on a wide screen as it opens; whatever it complains of, or asks of the world, fails the test."""
+    """The report in its initial state on a wide screen; console errors and external requests fail the test."""
     once.set_viewport_size({"width": 1400, "height": 900})
     once.emulate_media(media="screen", color_scheme="light")
     once.evaluate("sort.value = ''; closeCase(); clearFilters(); document.activeElement.blur(); scrollTo(0, 0)")

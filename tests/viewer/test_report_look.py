@@ -1,4 +1,4 @@
-"""How pages of results look: every word stands out from its ground, in light, dark and print; axe finds nothing."""
+"""The look of result pages: readable contrast in light, dark and print; axe reports no violation."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_dots_and_lines_can_be_told_from_the_ground(theme):
 
 
 def test_words_have_no_colour_but_those():
-    """What is not a colour of words, or fades them, would escape the two tests above."""
+    """Another text colour, or a faded one, would escape the two tests above."""
     text = re.sub(r"/\*.*?\*/", "", read("viewer.css"), flags=re.DOTALL)
     used = set(re.findall(r"(?<![-\w])color: ([^;}]+)", text))
     allowed = {f"var(--{word})" for word in WORDS} | {"inherit"}

@@ -1,4 +1,4 @@
-"""A report's pieces on disk: what is drawn, what is shared, what is left out, and how little is held."""
+"""The files of a report: what is drawn, shared or left out, and the little memory that this takes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def meta(results) -> dict:
 
 
 def drawn_pages(results: Path, meta: dict) -> dict[tuple[int, int], list]:
-    """Every page that is drawn: its picture's name, its size and what lies on it."""
+    """Return every drawn page: the name of its image, its size, and the marks on it."""
     sheets = {number: piece(results / "report_files", f"d{number}") for number in meta["documents"]}
     return {(n, int(page)): told for n, sheet in sheets.items() for page, told in sheet.get("pages", {}).items()}
 

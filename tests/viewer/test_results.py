@@ -1,4 +1,4 @@
-"""Runs compared on the command line, and the health of gold."""
+"""Runs compared on the command line, and how much of the gold is located."""
 
 from __future__ import annotations
 

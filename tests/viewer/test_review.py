@@ -59,7 +59,7 @@ def bundles(samples, tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def folder(bundles, tmp_path_factory) -> Path:
-    """A run over both, made up, with replies of every kind."""
+    """An invented run over both bundles, with replies of every kind."""
     made = make_results(tmp_path_factory.mktemp("results") / "first", bundles, limit=60)
     for name, path in bundles.items():  # gold in a run has the words of train.json, as a real one does
         quotes = {row["id"]: row["contexts"] for row in json.loads((path / "train.json").read_text(encoding="utf-8"))}
@@ -82,7 +82,7 @@ def run(folder) -> ReviewedRun:
 
 @pytest.fixture(scope="module", params=[8, *(pytest.param(size, marks=pytest.mark.slow) for size in (12, 40))])
 def sheet(folder, request) -> Path:
-    """The page of so many questions; every one of them takes a browser a fifth of a second."""
+    """The review page with a given number of questions; each takes the browser a fifth of a second."""
     assert main(["make", str(folder), "--sample", str(request.param), "--seed", "3"]) == 0
     return folder / "review.html"
 
@@ -101,7 +101,7 @@ def review_of(run: ReviewedRun, reviewer: str, **cases: Any) -> Review:
 
 
 def marked(run: ReviewedRun, id: int, *, start: int = 40, end: int = 90) -> dict[str, Any]:
-    """Better gold for a question: some words of its document."""
+    """Return corrected gold for a question: a span of its document."""
     name = run.questions["cuad", id].document
     document = run.document("cuad", name)
     assert document
@@ -159,7 +159,7 @@ def test_a_sample_larger_than_the_run_is_all_of_it(run):
 def test_questions_are_judged_saved_read_and_applied(
     request, sheet, folder, bundles, samples, browser, tmp_path, capsys
 ):
-    """Every step that a reviewer and the person who asked them take."""
+    """Follows every step of the reviewer and of the person who requested the review."""
     size = request.node.callspec.params["sheet"]
     mended = 5 if size >= 12 else 2
     corrected: dict[int, list[list[int]]] = {}
@@ -471,7 +471,7 @@ def test_metrics_change_for_corrected_questions_alone(run):
 
 
 def test_unchanged_gold_scores_as_the_run_did(run):
-    """The new scores are the run's own measures: gold that is marked again as it was changes nothing."""
+    """Marking the same gold again does not change a score, since the run's own metrics are used."""
     ids = [
         int(key[1])
         for key, row in run.questions.items()

@@ -1,4 +1,7 @@
-"""Runs over time: the run that made things worse is named with its questions, chance is not, and CI is told."""
+"""Runs over time: a run that made results worse is named with its questions, and CI is informed.
+
+Differences that chance explains are not reported.
+"""
 
 from __future__ import annotations
 

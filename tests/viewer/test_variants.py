@@ -20,7 +20,7 @@ from tests.vary.bundles import ROWS, write_parent
 
 
 def asked(folder: Path, name: str, *bundles: Path) -> Path:
-    """Evaluate a system that always answers as the original contracts do."""
+    """Evaluate a system that always answers from the original contracts; return the run."""
     memory = {row.question: row.answer for row in ROWS}
     lines = []
     for bundle in bundles:

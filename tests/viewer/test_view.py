@@ -1,4 +1,4 @@
-"""`exhibit view`: who may ask the server, what it shows, and what it writes."""
+"""`exhibit view`: which requests the server accepts, what it shows, and what it writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the pages of `exhibit view` look: axe finds nothing on any of them, and nothing is wider than the screen."""
+"""The look of `exhibit view`: axe reports no violation on any page, and no page is wider than the screen."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def address(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(params=[("light", 390), ("light", 1400), ("dark", 390), ("dark", 1400)], ids=lambda one: f"{one}")
 def screen(request: pytest.FixtureRequest, browser) -> Page:
-    """A page of a width in a colour scheme."""
+    """A browser page with a given width and colour scheme."""
     scheme, width = request.param
     page: Page = browser.new_page(
         color_scheme=scheme, reduced_motion="reduce", viewport={"width": width, "height": 900}

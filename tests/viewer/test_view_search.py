@@ -1,4 +1,4 @@
-"""`exhibit view`: words are found in the texts of a bundle's documents, whatever kind of file they are."""
+"""`exhibit view`: full-text search in a bundle's documents, whatever their file type."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MIETE = "Mietvertrag\n\n§ 4 Kündigung. Der Mieter kann mit einer Frist von dre
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    """A minimal bundle of three texts, one of them hostile in its name, and a file that is no PDF."""
+    """A minimal bundle of three texts, one with a hostile name, and a `.pdf` file that is not a PDF."""
     folder = tmp_path / "datasets_out" / "texts"
     corpus = folder / "corpus"
     corpus.mkdir(parents=True)
@@ -89,7 +89,7 @@ def test_a_document_that_changed_is_read_again_and_the_others_are_not(texts, bun
 
 
 class WaitingEngine:
-    """Reads the first document, and the others when it is let go on."""
+    """An engine that reads the first document at once and the others when the test allows it."""
 
     def __init__(self) -> None:
         self.go_on = threading.Event()

@@ -19,7 +19,10 @@ METRICS = ("char_recall@8", "answer_f1", "statute_citation_accuracy", "drm@8", "
 def make_runs(
     folder: Path, *, bad: int | None = 7, back: int | None = None, runs: int = 10, noise: float = 0.02
 ) -> Path:
-    """Write runs `run-01` and on; from run `bad` to before run `back` questions about repairs and notice fall."""
+    """Write runs from `run-01`; from run `bad` until before run `back`, some questions get worse.
+
+    These are the questions about repairs and notice.
+    """
     for number in range(1, runs + 1):
         broken = bad is not None and number >= bad and (back is None or number < back)
         make_run(folder / f"run-{number:02}", number, broken=broken, noise=noise)
@@ -49,7 +52,7 @@ def make_run(folder: Path, number: int, *, broken: bool, noise: float = 0.02, da
 
 
 def write_sums_again(run: Path) -> None:
-    """Write the summary.json files of a run whose rows a test changed, as the rows give them."""
+    """Write the summary.json files of a run again, from rows that a test has changed."""
     tables = read_tables(run)
     write(run / "summary.json", {name: one.as_json() for name, one in summarise_run(tables).items()})
     for table in tables:

@@ -1,4 +1,4 @@
-"""A page in a real browser that is watched: what it complains of, and what it asks of anybody else."""
+"""A page in a real browser whose errors and external requests are recorded."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CONTRASTS = """() => {
 
 @contextmanager
 def watched(browser: Browser, address: str, **told: object) -> Iterator[Page]:
-    """Yield an open page; afterwards fail on any error it has logged and on any request beside its own place."""
+    """Yield an open page; afterwards fail if it logged an error or made a request outside its own folder."""
     complaints: list[str] = []
     context = browser.new_context(reduced_motion="reduce", accept_downloads=True, **told)  # type: ignore[arg-type]
     page = context.new_page()
@@ -65,7 +65,7 @@ class _Quiet(SimpleHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
-        """Give out a file; a browser asks for an icon that no page names."""
+        """Serve a file; answer the browser's request for a favicon with no content."""
         if self.path == "/favicon.ico":
             self.send_response(204)
             self.end_headers()

@@ -1,4 +1,4 @@
-"""Cases in one line each, for tables that are worked out by hand."""
+"""Short functions that build cases for tables of values computed by hand."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Ends = tuple[int, int]
 
 
 def gold(*places: Ends | Sequence[Ends], file: str | None = "lease.pdf", text: str | None = None) -> GoldPassage:
-    """A gold passage with its places: one span each, or several."""
+    """Return a gold passage with alternative positions; each is one span or a sequence of spans."""
     spans = [[place] if isinstance(place[0], int) else place for place in places]
     return GoldPassage(file, text, tuple(tuple(Span(*ends) for ends in place) for place in spans))
 
 
 def quote(text: str, file: str | None = "lease.pdf") -> GoldPassage:
-    """A gold passage known by its words."""
+    """Return a gold passage that has a text but no position."""
     return GoldPassage(file, text)
 
 
 def at(start: int, end: int, file: str | None = "lease.pdf") -> Passage:
-    """A retrieved passage known by its place."""
+    """Return a retrieved passage with this span."""
     return Passage("x" * (end - start), file, Span(start, end))
 
 
@@ -38,12 +38,12 @@ def case(
     confidence: float | None = None,
     **fields: Any,
 ) -> Case:
-    """A case; passages given as words have no place."""
+    """Return a case with its reply; a passage given as a string has no position."""
     ranking = tuple(Passage(passage) if isinstance(passage, str) else passage for passage in passages)
     reply = Reply(answer=answer, passages=ranking, seconds=seconds, error=error, confidence=confidence)
     return Case(**{"id": 0, "question": "What is the rent?", "truth": "", "gold": tuple(golds), **fields}, reply=reply)
 
 
 def apply(module: Any, cases: Sequence[Case], options: Options | None = None) -> dict[str, Values]:
-    """The values of a metric's file, over the cases that have what it needs."""
+    """Return the values of all metrics in a module, over the cases to which they apply."""
     return measure(cases, options, names=[module.__name__.rpartition(".")[2]])

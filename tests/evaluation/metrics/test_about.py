@@ -1,4 +1,4 @@
-"""A metric says everything about itself: one more file, and tables, report and diff know it."""
+"""A metric describes itself completely: with one new file, tables, report and diff include it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_short_table_has_the_depths_that_a_metric_names_or_the_nearest():
 
 @pytest.fixture
 def wasted(tmp_path, monkeypatch):
-    """A metric file that somebody adds."""
+    """Add a metric file to the package, as a user might."""
     folder = tmp_path / "more"
     folder.mkdir()
     (folder / "wasted.py").write_text(WASTE, encoding="utf-8")

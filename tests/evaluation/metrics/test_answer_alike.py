@@ -1,4 +1,4 @@
-"""The part of a reply that is of the expected answer's kind is compared with it, and nothing else."""
+"""Only the part of a reply that has the same kind as the expected answer is compared with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a metric stops, begins or does not apply: depths, lengths, defaults, and judges that nobody needs to ask."""
+"""Boundaries of metrics: depths, lengths, defaults, cases that do not apply, judges that need not be asked."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_without_parity_an_impossible_row_has_no_expected_answer():
 
 
 class Register:
-    """Knows section 33, denies section 99, and cannot tell of anything else."""
+    """A register that knows section 33, does not have section 99, and is unavailable for anything else."""
 
     def outcome(self, reference: Reference) -> str:
         return next((word for end, word in (("33", "found"), ("99", "absent")) if str(reference).endswith(end)), "away")

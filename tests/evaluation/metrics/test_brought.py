@@ -1,4 +1,4 @@
-"""Metrics that a distribution brings: no name of ours changes its meaning, and what they do wrong is one line."""
+"""Metrics from an installed distribution: they cannot redefine our names, and their errors take one line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if __name__ == "__main__":
 
 
 def brought(folder: Path, modules: dict[str, str], *, name: str = "house", group: str = "exhibit.metrics") -> None:
-    """Write a distribution that brings modules, each under its own name."""
+    """Write a distribution with these modules, each registered as an entry point under its own name."""
     for module, text in modules.items():
         (folder / f"{module}.py").write_text(text, encoding="utf-8")
     about = folder / f"{name}-1.dist-info"
@@ -118,7 +118,7 @@ def test_any_part_that_raises_is_named_with_its_owner(tmp_path):
 
 
 def test_the_same_part_found_twice_is_one(tmp_path, monkeypatch):
-    """A search path that names a folder twice brings each of its parts twice."""
+    """A distribution that is found twice on the search path provides each entry point twice."""
     package = tmp_path / "toasters"
     package.mkdir()
     (package / "__init__.py").touch()

@@ -99,7 +99,7 @@ KS = (1, 2, 3, 5, 8)
 
 
 def by_sets(row, k):
-    """The definition, one character at a time."""
+    """Return precision and recall by their definition, character by character."""
     retrieved = {(p.filename, i) for p in row.reply.passages[:k] if p.span for i in range(*p.span)}
     unplaced = 2 if any(not p.span for p in row.reply.passages[:k]) else 0  # the same words, retrieved once
     located = list({(g.filename, g.places): g for g in row.gold if g.places}.values())

@@ -1,4 +1,4 @@
-"""What a reply cost, how soon it began, and whether its pages are right: tables worked out by hand."""
+"""The cost of a reply, the time to its first token, and the correctness of its pages, in hand-made tables."""
 
 from __future__ import annotations
 

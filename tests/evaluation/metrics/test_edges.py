@@ -1,4 +1,4 @@
-"""Every number that decides in a metric, at its edge."""
+"""Every threshold in a metric, tested at its exact value."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def test_a_fence_is_longer_than_any_in_the_text():
 
 
 class Judge:
-    """A judge that gives the marks it was told to, and keeps what it was asked."""
+    """A stub judge that returns the given replies and records its prompts."""
 
     name = "told"
 

@@ -1,4 +1,4 @@
-"""Metrics that a language model gives: what it is shown, what is made of its replies, and what is kept."""
+"""Metrics by a language model: its prompts, how its replies are read, and what is stored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Judge:
 def row(
     answer: str | None = "Twenty-one days.", *, passages: Sequence[str] = ("The period is 21 days.",), **more: Any
 ) -> Case:
-    """A case with passages; `selected` and `error` go to the reply."""
+    """Return a case with these passages; `selected` and `error` are fields of its reply."""
     reply = Reply(answer, tuple(map(Passage, passages)), more.pop("selected", None), error=more.pop("error", ""))
     return Case(**{"id": 0, "question": "How long is the period?", "truth": "21 days", "reply": reply, **more})
 
@@ -131,7 +131,7 @@ def test_an_answer_cannot_leave_its_fence(metric: Any) -> None:
 
 
 class Panel:
-    """A judge whose votes are prepared, asked about all answers at once."""
+    """A stub judge whose marks are given; it receives the prompts on all answers in one call."""
 
     name = "panel"
 
@@ -141,7 +141,7 @@ class Panel:
         self.temperature = -1.0
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
-        """Return the marks in order; None is a reply that cannot be read."""
+        """Return a reply with each mark in order; for None, a reply that cannot be parsed."""
         self.asked, self.temperature = list(prompts), temperature
         assert len(prompts) == len(self.marks)
         return [Completion(text="no idea" if mark is None else f'{{"score": {mark}}}') for mark in self.marks]

@@ -1,4 +1,4 @@
-"""The metrics for UK procedure: the scenarios of the original framework, then what was wrong with it."""
+"""The metrics for UK procedure: the scenarios of the original framework, and cases that it scored wrongly."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from tests.evaluation.metrics.build import apply
 def row(
     truth: str, answer: str | None, *, files: tuple[str, ...] = (), gold: tuple[str, ...] = (), **fields: Any
 ) -> Case:
-    """A case with the passages that `[1]`, `[2]` … cite, and its gold files."""
+    """Return a case whose reply has a passage from each of `files`, cited as `[1]`, `[2]` …, and these gold files."""
     reply = Reply(answer=answer, passages=tuple(Passage("text", file) for file in files), error=fields.pop("error", ""))
     about = {"id": 0, "question": "What is the position?", "truth": truth, **fields}
     return Case(gold=tuple(GoldPassage(file, None) for file in gold), reply=reply, **about)
 
 
 def score(metric: Any, truth: str, answer: str | None, **fields: Any) -> float | None:
-    """The first name's value for one case."""
+    """Return the value of a module's first metric for one case."""
     values: dict[str, list[float | None]] = apply(metric, [row(truth, answer, **fields)], Options())
     return values[metric.NAMES[0]][0]
 
 
 def found(text: str) -> list[str]:
-    """The references of a text in one form each."""
+    """Return the references in a text, each in its normal form."""
     return [str(reference) for reference in find_references(text)]
 
 

@@ -1,4 +1,7 @@
-"""Gold that is a page is scored by page, beside the passage metrics where both are known; ambiguous gold is in none."""
+"""Gold that is a page is scored by page, in addition to the passage metrics if the passage is also known.
+
+Ambiguous gold is in no metric.
+"""
 
 from __future__ import annotations
 

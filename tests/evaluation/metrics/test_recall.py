@@ -1,4 +1,4 @@
-"""Recall and nDCG over passages: the rank at which half of a gold is there, and the seed's reading of a match."""
+"""Recall and nDCG over passages: the rank at which half of a gold passage is covered, and the `seed` match."""
 
 from __future__ import annotations
 

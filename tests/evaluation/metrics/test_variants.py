@@ -1,4 +1,4 @@
-"""The metrics of variants, by hand: what was read, remembered, superseded, contradicted or obeyed."""
+"""Metrics of document variants, by hand: old values remembered, superseded or contradicted, canaries obeyed."""
 
 from __future__ import annotations
 

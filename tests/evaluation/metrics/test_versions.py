@@ -1,4 +1,4 @@
-"""Laws by day: the right paragraph in the right version, in a wrong one, and another paragraph."""
+"""Statutes on a given day: the right paragraph in the right version or a wrong one, and a wrong paragraph."""
 
 from __future__ import annotations
 

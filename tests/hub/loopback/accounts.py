@@ -1,4 +1,4 @@
-"""Who may do what: tokens of three kinds, and the Hub's answers to one that is missing, wrong or too weak."""
+"""Permissions: three kinds of tokens, and the Hub's replies to a missing, wrong or insufficient token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Token:
     """The user's organisations -> `read`, `write` or `admin`."""
 
     def owns(self, namespace: str) -> bool:
-        """Whether the user may write in a namespace, whatever this token adds to that."""
+        """Return whether the user may write in a namespace, regardless of this token's scopes."""
         return namespace == self.user or self.orgs.get(namespace) in ("write", "admin")
 
     def knows(self, namespace: str) -> bool:
@@ -82,7 +82,7 @@ def _entity(id: str, *, user: str) -> dict[str, str]:
 
 
 def caller(call: Call) -> Token | None:
-    """Return whose call it is; a token that the hub does not know is refused, even for what is public."""
+    """Return the token of a request, or None; refuse an unknown token, even for public content."""
     header = call.request.headers["Authorization"]
     if not header:
         return None
@@ -93,7 +93,7 @@ def caller(call: Call) -> Token | None:
 
 
 def signed_in(call: Call) -> Token:
-    """Return whose call it is, or refuse it."""
+    """Return the token of a request; refuse a request without one."""
     token = caller(call)
     if token is None:
         raise HubError(401, "Invalid username or password.")
@@ -101,7 +101,7 @@ def signed_in(call: Call) -> Token:
 
 
 def readable(call: Call) -> Repo:
-    """Return the repository of a call; what the caller may not see does not exist for them."""
+    """Return the repository of a request; one that the caller may not see is reported as missing."""
     token = caller(call)
     repo = call.hub.store.repos.get((KINDS[call.parts.get("kind") or "models"], call.parts["repo"]))
     if repo and repo.private:
@@ -114,7 +114,10 @@ def readable(call: Call) -> Repo:
 
 
 def writable(call: Call, *, pull: bool = False) -> tuple[Repo, Token]:
-    """Return the repository of a call that changes it; anyone signed in may open a pull request on what they see."""
+    """Return the repository and the token of a request that writes; refuse a caller without permission.
+
+    With `pull`, a write token may also open a pull request on a repository that its user does not own.
+    """
     repo = readable(call)
     token = signed_in(call)
     if token.role == "read":

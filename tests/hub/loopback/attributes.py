@@ -1,4 +1,4 @@
-"""Which files are large: the rules of .gitattributes, and the Hub's own about size and bytes that are no text."""
+"""Which files are large: the rules of .gitattributes, and the Hub's own rules on size and binary data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_large(size: int) -> bool:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Whether a file's first bytes are no text; a character cut in two at the end is still text."""
+    """Return whether a file's first bytes are not text; a character cut off at the end is allowed."""
     if b"\0" in sample:
         return True
     try:
@@ -38,14 +38,14 @@ def is_binary(sample: bytes) -> bool:
 
 
 def is_tracked(path: str, rules: bytes) -> bool:
-    """Whether .gitattributes calls a file large."""
+    """Return whether .gitattributes assigns a file to large-file storage."""
     names, patterns = _read(rules)
     return path in names or any(_matches(path, pattern) for pattern in patterns)
 
 
 @lru_cache(maxsize=64)
 def _read(rules: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Split the rules about large files into plain names and patterns: a corpus adds a name for each document."""
+    """Split the rules for large files into plain names and patterns, since most rules name one document."""
     names, patterns = set(), []
     for line in rules.decode().splitlines():
         pattern, _, effect = line.strip().partition(" ")
@@ -60,12 +60,12 @@ def _read(rules: bytes) -> tuple[frozenset[str], tuple[str, ...]]:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Match as git does: a pattern without a slash is about the name, whatever the folder."""
+    """Match as Git does: a pattern without a slash is compared with the file name in any folder."""
     return fnmatchcase(path if "/" in pattern else path.rsplit("/", 1)[-1], pattern)
 
 
 def add_rules(rules: bytes, paths: Iterable[str]) -> bytes:
-    """Add a rule for each path, with spaces the way git wants them."""
+    """Add a rule for each path, escaped as Git requires."""
     text = rules.decode()
     text += "\n" if text and not text.endswith("\n") else ""
     plain = (re.sub(r"([*?\[\\])", r"\\\1", path).replace(" ", "[[:space:]]") for path in sorted(paths))

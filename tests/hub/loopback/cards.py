@@ -21,7 +21,7 @@ SIZES = re.compile(
 
 
 def front_matter(readme: str) -> dict[str, Any]:
-    """Return the card's YAML; raise ValueError where it is none."""
+    """Return the YAML metadata of a card; raise ValueError if it is missing or invalid."""
     found = re.match(r"\ufeff?\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)", readme, re.DOTALL)
     if not found:
         return {}

@@ -1,4 +1,4 @@
-"""What goes wrong, on demand: a status, a connection cut off, a reply that is lost, a wait."""
+"""Faults on demand: an error status, a broken connection, a lost reply, a delay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Fault:
-    """Something that goes wrong for the next requests that it fits."""
+    """A fault that affects the next requests that match it."""
 
     method: str | None = None
     path: str = ""
@@ -33,13 +33,13 @@ class Fault:
     """How often it has happened."""
 
     def fits(self, method: str, target: str) -> bool:
-        """Whether it is this request's turn."""
+        """Return whether the fault applies to this request."""
         left = self.times is None or self.hits < self.times
         return left and self.method in (None, method) and re.search(self.path, target) is not None
 
 
 class Faults:
-    """The faults that are planted."""
+    """The faults that tests have set."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,6 +60,6 @@ class Faults:
             return fault
 
     def clear(self) -> None:
-        """Let everything go right again."""
+        """Remove all faults."""
         with self._lock:
             self._planted.clear()

@@ -17,7 +17,7 @@ GRANTED = ("repo.content.read", "repo.write")
 
 
 class LoopbackHub:
-    """A running hub: what it holds, what it was asked, and what goes wrong."""
+    """A running Hub: its content, the requests it received, and its faults."""
 
     def __init__(self, *, multipart: int = 8 * 1024 * 1024, page: int = 1000) -> None:
         self.store = Store()
@@ -58,7 +58,7 @@ class LoopbackHub:
         scopes: Mapping[str, tuple[str, ...]] | None = None,
         orgs: Mapping[str, str] | None = None,
     ) -> str:
-        """Return a new token; a fine-grained one may write to all of its user's namespace unless told."""
+        """Return a new token; by default a fine-grained one may write in its user's whole namespace."""
         value = "hf_" + sha256(f"{user} {role} {len(self.tokens)}".encode()).hexdigest()[:34]
         if role == "finegrained" and scopes is None:
             scopes = {user: GRANTED}
@@ -70,7 +70,7 @@ class LoopbackHub:
         return self.faults.plant(Fault(method, path, **fault))  # type: ignore[arg-type]
 
     def create(self, repo_id: str, *, private: bool = False, repo_type: str = "dataset") -> Repo:
-        """Create a repository behind the client's back."""
+        """Create a repository directly, without the client."""
         with self.store.lock:
             return self.store.create(repo_type, repo_id, private=private, author=repo_id.split("/")[0])
 
@@ -88,7 +88,10 @@ class LoopbackHub:
         user: str = "somebody",
         repo_type: str = "dataset",
     ) -> Commit:
-        """Commit behind the client's back, creating the repository where there is none; None deletes a file."""
+        """Commit files directly, without the client; create the repository if it does not exist.
+
+        A file whose content is None is deleted.
+        """
         with self.store.lock:
             if (repo_type, repo_id) not in self.store.repos:
                 self.create(repo_id, repo_type=repo_type)
@@ -109,7 +112,7 @@ class LoopbackHub:
             return self.repo(repo_id, repo_type=repo_type).history(revision)
 
     def files(self, repo_id: str, revision: str = "main", *, repo_type: str = "dataset") -> dict[str, bytes]:
-        """Return every file of a revision, `.gitattributes` included: the Hub keeps one in every repository."""
+        """Return every file of a revision, including the `.gitattributes` that the Hub adds to every repository."""
         with self.store.lock:
             commit = self.repo(repo_id, repo_type=repo_type).find(revision)
             assert commit, f"{repo_id} has no revision {revision}"

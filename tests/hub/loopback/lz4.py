@@ -1,4 +1,4 @@
-"""Undo LZ4, as the real client compresses what it uploads; the standard library cannot."""
+"""LZ4 decompression, which the standard library lacks; the real client compresses its uploads with LZ4."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ STORED = 0x80000000
 
 
 def decompress(frame: bytes) -> bytes:
-    """Return the content of a frame; its checksums are left alone, as a sha256 over all is checked afterwards."""
+    """Return the content of an LZ4 frame.
+
+    Its checksums are not verified, because the sha256 of the whole file is checked later.
+    """
     magic, flags = struct.unpack_from("<IB", frame)
     if magic != MAGIC:
         raise ValueError("no LZ4 frame")
@@ -29,7 +32,7 @@ def decompress(frame: bytes) -> bytes:
 
 
 def _add_block(out: bytearray, block: bytes) -> None:
-    """Append a block: runs of plain bytes, each followed by a copy of something earlier."""
+    """Decompress a block to `out`: literal bytes, each run followed by a copy of earlier output."""
     position, end = 0, len(block)
     while position < end:
         token = block[position]
@@ -44,7 +47,7 @@ def _add_block(out: bytearray, block: bytes) -> None:
 
 
 def _length(block: bytes, position: int, length: int) -> tuple[int, int]:
-    """Return a length, which goes on for as long as its bytes are full, and where it ends."""
+    """Return a length and the position after it; each byte of 255 means that another byte follows."""
     if length == 15:
         while True:
             more = block[position]
@@ -55,7 +58,7 @@ def _length(block: bytes, position: int, length: int) -> tuple[int, int]:
 
 
 def _copy(out: bytearray, back: int, count: int) -> None:
-    """Repeat what was written `back` bytes ago, which may overlap what is being written."""
+    """Append `count` bytes from `back` bytes before the end; the copy may overlap its own output."""
     if not 0 < back <= len(out):
         raise ValueError("LZ4 copy from before the start")
     start = len(out) - back

@@ -1,4 +1,4 @@
-"""The HTTP side: reads a request, lets the planted fault happen, asks the route, writes the reply, keeps a record."""
+"""The HTTP server: it reads a request, applies a fault, calls the route, sends the reply and records both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOST = (OSError, ValueError)
 
 
 class Server(ThreadingHTTPServer):
-    """A server whose end closes every connection: kept-alive ones would hold their threads until they time out."""
+    """A server that closes every connection when it stops, so that idle connections keep no thread alive."""
 
     daemon_threads = True
     block_on_close = False
@@ -41,7 +41,7 @@ class Server(ThreadingHTTPServer):
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more connections, close those there are, and wait for the loop, not for the threads."""
+        """Accept no more connections, close the open ones, and wait for the server loop but not for its threads."""
         self.closing.set()
         self.shutdown()
         self.server_close()
@@ -62,7 +62,7 @@ class Server(ThreadingHTTPServer):
         super().close_request(request)
 
     def handle_error(self, request, client_address) -> None:  # type: ignore[no-untyped-def]
-        """Say nothing: a client that goes away is part of the tests, and `Handler` keeps what is a defect of ours."""
+        """Print nothing: clients that disconnect are part of the tests, and `Handler` records our own errors."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -107,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
         return self._send(request, reply, fault if fault and fault.cut else None)
 
     def _ask(self, call: Call) -> Reply:
-        """Return the route's answer; one that no route gives is 404 and remembered, a defect is 500 and remembered."""
+        """Return the route's reply; an unknown request is 404, an error of ours is 500, and both are recorded."""
         route = find_route(call)
         if route is None:
             call.hub.unknown.append(f"{call.request.method} {self.path}")
@@ -121,7 +121,10 @@ class Handler(BaseHTTPRequestHandler):
             return HubError(500, "Internal Error: the loopback hub has a defect").reply()
 
     def _read_body(self, request: Request, fault: Fault | None) -> bytes | None:
-        """Read the body, or None where the fault cuts it off; all of it is read, as the next request follows it."""
+        """Read and return the whole body; a fault can end this early.
+
+        In that case only a part is read, and the result is None if the fault cuts the connection, else empty.
+        """
         if (self.headers["Transfer-Encoding"] or "").lower() == "chunked":
             body = self._read_chunks()
             request.size = len(body)
@@ -169,7 +172,7 @@ class Handler(BaseHTTPRequestHandler):
         self._reset(linger=True)
 
     def _reset(self, *, linger: bool = False) -> None:
-        """End the connection the hard way; `linger` lets what was sent arrive first."""
+        """Reset the connection; with `linger`, data already sent arrives first."""
         self.close_connection = True
         if not linger:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

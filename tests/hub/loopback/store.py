@@ -16,7 +16,7 @@ ATTRIBUTES = ".gitattributes"
 
 
 def blob_oid(content: bytes) -> str:
-    """Return git's name for a file's content."""
+    """Return the id that Git gives to a file's content."""
     return sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
@@ -31,7 +31,7 @@ class Entry:
 
     @property
     def etag(self) -> str:
-        """What the Hub calls the content: the sha256 of a large file, git's blob id of a small one."""
+        """The Hub's id of the content: the sha256 of a large file, the Git blob id of a small one."""
         return self.lfs or self.oid
 
 
@@ -74,7 +74,7 @@ class Discussion:
 
     @property
     def ref(self) -> str:
-        """Where the commits of a pull request are."""
+        """The ref that holds the commits of a pull request."""
         return f"refs/pr/{self.num}"
 
 
@@ -108,7 +108,7 @@ class Repo:
         return next((commit for oid, commit in self.commits.items() if oid.startswith(revision)), None)
 
     def history(self, revision: str) -> list[Commit]:
-        """Return a commit and those it came from, the newest first."""
+        """Return a commit and its ancestors, newest first."""
         commit = self.find(revision)
         found = []
         while commit:
@@ -117,7 +117,7 @@ class Repo:
         return found
 
     def last_change(self, path: str, revision: str) -> Commit:
-        """Return the commit that gave a file or folder its present content."""
+        """Return the commit in which a file or folder last changed."""
         history = self.history(revision)
         now = below(history[0].tree, path)
         for newer, older in pairwise(history):
@@ -134,12 +134,12 @@ def below(tree: Mapping[str, Entry], folder: str) -> dict[str, Entry]:
 
 
 def folders(paths: Iterable[str]) -> set[str]:
-    """Return every folder on the way to some files."""
+    """Return every folder that contains one of the files, directly or indirectly."""
     return {"/".join(parts[:end]) for parts in (path.split("/") for path in paths) for end in range(1, len(parts))}
 
 
 class Store:
-    """All repositories and all content; take `lock` to look and change in one step."""
+    """All repositories and their content; hold `lock` to read and change them in one step."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -149,7 +149,7 @@ class Store:
         self._ticks = 0
 
     def now(self) -> str:
-        """Return the hub's time, which moves by a second each time that it is asked."""
+        """Return the Hub's time, which advances by a second with each call."""
         self._ticks += 1
         moment = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self._ticks)
         return moment.strftime("%Y-%m-%dT%H:%M:%S.000Z")
@@ -173,7 +173,7 @@ class Store:
         return digest
 
     def put(self, repo: Repo, path: str, content: bytes) -> Entry:
-        """Keep a file the way the Hub would choose for it."""
+        """Store a file as a blob or as a large file, as the Hub would choose."""
         commit = repo.find("main")
         rules = self.read(commit.tree[ATTRIBUTES]) if commit and ATTRIBUTES in commit.tree else b""
         if not content or not (is_tracked(path, rules) or is_large(len(content)) or is_binary(content[:512])):
@@ -197,7 +197,7 @@ class Store:
         message: str = "",
         parents: tuple[str, ...] | None = None,
     ) -> Commit:
-        """Make a commit of a whole tree and move a ref to it: what the Hub's own rules add is added here."""
+        """Commit a whole tree and move a ref to the commit; the Hub's own rules are applied to the tree."""
         tree = self._track(tree)
         if parents is None:
             parents = (repo.refs[ref],) if ref in repo.refs else ()
@@ -209,7 +209,7 @@ class Store:
         return commit
 
     def _track(self, tree: dict[str, Entry]) -> dict[str, Entry]:
-        """Name in .gitattributes the large files that no rule there covers, as the Hub does in the same commit."""
+        """Add rules to .gitattributes for large files that no rule covers, as the Hub does in the same commit."""
         rules = self.read(tree[ATTRIBUTES]) if ATTRIBUTES in tree else b""
         missing = [path for path, entry in tree.items() if entry.lfs and not is_tracked(path, rules)]
         return {**tree, ATTRIBUTES: self.put_blob(add_rules(rules, missing))} if missing else tree

@@ -1,4 +1,4 @@
-"""What travels: a request as recorded, a call as a route sees it, a reply, and the table of routes."""
+"""Data types of the HTTP layer: recorded requests, calls to routes, replies, and the table of routes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REV = r"(?P<rev>refs/(?:pr|convert|heads|tags)/[^/]+|[^/]+)"
 
 @dataclass
 class Request:
-    """A request as it came in; `status` is what it was answered, 0 while it was not or when the reply was cut off."""
+    """A recorded request; `status` is that of its reply, or 0 if there is none or it was cut off."""
 
     method: str
     path: str
@@ -38,7 +38,7 @@ class Request:
 
 @dataclass
 class Reply:
-    """What a route answers."""
+    """The reply of a route."""
 
     status: int = 200
     body: bytes = b""
@@ -46,14 +46,14 @@ class Reply:
 
 
 class HubError(Exception):
-    """An answer that ends a route: the Hub says it in the body and again in two headers, which the client reads."""
+    """An error reply that ends a route; its message is in the body and in two headers that the client reads."""
 
     def __init__(self, status: int, message: str, *, code: str = "", headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.code, self.headers = status, message, code, dict(headers or {})
 
     def reply(self) -> Reply:
-        """Return the answer."""
+        """Return the error as a reply."""
         headers = {"X-Error-Message": re.sub(r"[^\x20-\x7e]", "?", self.message), **self.headers}
         if self.code:
             headers["X-Error-Code"] = self.code
@@ -68,7 +68,7 @@ def give(value: object, *, status: int = 200, headers: Mapping[str, str] | None 
 
 @dataclass
 class Call:
-    """A request on its way to a route: the hub, the body, and the parts of the path, decoded."""
+    """A request as a route receives it: the Hub, the body, and the decoded parts of the path."""
 
     hub: LoopbackHub
     request: Request
@@ -76,20 +76,20 @@ class Call:
     parts: dict[str, str] = field(default_factory=dict)
 
     def json(self) -> Any:
-        """Return the body as JSON, or refuse it."""
+        """Return the body parsed as JSON; refuse invalid JSON."""
         try:
             return json.loads(self.body or b"{}")
         except ValueError as error:
             raise HubError(400, f"Malformed JSON: {error}") from None
 
     def form(self) -> dict[str, Any]:
-        """Return the body of a form, or of JSON, which the Hub takes too."""
+        """Return the fields of a body that is a form or, as the Hub also accepts, JSON."""
         if "json" in (self.request.headers["Content-Type"] or ""):
             return dict(self.json())
         return parse_qs(self.body.decode(), keep_blank_values=True)
 
     def flag(self, name: str) -> bool:
-        """Whether the query says yes to a name."""
+        """Return whether a query parameter is true."""
         return self.request.query.get(name, [""])[0].lower() in ("1", "true")
 
 
@@ -108,7 +108,10 @@ def route(method: str, path: str) -> Callable[[Route], Route]:
 
 
 def find_route(call: Call) -> Route | None:
-    """Return who answers a call, filling in the parts of its path; each part is decoded once, after the split."""
+    """Return the route of a call, or None, and fill in the call's path parts.
+
+    Each part is decoded once, after the path is split.
+    """
     method = "GET" if call.request.method == "HEAD" else call.request.method
     for wanted, path, function in ROUTES:
         found = path.fullmatch(call.request.path) if wanted == method else None

@@ -1,4 +1,4 @@
-"""What the hub answers, one file per subject; importing them fills the table of routes."""
+"""The Hub's routes, one module for each subject; importing them fills the table of routes."""
 
 from . import commits, discussions, files, lfs, refs, repos, site, xet
 

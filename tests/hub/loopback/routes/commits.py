@@ -18,7 +18,7 @@ from .repos import KIND, at_revision, web_url
 
 @route("POST", KIND + REPO + "/preupload/" + REV)
 def preupload(call: Call) -> Reply:
-    """Say for each file whether it goes to the storage or into the commit, and what the revision has there now."""
+    """Return, for each file, whether it goes to the storage or into the commit, and its id in the revision."""
     body = call.json()
     with call.hub.store.lock:
         repo, _ = writable(call, pull=call.flag("create_pr"))
@@ -75,7 +75,7 @@ def _read(call: Call) -> tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]
 
 
 def _base(call: Call, repo: Repo, parent: str | None, *, pull: bool) -> Commit:
-    """Return the commit to build on: the end of a branch or a pull request, which must be where the client saw it."""
+    """Return the commit to build on; refuse it if the branch or pull request has moved since the client saw it."""
     ref = repo.ref(call.parts["rev"])
     if ref is None or ref.startswith("refs/tags/"):
         raise HubError(404, f"Invalid rev id: {call.parts['rev']}", code="RevisionNotFound")

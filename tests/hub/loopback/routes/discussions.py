@@ -92,7 +92,7 @@ def _find(call: Call, repo: Repo) -> Discussion:
 
 @route("GET", ONE)
 def details(call: Call) -> Reply:
-    """Tell all about a discussion."""
+    """Return the full description of a discussion."""
     with call.hub.store.lock:
         repo = readable(call)
         one = _find(call, repo)
@@ -122,7 +122,7 @@ def _own(repo: Repo, one: Discussion) -> list[Any]:
 
 
 def _changes(repo: Repo, one: Discussion) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the pull request and its base have each changed since they parted; None is a deleted file."""
+    """Return the files changed by the pull request and by its base since they diverged; None is a deleted file."""
     ours = {commit.oid for commit in repo.history(one.base)}
     common = next(commit.tree for commit in repo.history(one.ref) if commit.oid in ours)
     sides = (repo.commits[repo.refs[one.ref]].tree, repo.commits[repo.refs[one.base]].tree)

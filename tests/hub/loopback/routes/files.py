@@ -39,7 +39,7 @@ def tree(call: Call) -> Reply:
 
 
 def _inside(commit: Commit, folder: str, *, recursive: bool) -> list[str]:
-    """Return what is in a folder: folders first, then files, each in order."""
+    """Return the paths in a folder: first the folders, then the files, both sorted."""
     files = [path for path in below(commit.tree, folder) if path != folder]
     depth = folder.count("/") + 2 if folder else 1
     inner = [path for path in folders(files) if path.count("/") + 1 >= depth]
@@ -86,7 +86,7 @@ def paths_info(call: Call) -> Reply:
 
 @route("GET", r"/(?:(?P<kind>datasets|spaces)/)?" + REPO + "/resolve/" + REV + "/(?P<path>.+)")
 def resolve(call: Call) -> Reply:
-    """Send the client to where a file's bytes are, telling their name and size on the way."""
+    """Redirect the client to the address of a file's bytes; headers state their hash and size."""
     with call.hub.store.lock:
         repo = readable(call)
         commit = at_revision(call, repo)
@@ -109,7 +109,7 @@ def resolve(call: Call) -> Reply:
 
 @route("GET", r"/api/resolve-cache/(?P<kind>models|datasets|spaces)/" + REPO + "/" + REV + "/(?P<path>.+)")
 def cached(call: Call) -> Reply:
-    """Give a small file; the Hub's own host does, so the token is looked at again."""
+    """Return a small file; it is on the Hub's own host, so the token is checked again."""
     with call.hub.store.lock:
         commit = at_revision(call, readable(call))
         entry = _entry(call, commit)
@@ -119,7 +119,7 @@ def cached(call: Call) -> Reply:
 
 @route("GET", r"/store/(?P<oid>[0-9a-f]{64})")
 def stored(call: Call) -> Reply:
-    """Give a large file to whoever holds a signed address; like the real storage, refuse a second kind of proof."""
+    """Return a large file for a signed address; like the real storage, refuse a token in addition."""
     query = call.request.query
     if call.request.headers["Authorization"]:
         raise HubError(400, "Only one auth mechanism allowed")

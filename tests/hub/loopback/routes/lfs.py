@@ -16,7 +16,7 @@ SECRET = b"the storage's key, which only the hub knows"
 
 
 def sign(path: str) -> str:
-    """Return what makes an address of the storage good for use without a token."""
+    """Return the signature that allows the use of a storage address without a token."""
     return hmac.new(SECRET, path.encode(), sha256).hexdigest()
 
 
@@ -27,7 +27,7 @@ def signed(call: Call, path: str, **query: object) -> str:
 
 @route("POST", GIT + r"\.git/info/lfs/objects/batch")
 def batch(call: Call) -> Reply:
-    """Say for each file how to upload it; one that is already there needs nothing."""
+    """Return upload instructions for each file; a file that is already stored needs none."""
     body = call.json()
     # a pull request names no branch here, so that those who may only read can upload for it
     repo, _ = writable(call, pull="ref" not in body)
@@ -90,7 +90,7 @@ def upload_part(call: Call) -> Reply:
 
 @route("POST", r"/api/complete_multipart")
 def complete(call: Call) -> Reply:
-    """Put the parts together, if they are those that arrived."""
+    """Join the parts of a file; refuse it unless they are the parts that arrived."""
     key, body = call.request.query["uploadId"][0], call.json()
     if call.request.query.get("signature") != [sign(call.request.path + key)]:
         raise HubError(403, "Access denied")
@@ -107,7 +107,7 @@ def complete(call: Call) -> Reply:
 
 
 def _keep(call: Call, oid: str, content: bytes) -> None:
-    """Keep a file that is what its name says."""
+    """Store a file; refuse it unless its content matches the hash in its name."""
     if sha256(content).hexdigest() != oid:
         raise HubError(400, "BadDigest: the content does not have the sha256 that it was announced with")
     query = call.request.query
@@ -121,7 +121,7 @@ def _keep(call: Call, oid: str, content: bytes) -> None:
 
 @route("POST", GIT + r"\.git/info/lfs/verify")
 def verify(call: Call) -> Reply:
-    """Say whether a file has arrived whole."""
+    """Return whether a file has arrived intact."""
     repo, body = readable(call), call.json()
     content = call.hub.store.objects.get(body["oid"])
     if body["oid"] not in repo.lfs or content is None or len(content) != body["size"]:

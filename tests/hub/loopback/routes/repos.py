@@ -19,7 +19,7 @@ def web_url(call: Call, repo: Repo) -> str:
 
 
 def at_revision(call: Call, repo: Repo, revision: str = "") -> Commit:
-    """Return the commit that a call is about, or refuse it."""
+    """Return the commit of a request's revision; refuse an unknown revision."""
     revision = revision or call.parts.get("rev") or "main"
     commit = repo.find(revision)
     if commit is None:
@@ -29,7 +29,7 @@ def at_revision(call: Call, repo: Repo, revision: str = "") -> Commit:
 
 @route("POST", r"/api/repos/create")
 def create(call: Call) -> Reply:
-    """Create a repository; one that exists is 409, with the address that `exist_ok` needs."""
+    """Create a repository; for one that exists, return 409 with its address, which `exist_ok` needs."""
     token, body = signed_in(call), call.json()
     kind, namespace = body.get("type", "model"), body.get("organization") or token.user
     id = f"{namespace}/{body['name']}"
@@ -77,7 +77,7 @@ def auth_check(call: Call) -> Reply:
 
 @route("GET", KIND + r"[^/]+")
 def no_namespace(call: Call) -> Reply:
-    """Know no repository without an owner: the Hub's few old ones are not here."""
+    """Refuse a repository without an owner; the Hub's few old ones do not exist here."""
     call.parts["repo"] = ""
     readable(call)
     return Reply()
@@ -86,7 +86,7 @@ def no_namespace(call: Call) -> Reply:
 @route("GET", KIND + REPO)
 @route("GET", KIND + REPO + "/revision/" + REV)
 def info(call: Call) -> Reply:
-    """Tell about a repository at a revision; `expand` asks for some of it, `blobs` for the sizes of files."""
+    """Return information on a repository at a revision; `expand` selects fields, `blobs` adds file sizes."""
     with call.hub.store.lock:
         repo = readable(call)
         commit = at_revision(call, repo)

@@ -1,4 +1,4 @@
-"""Routes that are about no repository."""
+"""Routes that do not concern a repository."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ def validate_yaml(call: Call) -> Reply:
 
 @route("GET", r"/api/telemetry/.+")
 def telemetry(call: Call) -> Reply:
-    """Take the notice that some clients send of being imported."""
+    """Accept the message that some clients send when they are imported."""
     return Reply()
 
 
 @route("GET", r"/api/[a-z]+-harnesses")
 def registry(call: Call) -> Reply:
-    """Give an empty registry of programs that clients run in: they ask where telemetry is on."""
+    """Return an empty registry of the agents that clients run in; clients request it if telemetry is on."""
     return give({"standardEnvVars": [], "harnesses": {}})
 
 
 @route("GET", r"http://datasets-server\.[^/]+/(?:info|parquet)")
 def viewer(call: Call) -> Reply:
-    """Answer for the dataset viewer as it does for what it has not looked at yet.
+    """Answer as the dataset viewer does for a dataset that it has not processed yet.
 
-    `datasets` puts `datasets-server.` before the host of HF_ENDPOINT. No such name leads here, so the tests name this
-    hub as the proxy for all that is not on this machine; whatever else comes that way is unknown, and so noticed.
+    `datasets` puts `datasets-server.` before the host of HF_ENDPOINT. That name does not resolve, so the tests
+    use this Hub as the proxy for all other hosts. Any other request that arrives this way is unknown and is
+    noticed.
     """
     call.parts = {"kind": "datasets", "repo": call.request.query["dataset"][0]}
     if readable(call).private:

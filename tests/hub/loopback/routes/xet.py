@@ -1,10 +1,10 @@
-"""Large files the way the real client of 2.x uploads them: chunks in xorbs, and shards that say which make a file.
+"""Large files as recent clients upload them: chunks in xorbs, and shards that list the chunks of each file.
 
-Since 2.0 that client asks nobody whether to: where hf_xet is installed, which is the default, it takes this way, and
-nothing that a server answers makes it fall back to LFS. So the hub takes both. Downloads are different: the client
-takes this way only for files that are announced with `X-Xet-Hash`, and the Hub serves every file by plain HTTP too;
-this hub announces none. Chunks are not deduplicated against earlier uploads, and xorbs not checked against their own
-name, a BLAKE3 hash that the standard library lacks: the sha256 of the whole file is checked instead.
+Since 2.0 the client always uploads this way if hf_xet is installed, which is the default, and no reply of a
+server makes it fall back to LFS. So this Hub accepts both. For downloads the client uses Xet only for files
+that are announced with `X-Xet-Hash`; this Hub announces none and serves every file by plain HTTP. Chunks
+are not deduplicated against earlier uploads. Xorbs are not checked against their own name, a BLAKE3 hash
+that the standard library lacks; the sha256 of the whole file is checked instead.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _pass(what: str, repo: Repo) -> str:
 
 
 def _admitted(call: Call) -> Repo:
-    """Return the repository that a token of the storage was given for; the Hub's own tokens are worth nothing here."""
+    """Return the repository of a storage token; the Hub's own tokens are refused here."""
     value = (call.request.headers["Authorization"] or "").removeprefix("Bearer ")
     try:
         what, kind, id = bytes.fromhex(value.split("_")[1]).decode().split(" ", 2)
@@ -68,14 +68,14 @@ def _admitted(call: Call) -> Repo:
 @route("GET", r"/v1/chunks/(?:default|default-merkledb)/" + HASH)
 @route("POST", r"/v1/xorb-grants/default/" + HASH)
 def unknown_here(call: Call) -> Reply:
-    """Know no chunk from before, and grant no upload past the hub, so that the client sends all of it here."""
+    """Report every chunk as unknown and allow no upload elsewhere, so that the client sends all chunks here."""
     _admitted(call)
     raise HubError(404, "Not found")
 
 
 @route("POST", r"/v1/xorbs/default/(?P<hash>" + HASH + ")")
 def xorb(call: Call) -> Reply:
-    """Take a xorb."""
+    """Store a xorb."""
     _admitted(call)
     try:
         chunks = _unpack(call.body)
@@ -87,7 +87,7 @@ def xorb(call: Call) -> Reply:
 
 
 def _unpack(body: bytes) -> list[bytes]:
-    """Return the chunks of a xorb; what follows them, an index for readers, begins with letters instead of a 0."""
+    """Return the chunks of a xorb; the index that follows them starts with letters instead of a 0."""
     chunks: list[bytes] = []
     position = 0
     while position < len(body) and body[position] == 0:
@@ -106,7 +106,7 @@ def _unpack(body: bytes) -> list[bytes]:
 
 
 def _interleave(grouped: bytes) -> bytes:
-    """Undo the grouping of every fourth byte."""
+    """Undo a byte grouping that stores every fourth byte together."""
     out, start = bytearray(len(grouped)), 0
     for group in range(4):
         count = len(range(group, len(grouped), 4))
@@ -123,7 +123,7 @@ def _name(raw: bytes) -> str:
 @route("POST", r"/v1/shards")
 @route("POST", r"/v2/shards")
 def shard(call: Call) -> Reply:
-    """Put files together from chunks that have arrived, and keep them if each is what its sha256 says."""
+    """Assemble files from uploaded chunks and store them if each matches its sha256."""
     with call.hub.store.lock:
         repo = _admitted(call)
         try:
