@@ -1,10 +1,11 @@
-"""Measures the citations in answers about court rules, by this project's metrics and by those of the original system.
+"""Measures the citations in answers about court rules with two sets of rules: ours and the seed's.
 
     python -m bench.cpr BUNDLE [--preset routed] [--set answerer=reader]
 
-The original system, the seed of this project, gives full marks to a question whose expected answer cites nothing; here
-such a question has no value. A third column has the figures that the seed reports for itself, with answers by a
-language model.
+The seed is the older system from which this project started. If the expected answer of a question cites
+nothing, the seed scores the question as 1, and this project leaves it out of the mean. The table has a
+column for each of the two, and a column with the figures that the seed reports for its own system, whose
+answers a language model wrote.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Compares drafted gold with the experts' gold on a bundle whose rows name their clause.
+"""Compares drafted gold with the experts' gold, on bundles whose gold is labelled with its clause.
 
 python -m bench.draft datasets_out/cuad --names NOT_FOR_TRAINING.tsv --limit 20
-python -m bench.draft datasets_out/cuad datasets_out/contractnli --names NOT_FOR_TRAINING.tsv --tuning \
+python -m bench.draft datasets_out/cuad datasets_out/contractnli --names NOT_FOR_TRAINING.tsv --tuning \\
     --weights FOLDER --fit models/weights/confidence.json
 
-A drafted passage is right if it shares at least half of its characters, or half of the gold's, with a passage that the
-experts marked for the same clause; an absence is right if they marked none. --tuning and --weights are those of
-`bench.reading`. With --fit every question is read, and the confidence of drafts is fitted to the outcomes.
+A drafted passage is right if it overlaps a passage that the experts marked for the same clause, by at least
+half of the shorter of the two. A drafted absence is right if the experts marked no passage. The flags
+--tuning and --weights mean the same as in `bench.reading`. With --fit, the reader model reads the documents
+for every question, and the confidence of drafts is fitted to the outcomes.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ ABSENT = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 class By(NamedTuple):
     """The scores that one draft is based on.
 
-    They are the reader model's score for each chunk that it read, in order, and the log-odds from the vectors
-    of all chunks (None if they were not computed).
+    `scores` has the reader model's score for each chunk that it read, in order. `spot` is the log-odds that
+    the document answers the question, computed from the vectors of its chunks (None if not computed).
     """
 
     scores: tuple[float, ...]
@@ -102,7 +103,10 @@ class Noted:
         return readings
 
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
-        """Return the reader model's confidence, and record `spot`, the log-odds from the vectors."""
+        """Return the reader model's confidence, and record `spot`.
+
+        `spot` is the log-odds that the document answers the question, computed from the vectors of its chunks.
+        """
         self._spots[tuple(scores)] = spot
         return self._reader.confidence(scores, spot=spot)
 
@@ -187,8 +191,8 @@ def judge(root: Path, options: argparse.Namespace, playbook: Playbook, asker: As
 def choose_files(root: Path, options: argparse.Namespace) -> list[str]:
     """Return the names of the files to measure, as the options choose them.
 
-    They are all files of the bundle, those that `--names` lists, or with `--tuning` those for tuning. `--skip`
-    leaves out the first of them, and `--limit` is the largest number.
+    By default they are all files of the bundle. With `--names` they are the listed files, and with `--tuning`
+    the files for tuning. `--skip N` leaves out the first N names; `--limit N` keeps at most N of the rest.
     """
     material, excluded = read_material(root), Excluded(read_names(options.names) if options.names else ())
     if options.tuning:
@@ -201,8 +205,8 @@ def choose_files(root: Path, options: argparse.Namespace) -> list[str]:
 def fit(judged: Sequence[Judged], path: Path) -> None:
     """Fit the probability that a document answers a question, and write the parameters to a JSON file.
 
-    The inputs of the logistic fit are the log-odds from the vectors and the reader model's scores of the
-    chunks.
+    There is one logistic fit for each number of chunks that the reader model reads, from 0 on. Its inputs are
+    the log-odds computed from the vectors of all chunks and, if chunks are read, their combined score.
     """
     known = [one for one in judged if one.by.spot is not None and len(one.by.scores) == READ]
     wanted = np.array([float(one.answerable) for one in known])

@@ -1,11 +1,13 @@
-"""Compares the embedder's speed with sentence-transformers, fastembed, and onnxruntime alone on the same tokens.
+"""Compares the embedder's speed with three peers: sentence-transformers, fastembed, and onnxruntime alone.
 
     python -m bench.embed [--source FOLDER] [--texts 400] [--threads 1] [--peer-python /path/to/python]
 
-All run alternately on the same chunks, with the same number of threads, so that the ratios hold on any machine; on a
-busy machine compare the processor time. The peers run in another interpreter, which has sentence-transformers, torch,
-and for fastembed also fastembed and onnx. fastembed runs the same weights in single precision, exported by torch. Both
-peers get batches of 32 texts: fastembed, which pads a batch to its longest text, is slower with its default of 256.
+All embedders run alternately on the same chunks, with the same number of threads, so that the ratios of
+their times are comparable on any machine. On a busy machine, compare the processor time. onnxruntime gets
+texts that are already tokenised. sentence-transformers and fastembed run in another interpreter
+(`--peer-python`), which needs sentence-transformers and torch, and for fastembed also fastembed and onnx.
+fastembed runs the same weights in single precision, exported by torch. Both get batches of 32 texts:
+fastembed pads a batch to its longest text, and is slower with its default of 256.
 """
 
 from __future__ import annotations

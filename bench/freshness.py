@@ -1,6 +1,7 @@
-"""Lists pages whose code changed after they were measured: `python -m bench.freshness [--mark|--renew PAGE]`.
+"""Lists the pages of results that are out of date: `python -m bench.freshness [--mark|--renew PAGE]`.
 
-Each page has a comment with the folders of that code, and a digest of their files:
+A page is out of date if the measured code has changed since the measurement. Each page has a comment that
+names the folders of that code, with a digest of their files:
 
     <!-- measured-with: exhibit/law exhibit/rag sha256:… -->
 """
@@ -50,7 +51,7 @@ def mark_page(page: Path) -> None:
 
 
 def renew_page(root: Path, page: Path) -> None:
-    """Write the current digest of its code into a page that was just measured, and remove the warning."""
+    """Write the current digest of the measured code into a page, and remove the out-of-date warning."""
     text = page.read_text(encoding="utf-8").replace(f"\n{WARNING}\n", "")
     if not _MARK.search(text):
         raise ToolkitError(f"{page}: no measured-with comment; add <!-- measured-with: exhibit/FOLDER sha256: -->")

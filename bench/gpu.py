@@ -58,7 +58,7 @@ Work = Callable[[], Iterator[int]]
 
 @runtime_checkable
 class Fed(Protocol):
-    """An embedder with worker processes that tokenise (`feed`), and a device that can run ready-made tokens."""
+    """An embedder with worker processes that tokenise texts (`feed`), and a device that embeds the tokens."""
 
     many: int
     feed: Feed
@@ -133,7 +133,10 @@ class Clock:
         self._keep()
 
     def add_kernels(self, each: float, phases: Sequence[str]) -> None:
-        """Add the kernels' share of the time to some phases; `each` is the kernels' seconds per chunk."""
+        """Record, for each named phase, the share of its time that the kernels took.
+
+        `each` is the kernels' time in seconds per chunk.
+        """
         for place, timing in enumerate(self.timings):
             if timing.name in phases:
                 self.timings[place] = timing._replace(kernels=each * timing.chunks / timing.seconds)
@@ -203,7 +206,10 @@ def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
 
 
 def run_overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
-    """Run tokenised slabs, each while the vectors of the slab before are copied; yield the size of each."""
+    """Embed tokenised slabs: each slab is computed while the vectors of the slab before it are copied.
+
+    Yield the number of texts in each slab.
+    """
     waiting: list[Callable[[], Vectors]] = []
     for tokens in slabs:
         waiting.append(embedder.start(tokens))
@@ -220,9 +226,9 @@ def run_waited(embedder: Fed, feed: Feed, chunks: Sequence[str]) -> Iterator[int
 
 
 def pad_tokens(tokens: Tokens) -> Tokens:
-    """Return dummy tokens with the lengths that texts would have after padding, if they were not sorted by length.
+    """Return dummy tokens for measuring the cost of padding: texts in their given order, not sorted by length.
 
-    Each group of 1,024 texts gets the length of its longest text.
+    Every text in a group of 1,024 gets the length of the group's longest text.
     """
     edges = range(0, len(tokens.lengths), _PADDED)
     lengths = [np.full_like(part := tokens.lengths[at : at + _PADDED], part.max()) for at in edges]

@@ -125,7 +125,11 @@ def compare_search(contracts: list[Contract], documents: list[Document]) -> None
 
 
 def compare_rule(contracts: list[Contract], documents: list[Document]) -> None:
-    """Print how many questions are left if all their quotes must be unique and verbatim, and how many are located."""
+    """Print how many questions pass the simple rule, and how many this project locates.
+
+    The simple rule keeps a question if every quote of it occurs in the text exactly once, verbatim. This
+    project locates a question if it locates all its quotes in the PDF.
+    """
     texts = [read_document(contract.text) for contract in contracts]
     questions = sum(len(contract.clauses) for contract in contracts)
     kept, rule_time = time_work(

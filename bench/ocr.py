@@ -45,7 +45,7 @@ _SPACE = re.compile(r"\s+")
 
 
 class Result(NamedTuple):
-    """The result of one engine on some pages."""
+    """The scores of one OCR engine on some pages: shares of right characters and of located sentences, and time."""
 
     pages: int
     right: float
@@ -101,7 +101,7 @@ def compare(printed: Document, scanned: Document) -> tuple[int, int, int, int]:
 
 
 def measure(how: Ocr, name: str, *, pages: int, folder: Path) -> Result:
-    """Print a group's texts, simulate scans of up to `pages` pages, read them with OCR, and return the scores."""
+    """Make PDFs of a group's texts, simulate scans of up to `pages` pages, run OCR on them; return the scores."""
     totals = np.zeros(4, dtype=int)
     left, seconds = pages, 0.0
     with Printer() as printer:

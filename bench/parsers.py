@@ -1,10 +1,11 @@
-"""Measures how well the output of other parsers is located on the page.
+"""Measures how well this project locates text that other parsers extracted, in the original PDF.
 
     python -m bench.parsers [--data FOLDER]
 
-It uses OHR-Bench's quotes, which state their page, and chunks of MinerU's Markdown, which are cut from its
-pages at line ends. A chunk is located if its document contains four fifths of its letters. The folder has
-`ohr/` and `cuad/` (default: EXHIBIT_DATA, else ../shared/data).
+There are two kinds of text: the quotes of OHR-Bench, for which the source states the page, and the Markdown
+that MinerU made of each page, cut into chunks at line ends. A chunk is located if at least four fifths of
+its letters are found in the document. The folder has `ohr/` and `cuad/` (default: EXHIBIT_DATA, else
+../shared/data).
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 python -m bench.paths FOLDER [--json FILE] [--show N]
 
-An example of a path is `ČÁST PRVNÍ > HLAVA I > Díl 1`. The path in the section tree of the law's printed
-text is compared with the headings of its Markdown. FOLDER has LAW/DATE.md, or LAW.md, at any depth.
+An example of a path is `ČÁST PRVNÍ > HLAVA I > Díl 1`. The path that this project reads from the law's
+plain text is compared with the right one, which the headings of the law's Markdown file give. FOLDER has
+LAW/DATE.md, or LAW.md, at any depth.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from exhibit.storage.atomic import write_whole
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the number of paragraphs with the right path, by language."""
+    """Print, for each language, the number of paragraphs, the share found, and the share with the right path."""
     parser = argparse.ArgumentParser(prog="python -m bench.paths", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="also write the table to this file")
@@ -61,7 +62,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def compare(law: Law) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...] | None]]:
-    """Yield each paragraph's label, its path in the Markdown, and its path in the printed text (None: not found)."""
+    """Yield each paragraph's label, its path by the Markdown headings, and its path as read from the plain text.
+
+    The second path is None if the plain text's structure does not have the paragraph.
+    """
     tree = read_structure(Document("law.txt", law.text))
     paths = dict(_list_paths(tree, ()))
     for paragraph in law.paragraphs:

@@ -1,9 +1,9 @@
-"""Compares plain Ray tasks, which `--engine ray` uses, with Ray Data: the same work, by processor time.
+"""Compares plain Ray tasks, which `--engine ray` uses, with Ray Data: the processor time for the same work.
 
     python -m bench.ray_data                        both convert the sample of CUAD; then a worker is killed
-    python -m bench.ray_data --patience 60          the seconds for an item that kills its worker each time
+    python -m bench.ray_data --patience 60          wait at most 60 s for the killed worker's items
 
-Each runs in a separate process, with a cluster of two workers. It needs the extra `ray`.
+Each measurement runs in a separate process, with a cluster of two workers. It needs the extra `ray`.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def convert(way: str, out: Path) -> tuple[float, float, str]:
 
 
 def survive(way: str, patience: float) -> str:
-    """Run items of which one kills its Ray worker every time; return a line that says how many were done.
+    """Run several items, one of which kills its Ray worker at every attempt; return a line of results.
 
-    After `patience` seconds the line says that the work is not done.
+    The line says how many items were done, or that the work was not done within `patience` seconds.
     """
     runner = prepare(way)
     told: list[str | BaseException] = []

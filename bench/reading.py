@@ -4,12 +4,13 @@
     python -m bench.reading datasets_out/cuad --list NOT_FOR_TRAINING.tsv --tuning --fit models/weights/confidence.json
     python -m bench.reading                plain questions about the short documents of bench/short.jsonl
 
-Only the listed documents are searched, since no weights were trained on them. With --tuning, the documents
-are those that `training.gather` keeps for tuning; this needs weights that were trained without them.
---weights names the folder of such weights: `adapter`, `reranker`, `reader` and `kinds`. Questions are in
-the benchmark's words, or with --words test in words outside the training data. Span F1 compares an answer
-with each gold quote and with all quotes together, and takes the best value; it is 0 for a refusal. With
---fit, the confidence is fitted to the outcomes, so that the printed figures do not measure quality.
+With --list only the listed documents are searched; no weights were trained on them. With --tuning the
+documents are those that `training.gather` sets aside for tuning. This needs weights that were trained
+without these documents: --weights names a folder with the files `adapter`, `reranker`, `reader` and `kinds`
+(.safetensors). Questions have the benchmark's wording; with --words test they have wordings that are not in
+the training data. Span F1 compares an answer with each gold quote and with all quotes together, and takes
+the best value; it is 0 for a refusal. With --fit, the confidence is fitted to the outcomes of these
+questions, so the printed figures do not measure quality.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Seen:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask the questions of each bundle and print their figures; with --fit, fit the confidence to them."""
+    """Ask the questions of each bundle and print the figures; with --fit, fit the confidence to the outcomes."""
     parser = argparse.ArgumentParser(prog="python -m bench.reading", description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="*", type=Path)
     parser.add_argument("--list", type=Path, metavar="TSV", help="the list of documents that no model was trained on")
@@ -113,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_short(config: Config) -> None:
-    """Print the figures on short documents: first on those that the confidence was fitted to, then on the others."""
+    """Print the figures on short documents: those that the confidence was fitted to, then the remaining ones."""
     seen: dict[bool, list[Seen]] = {True: [], False: []}
     with SHORT.open(encoding="utf-8") as lines, tempfile.TemporaryDirectory() as folder:
         for number, line in enumerate(lines):
@@ -151,9 +152,9 @@ def _choose_documents(root: Path, options: argparse.Namespace) -> dict[str, Loca
 
 
 def _read_questions(root: Path, documents: set[str], words: str) -> Iterator[Question]:
-    """Yield the questions about some documents, in the benchmark's words or in those for testing.
+    """Yield the questions about some documents, in the benchmark's wording or in a wording for testing.
 
-    A question without wordings for testing is asked in the benchmark's words.
+    A question of a kind without wordings for testing keeps the benchmark's wording.
     """
     bundle = read_material(root).bundle
     name = bundle.info.name if bundle.info else root.name
@@ -175,7 +176,10 @@ def _read_questions(root: Path, documents: set[str], words: str) -> Iterator[Que
 
 
 def _ask(questions: Iterable[Question], pipeline: Pipeline) -> Iterator[Seen]:
-    """Yield the outcome of each question; nothing is refused, so that every threshold can be reported."""
+    """Ask each question and yield its outcome.
+
+    The pipeline answers at any confidence, so that refusals can be computed later for every threshold.
+    """
     for question in questions:
         [answered] = pipeline.answer([question.text])
         answer = answered.answer

@@ -139,7 +139,10 @@ def first_paint(browser: Browser, report: Path) -> Took:
 
 
 def open_times(browser: Browser, report: Path, keys: Sequence[str]) -> dict[str, list[Took]]:
-    """Return the times to show a case: opened by a link in a new page, and opened in a loaded page."""
+    """Return the times to show each case, under two keys.
+
+    `by a link` has the times in a new page, and `in an open page` those in a page that is already loaded.
+    """
     fresh, then = [], []
     for key in keys:
         page, work = _open_page(browser)

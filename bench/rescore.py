@@ -117,7 +117,7 @@ def find_moved(before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[st
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table, the verdicts that changed, and some of the questions."""
+    """Print the metrics before and after, the verdicts that changed, and the questions that changed most."""
     parser = build_parser("python -m bench.rescore", __doc__)
     add_json(parser)
     parser.add_argument("before", type=Path, help="the run of the older version")

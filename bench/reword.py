@@ -70,7 +70,10 @@ def split(question: str) -> NamedQuestion | None:
 
 
 def reword(question: str) -> str:
-    """Return the question in another form; one of unknown form gets `Please tell me:` in front."""
+    """Return the question in another form.
+
+    If the question does not have the form `Consider the X; Y`, only `Please tell me:` is put in front of it.
+    """
     query = split(question)
     if query is None:
         return f"Please tell me: {_lower_first(question.strip())}"
@@ -80,10 +83,10 @@ def reword(question: str) -> str:
 def free(question: str) -> str | None:
     """Return the question as a person reworded it; None if it is not one of the 200 reworded questions.
 
-    They are fifty questions of each benchmark of LegalBench-RAG-mini, stored by the SHA-256 of the published
-    question. They use the words of lawyers, laymen, students and people in a hurry, and name the document
-    informally. No model was trained on them, but they were looked at when the weights of words and names were
-    chosen.
+    The 200 are fifty questions of each benchmark of LegalBench-RAG-mini, stored by the SHA-256 of the published
+    question. They are worded as lawyers, laymen, students and people in a hurry would ask, and name the
+    document informally. No model was trained on them. But they are not held out: constants of the retrieval,
+    such as the weights of lexical matches and of document names, were chosen with them in view.
     """
     digest = hashlib.sha256(question.encode("utf-8", "surrogatepass")).hexdigest()
     return _free_words().get(digest)
@@ -158,7 +161,10 @@ def _raise_first(text: str) -> str:
 
 
 def _close(ask: str) -> str:
-    """Return a text that ends with a mark: `?` after a question, `.` after a phrase such as `Information about …`."""
+    """Return a text that ends with a punctuation mark; a common first word gets a capital letter.
+
+    A mark is added if there is none: `?` after a question, `.` after a phrase such as `Information about …`.
+    """
     mark = "?" if ask.split()[0].lower() in _ASKING else "."
     return _raise_first(ask) if ask.endswith(_MARKS) else f"{_raise_first(ask)}{mark}"
 

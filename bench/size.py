@@ -89,7 +89,7 @@ def measure_rooms() -> dict[str, Size]:
 
 
 def is_data(path: Path) -> bool:
-    """Return whether a file of the product is data that a user may vary."""
+    """Return whether a file of the product is TOML data that users may change, such as a preset or a playbook."""
     return path.suffix == ".toml" and path.relative_to(PRODUCT).as_posix().startswith(USERS)
 
 

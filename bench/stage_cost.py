@@ -1,10 +1,10 @@
-"""Measures the time that scoring spends on the stages of gold.
+"""Measures how much of the scoring time is spent on finding the stage at which each gold passage was lost.
 
     python -m bench.stage_cost RUN [--times 3]
 
-RUN is a run of the built-in pipeline, such as that of `exhibit demo`. It is scored again, alternately with
-and without the stages; its replies are read from its journal, its index from the cache. The times are
-processor times, and the ratio is that of the shortest times.
+RUN is a run of the built-in pipeline, such as that of `exhibit demo`. Its replies are read from its
+journal, and its index from the cache. The replies are scored again, alternately with and without the
+stages. The times are processor times, and the ratio is that of the shortest times.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from exhibit.schemas.run_folder import RunFolder
 
 @contextmanager
 def without_stages() -> Iterator[None]:
-    """Leave the stages of gold out of the scoring while the block runs."""
+    """Leave the stages at which gold is lost out of the scoring while the block runs."""
     with patch.object(scoring, "stages_of", lambda *_: []), patch.object(scoring, "ceilings_of", lambda _: {}):
         yield
 

@@ -93,7 +93,10 @@ def compute_lost_shares(tables: Sequence[Table]) -> tuple[int, dict[str, float |
 
 
 def make_preset_rows(runs: Mapping[str, Mapping[str, RunResults]]) -> Iterator[list[object]]:
-    """Yield table rows: the means over all samples and all benchmarks, then each preset on each benchmark."""
+    """Yield table rows of the gold that is lost: first each preset on all samples and on all benchmarks.
+
+    Then there is a row for each preset on each single sample or benchmark.
+    """
     for title, is_sample in (("all samples", True), ("all benchmarks", False)):
         for preset, by_name in runs.items():
             chosen = [run for name, run in by_name.items() if name.startswith("sample: ") == is_sample]
@@ -114,7 +117,10 @@ def _format_percent(share: float | None) -> str:
 
 
 def make_parser_rows(work: Path, data: Path | None) -> Iterator[list[object]]:
-    """Yield a row for each parser and each chunker on each benchmark."""
+    """Yield a table row for each parser and each chunker on each benchmark: the shares of gold that it keeps.
+
+    A gold passage is kept whole, kept in part, or lost.
+    """
     for name, documents in PARSED.items():
         bundle = convert_one(name, _find_source(data, name), work / f"parsed-{name}", documents)
         (dataset,), _ = load_datasets([str(bundle)], Selection())

@@ -3,10 +3,11 @@
     python -m converters.statutes --source LAWS --out datasets_out/statutes --ask-in en
     python -m bench.statutes datasets_out/statutes
 
-The figures are how often the right § of the right law comes first, how often in the right version, and how
-often it is among the first eight passages. The bundle's questions name the §. Those of `law_topics.tsv` are
-in English, written by hand: they describe the topic and name only the law. Intervals are 95%, by a
-bootstrap over laws.
+There are three figures: how often the first passage is the right § of the right law; how often, of these
+cases, it is in the right version of the law; and how often the right § in the right version is among the
+first eight passages. The bundle's questions name the §. The questions of `law_topics.tsv` are written by
+hand in English: they describe the topic, and name only the law. Intervals are 95% intervals by a bootstrap
+over laws.
 """
 
 from __future__ import annotations
@@ -105,10 +106,14 @@ def read_topics(dataset: Dataset) -> Iterator[Case]:
 
 
 def score_case(case: Case) -> tuple[bool, bool | None, bool]:
-    """Return three results for a case; for an impossible question, the first is whether the reply is a refusal.
+    """Return three results for a case, by which the three figures are computed.
 
-    They are whether the first passage is the right §, whether it is in the right version, and whether one of
-    the first eight passages is the right § in the right version.
+    1. Whether the first passage is the right §.
+    2. Whether it is in the right version of the law; None if it is not the right §.
+    3. Whether one of the first eight passages is the right § in the right version.
+
+    For an impossible question, the first result says whether the reply is a refusal, and the others are None
+    and False.
     """
     if case.is_impossible:
         return is_refusal(case.reply.answer or ""), None, False

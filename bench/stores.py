@@ -1,4 +1,4 @@
-"""Compares index types with exact search on the same vectors: build time, size, speed as ratios, recall.
+"""Compares index types with exact search on the same vectors: build time, size, speed as ratios, and recall.
 
 Building and batches are measured in processor time of all threads, which depends less on other programs. A
 single query is measured in wall-clock time, which is the time that a user waits: all cores share its work.
@@ -7,9 +7,9 @@ python -m bench.stores --rows 10000 100000
 python -m bench.stores --rows 20000 --stores faiss milvus:lite "milvus:lite?index=HNSW"     (the extra `milvus`)
 python -m bench.stores --rows 1000000 --vectors index/chunk.faiss --csv points.csv
 
-Vectors come from a file (.npy, or a .faiss of an index), and are grown to the requested rows by moving each
-one along the difference of two others, which keeps their distribution; without a file, they come from a
-mixture of clusters.
+Vectors come from a file: .npy, or the .faiss file of an index. If the file has fewer vectors than --rows,
+new ones are made: a vector of the file + a fraction of (a - b), where a and b are two others. This keeps
+the distribution. Without a file, random vectors are drawn from a mixture of clusters.
 """
 
 from __future__ import annotations
@@ -112,7 +112,10 @@ def build(spec: str, folder: Path) -> dict[str, float]:
 
 
 def search(spec: str, folder: Path) -> dict[str, float]:
-    """Open a store and search it: single queries, a batch, and within some keys; return times, memory and recall."""
+    """Open a store and search it; return times, memory and recall.
+
+    It is searched with single queries, with a batch of queries, and with queries that are limited to some keys.
+    """
     queries, exact = np.load(folder / "queries.npy"), np.load(folder / "exact.npy")
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
     rows = len(vectors)
@@ -141,10 +144,10 @@ def _open_store(spec: str, folder: Path, width: int) -> VectorStore:
 
 
 def compute_recall(vectors: Vectors, queries: Vectors, keys: Keys, least: Vectors) -> float:
-    """Return the recall of a search: the share of its results that score as high as the k-th exact result.
+    """Return the recall of a search: the share of its results that score no less than the k-th exact result.
 
-    `least` has that score for each query; a key below 0 means no result. Scores are compared and not keys,
-    since repeated chunks have the same vector, and any of them may be found.
+    `least` has, for each query, the score of the k-th exact result. A key below 0 in `keys` means no result.
+    Scores are compared instead of keys, since repeated chunks have the same vector, and any of them is right.
     """
     near = [np.asarray(vectors[row]) @ query for row, query in zip(keys, queries, strict=True)]
     return float(np.mean((np.array(near) >= least[:, None] - _ROUNDED) & (keys >= 0)))
@@ -180,9 +183,9 @@ def measure(spec: str, folder: Path) -> dict[str, float]:
 def compare(
     rows: int, specs: list[str], base: Vectors, queries: Vectors, *, seen: Callable[[], dict[str, float]] = dict
 ) -> dict[str, dict[str, float]]:
-    """Measure each store on the same rows; return the figures of each.
+    """Measure each store on the same vectors; return its figures by the store's name.
 
-    `seen` is called while the store exists, and returns further figures, which are added.
+    `seen` is called after each measurement, while the store still exists; the figures it returns are added.
     """
     vectors = grow(base, rows, 1)
     nearest = faiss.knn(queries, vectors, _K, metric=faiss.METRIC_INNER_PRODUCT)[0]

@@ -1,11 +1,11 @@
-"""Traces a gold quote from the archive to the report, and a question to its first scored passage.
+"""Traces a gold quote from the benchmark's files to the report, and a question to its first scored passage.
 
 python -m bench.trace             print the two traces
 python -m bench.trace --write     write them into docs/architecture.md
 
-A file is in a trace if one of its functions gets the traced text as an argument, alone or within a row or a
-reply, but not within a whole document. Code that only runs meanwhile (settings, progress, other questions)
-is not in the trace.
+A trace is a list of Python files. A file is in the trace if one of its functions gets the traced text as
+an argument, alone or within a row or a reply, but not within a whole document. Code that only runs at the
+same time (settings, progress, other questions) is not in the trace.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _run(bundle: Path, out: Path) -> list[str]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the two traces, or write them into docs/architecture.md."""
+    """Print the two traces; with --write, also write them into docs/architecture.md."""
     parser = argparse.ArgumentParser(prog="python -m bench.trace", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write docs/architecture.md again")
     options = parser.parse_args(argv)

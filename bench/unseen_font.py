@@ -1,7 +1,7 @@
 """Writes the font of the invisible text that OCR adds to a page: `python -m bench.unseen_font`.
 
-The file is evidence/unseen.pdf. The font has one glyph, a box of half an em, for all of Unicode; it is
-embedded, so that boxes are the same everywhere.
+The font is written into evidence/unseen.pdf. It has a single glyph for all of Unicode, a box that is half
+an em wide. It is embedded in PDFs, so that the invisible text has the same boxes in every viewer.
 """
 
 from __future__ import annotations

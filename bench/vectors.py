@@ -1,13 +1,14 @@
-"""Makes any number of vectors from real texts: of different chunks of documents, and of questions.
+"""Makes vectors from real texts: of any number of different chunks, and of questions.
 
     python -m bench.vectors --source FOLDER [FOLDER …] --questions BUNDLE --out vectors.npy --embedder cuda
     python -m bench.scale --part chunks --vectors vectors.npy --queries vectors.queries.npy
 
-Texts are split at 500 characters, then at 475, 450 and so on, until there are `--rows` different chunks: a
-hundred contracts give a hundred thousand. A chunk of one size overlaps those of another, so that a question
-has many close neighbours, which is the harder case for an approximate index. Rows are in random order, so
-that the first rows are a fair sample. A million take a minute on an accelerator, and half a day on two
-cores. Vectors are written in half precision; those of the questions go into a second file beside them.
+Texts are split at 500 characters, then again at 475, 450 and so on, until there are `--rows` different
+chunks. A hundred contracts give a hundred thousand chunks. Chunks of different sizes overlap, so that a
+question has many close neighbours, which is the harder case for an approximate index. Rows are in random
+order, so that the first rows are a fair sample. A million chunks take a minute on an accelerator, and half
+a day on two cores. Vectors are written in half precision; the vectors of the questions go into a second
+file beside the first.
 """
 
 from __future__ import annotations

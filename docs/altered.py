@@ -64,7 +64,10 @@ def _format_table(kind: str, corpora: Sequence[TextCorpus]) -> str:
 
 
 def _find_changes(row: TextRow, parent: TextRow, corpus: TextCorpus, after: TextCorpus) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new text of each passage of a question that was altered."""
+    """Yield the old and the new text of each altered passage of one question.
+
+    For a removed passage, the new text is `[Intentionally omitted.]`.
+    """
     old = [corpus.words(passage) for passage in parent.passages]
     if row.is_impossible:
         text = after.documents[str(row.filename)].text

@@ -98,7 +98,7 @@ def _move_links(text: str, path: Path, place: str) -> str:
 
 
 def write_reference() -> dict[str, str]:
-    """Return the pages that are written from the code, as Markdown."""
+    """Return the pages that are written from the code: the Markdown text by file name."""
     return {
         "reference-commands.md": "\n".join(["# Commands\n", *_describe_commands()]),
         "reference-settings.md": "\n".join(["# Settings\n", "`evaluate --set NAME=VALUE`\n", *_describe_settings()]),

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def ask(question: str, **settings: Any) -> Retrieved:
-    """Return the result of the page's two commands: index the sample contracts, and search them."""
+    """Index the sample contracts and search them, as the two commands in docs/retrieval.md do; return the result."""
     with tempfile.TemporaryDirectory(prefix="traces-") as name:
         pipeline = Pipeline(Config.preset("routed", **settings))
         pipeline.index(CONTRACTS, Path(name) / "index")

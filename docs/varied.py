@@ -1,9 +1,9 @@
 """Writes the built-in pipeline's figures on every kind of variant into vary.md: `python -m docs.varied CUAD`.
 
 CUAD is the folder of the release. Its first contracts are converted, varied and evaluated with the default
-preset, each variant beside its control. For scans the shortest contracts are used, because OCR takes
-seconds per page. --work keeps the bundles, the runs and a report of each kind; what a stopped run left
-there is not made again.
+preset; each variant is compared with its control. For scans the shortest contracts are used, because OCR
+takes seconds per page. --work names a folder for the bundles, the runs and a report of each kind. After an
+interruption, the same command uses what is already there.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _tabulate_stages(work: Path) -> str:
 
 
 def _join(measured: Sequence[tuple[str, str]]) -> str:
-    """Return the lines of the table; kinds one after another with the same figures have one line."""
+    """Return the lines of the table; consecutive kinds of variants with equal figures share one line."""
     groups = [(figures, [kind for kind, _ in group]) for figures, group in groupby(measured, key=lambda one: one[1])]
     return "\n".join(f"| {', '.join(f'`{kind}`' for kind in kinds)} {figures}" for figures, kinds in groups)
 

@@ -17,7 +17,7 @@ _OURS = ("--quiet", "--verbose")
 def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
     """Run a verb in this process and return its exit code.
 
-    `alone` means that it was called as `python evaluate_rag.py`.
+    `alone` means that the command was called by its own name, `python evaluate_rag.py`, and not as `exhibit`.
     """
     given, own = _split_flags(list(sys.argv[1:] if argv is None else argv))
     if not given:
@@ -47,9 +47,9 @@ def main(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
 
 
 def _split_flags(given: list[str]) -> tuple[list[str], set[str]]:
-    """Return the words without the flags that every verb has (`--quiet`, `--verbose`), and the flags found.
+    """Return the arguments without the flags that every verb has (`--quiet`, `--verbose`), and the flags found.
 
-    Words after a `--` are returned as they are.
+    Arguments after `--` are returned as they are, even if they look like these flags.
     """
     end = given.index("--") if "--" in given else len(given)
     return [word for word in given[:end] if word not in _OURS] + given[end:], set(given[:end]) & set(_OURS)

@@ -1,4 +1,4 @@
-"""The verbs of the `exhibit` command: the function of each, how it is called without `exhibit`, and a line of help."""
+"""The verbs of the `exhibit` command: for each its function, the same command without `exhibit`, and its help."""
 
 import json
 from collections.abc import Sequence
@@ -63,7 +63,10 @@ def _format_list(title: str, meanings: dict[str, str]) -> list[str]:
 
 
 def read_stored_help(words: Sequence[str]) -> str:
-    """Return a verb's stored help, with the names that other packages add; empty if no help is stored."""
+    """Return a verb's stored help, plus a list of the plugins that other installed distributions provide.
+
+    The text is empty if no help is stored for these words.
+    """
     try:
         kept = json.loads((Path(__file__).parent / "help.json").read_text(encoding="utf-8"))
     except OSError:

@@ -67,7 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def choose_samples(only: str | None) -> list[str]:
-    """Return the samples to convert; without a browser, leave out the one that needs it unless it is requested."""
+    """Return the samples to convert: the requested one, otherwise all.
+
+    If none is requested and there is no browser, the sample of ContractNLI is left out, because a browser must
+    print its HTML.
+    """
     if only:
         return [only]
     if HERE and find_browser():

@@ -86,7 +86,7 @@ def _check_python() -> Iterator[Finding]:
 
 
 def read_requirements() -> dict[str, list[Requirement]]:
-    """Return the requirements of the project by extra; those of the base under the empty name."""
+    """Return the requirements of the project by the name of the extra; the key "" has those of the base install."""
     if _CHECKOUT.is_file():  # the checkout itself, which need not be installed
         project = tomllib.loads(_CHECKOUT.read_text(encoding="utf-8"))["project"]
         lists = {"": project["dependencies"], **project["optional-dependencies"]}

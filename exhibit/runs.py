@@ -38,7 +38,10 @@ class Run(RunResults):
     """A finished run: its figures and questions as pandas tables, and its report."""
 
     def __init__(self, folder: Path | str, *, asked: Sequence[str] = ()) -> None:
-        """Open the results folder of a run; `asked` are the metrics to show, else the most informative ones."""
+        """Open the results folder of a run.
+
+        `asked` are the metrics to show; by default a short selection is shown.
+        """
         super().__init__(folder)
         self.asked = tuple(asked)
 
@@ -178,8 +181,9 @@ def evaluate(
 ) -> Run:
     """Test a RAG system on bundles, and write a report.
 
-    `target` is a system by name, a .toml file, or any function of a question, plain or async, that returns an answer,
-    or an answer and passages. `settings` are those that `exhibit settings` lists and that have no parameter here.
+    `target` is the name of a system, a .toml file, or a function. The function may be plain or async; it gets
+    a question, and returns an answer, or an answer and passages. `settings` has settings by name for which
+    this function has no parameter; `exhibit settings` lists all settings.
     """
     named = {name: value for name, value in locals().items() if name not in ("bundles", "target", "settings")}
     given = {name: value for name, value in named.items() if value is not None}

@@ -35,7 +35,7 @@ R = TypeVar("R")
 
 
 def add_arguments(parser: argparse.ArgumentParser, recipe: Any) -> None:
-    """Add the flags of a training, and one flag for each number of its recipe."""
+    """Add the flags that every training has, and one flag for each hyperparameter in its recipe."""
     add_inputs(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="NAME", help="writes NAME.safetensors and NAME.json")
     parser.add_argument("--start", type=Path, metavar="FILE", help="start from these weights, which have the same rank")
@@ -77,7 +77,10 @@ def recipe_of(options: argparse.Namespace, recipe: R) -> R:
 
 
 def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.device]:
-    """Return the pack, the base network's weights and the device."""
+    """Return the pack (the file of training data), the base network's weights and the device.
+
+    Raise an error if `--leave-out` names a kind of question that the pack does not have.
+    """
     pack = load_pack(options.pack)
     unknown = [kind for kind in options.leave_out if not any(is_called(k, {kind}) for k in pack.kinds)]
     if unknown:
@@ -90,7 +93,7 @@ def prepare(options: argparse.Namespace) -> tuple[Pack, dict[str, Array], torch.
 
 
 def ground_of(pack: Pack, device: torch.device, options: argparse.Namespace) -> Ground:
-    """Return the data that may be trained on, by the flags of the command line."""
+    """Return the part of a pack that may be used for training, according to the flags of the command line."""
     split = ("train", "dev") if options.all else ("train",)
     return Ground(pack, device, split, frozenset(options.leave_out), _hold_out(pack, options))
 
@@ -118,7 +121,11 @@ def start_of(options: argparse.Namespace) -> dict[str, Array]:
 
 
 def sets_of(pack: Pack, options: argparse.Namespace) -> list[tuple[str, Pack, Role, str | None]]:
-    """Return the sets to measure on: the name, the pack, the role of the wordings, and the split of each."""
+    """Return the sets of questions to measure on.
+
+    Each has a title, a pack, the role of the wordings (such as `train` or `test`), and the split of the
+    documents (None: all documents).
+    """
     sets: list[tuple[str, Pack, Role, str | None]] = [
         ("dev, words trained on", pack, "train", "dev"),
         ("dev, words not trained on", pack, "test", "dev"),
@@ -155,7 +162,7 @@ def report_embedder(
 def report_reranker(
     judge: Judge, adapted: Mapping[str, Array], pack: Pack, options: argparse.Namespace, *, leave_out: frozenset[str]
 ) -> None:
-    """Print the reranker's figures on the embedder's first passages, and how well it detects impossible questions."""
+    """Print two kinds of figures: reranking the embedder's best passages, and detecting impossible questions."""
     device = torch.device(options.device)
     encoder = Encoder(adapted, rank=1, seed=0).to(device)
     for name, measured, role, split in sets_of(pack, options):
@@ -187,7 +194,7 @@ def report_reranker(
 
 
 def report_library(encoder: Encoder, pack: Pack, ground: Ground, *, strength: float) -> None:
-    """Print nDCG on the held-out library queries, before and after training."""
+    """Print nDCG on the held-out queries for a clause library (ACORD), before and after training."""
     queries = sorted(ground.kept_back)
     if not queries:
         return
@@ -246,7 +253,11 @@ def describe_weights(
 
 
 def origin_of(weights: Path) -> dict[str, Any]:
-    """Return the digest of weights that a training starts from, and the recipe and the start that their record has."""
+    """Return the origin of weights that a training starts from: their SHA-256 and parts of their record.
+
+    The record is the JSON file beside the weights. Its recipe, its blend and its own start are included, if
+    they are there.
+    """
     record = weights.with_suffix(".json")
     told = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
     return {"sha256": digest(weights), **{key: told[key] for key in ("recipe", "blend", "start") if told.get(key)}}
@@ -258,7 +269,10 @@ def digest(path: Path) -> str:
 
 
 def write(arrays: Mapping[str, Array], out: Path, told: Mapping[str, Any], *, eight: bool = False) -> None:
-    """Write weights in half precision, with `eight` the low-rank ones in 8 bits, and their record beside them."""
+    """Write weights in half precision, and their record as JSON beside them.
+
+    If `eight` is true, the low-rank weights are written in 8 bits instead.
+    """
     weights, record = out.with_suffix(".safetensors"), out.with_suffix(".json")
     write_tensors(arrays, weights, about={"format": "exhibit-lowrank/1"}, eight=eight)
     told = {"sha256": digest(weights), **told}

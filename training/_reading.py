@@ -42,7 +42,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Graded:
-    """A library query, and the grade of each judged clause."""
+    """A query for a clause library (ACORD), with the grade of each clause that lawyers judged for it."""
 
     text: str
     grades: dict[str, int]
@@ -51,7 +51,7 @@ class Graded:
 
 @dataclass
 class Material:
-    """The content of one bundle: questions and graded queries."""
+    """The content of one bundle: its questions, and its queries for a clause library with their grades."""
 
     source: str
     bundle: BundleFolder

@@ -121,7 +121,7 @@ class Batch:
 
 
 class _Batches:
-    """The batches of one epoch; the wrong passages that rank high are found once, with the current weights."""
+    """The batches of one epoch; hard negatives are mined once, with the weights at the start of the epoch."""
 
     def __init__(self, examples: Examples, encoder: Encoder, texts: Texts, recipe: Recipe, random: Random) -> None:
         self.examples, self.recipe, self.random = examples, recipe, random

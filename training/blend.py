@@ -2,9 +2,9 @@
 
 python -m training.blend one.safetensors two.safetensors --shares 0.5 0.5 --rank 22 --out models/embedders/weights/legal
 
-Trainings with different seeds fail on different questions; their mean fails on fewer questions than each of
-them. Adapters can be blended, and so can rerankers, and readers, that were trained on the same adapter; a head of the
-blend is the weighted sum of the heads.
+Trainings with different seeds fail on different questions, and their mean fails on fewer questions than any
+of them. Adapters can be blended with each other. So can rerankers, or readers, if they were trained on the
+same adapter. Heads have no low-rank form, so their weighted sum is used as it is.
 """
 
 from __future__ import annotations

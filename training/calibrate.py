@@ -4,9 +4,10 @@ python -m training.calibrate --pack pack.npz --adapter legal.safetensors --reran
     --fit-adapter without-dev.safetensors --fit-reranker reranker-without-dev.safetensors \\
     --measure held.npz --out models/rerankers/weights/confidence
 
-Scores are more reliable on documents of the training than on others, so the fit needs weights that were not trained on
-its documents. These come from a second training by the same recipe without --all; the fit uses its documents for
-tuning. The confidence of the shipped weights is then measured on packs that neither training saw.
+Scores are more reliable on documents that the weights were trained on. So the fit uses a second pair of
+weights, trained by the same recipe but without --all: --fit-adapter and --fit-reranker. It is made on the
+documents for tuning, which this second training did not use. The confidence of the shipped weights
+(--adapter, --reranker) is then measured on packs that neither training used (--measure).
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ Floats = npt.NDArray[np.float64]
 
 
 class Verdict(NamedTuple):
-    """A question's best score, whether it has an answer, its document, its source, and the role of its wording."""
+    """A question with its best score, and whether it has an answer.
+
+    It also has the question's document, its source, and the role of its wording (such as `train` or `test`).
+    """
 
     score: float
     answerable: bool

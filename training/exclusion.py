@@ -1,4 +1,4 @@
-"""Documents that no model may be trained on: by name, by their words, and by passages that repeat them."""
+"""Documents that no model may be trained on: recognised by name, or by text shared with a listed document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints the retrieval figures of weights on packs, without training.
+"""Prints the retrieval figures of existing weights on packs (files of questions and passages); trains nothing.
 
 python -m training.figures --pack pack.npz --measure mini.npz --adapter models/embedders/weights/legal.safetensors
 python -m training.figures … --reranker models/rerankers/weights/legal.safetensors

@@ -77,7 +77,10 @@ class _Tables:
         self._known: dict[tuple[str, int, int], int] = {}
 
     def query(self, text: str, kind: int, role: Role) -> int:
-        """Return the number of a query; add the query if its text is new for this kind and role."""
+        """Return the row number of a query, which is added if it is new.
+
+        A query is new if its text was not added before with the same kind of question and the same role.
+        """
         key = (text, kind, ROLES.index(role))
         if key not in self._known:
             self._known[key] = len(self.queries)
@@ -86,7 +89,7 @@ class _Tables:
         return self._known[key]
 
     def kind(self, name: str) -> int:
-        """Return the number of a kind, -1 for an empty name; a new kind is added with all its wordings."""
+        """Return the number of a kind of question, -1 for an empty name; a new kind is added with all its wordings."""
         if not name:
             return -1
         if name not in self.kinds:
@@ -121,7 +124,10 @@ class _Tables:
         return number
 
     def add_rows(self, document: int, text: str, asked: Sequence[Asked]) -> None:
-        """Add the questions about a document; the benchmark that they name becomes the document's group."""
+        """Add the questions about a document.
+
+        If the first question is labelled with a benchmark, that benchmark becomes the document's group.
+        """
         if asked and asked[0].group:
             self.documents[document]["group"] = asked[0].group
         for one in asked:
@@ -247,7 +253,10 @@ def _prepare(
 
 
 def _add_grades(material: Material, numbers: Mapping[str, int], tables: _Tables) -> Counter[str]:
-    """Add the grades of a library's clauses; return how many grades belong to clauses that are left out."""
+    """Add the lawyers' grades of the clauses in a clause library (ACORD).
+
+    Return how many grades are skipped because their clause is not in the pack.
+    """
     skipped: Counter[str] = Counter()
     others = read_queries(material.source) if material.graded else {}
     for graded in material.graded:

@@ -16,7 +16,7 @@ from training.sampling import Examples
 
 @dataclass(frozen=True)
 class Ground:
-    """A pack for training, without the kinds and queries that are held out."""
+    """The part of a pack that a training may use: without the held-out kinds of questions and library queries."""
 
     pack: Pack
     device: torch.device
@@ -43,5 +43,5 @@ class Ground:
 
     @cached_property
     def library(self) -> Library | None:
-        """The graded library queries; None if there are none."""
+        """The graded queries for a clause library (ACORD), without the held-out ones; None if the pack has no grades."""
         return Library(self.pack, without=self.kept_back) if len(self.pack.grades) else None

@@ -2,10 +2,11 @@
 
 python -m training.hints --pack pack.npz --adapter models/embedders/weights/legal.safetensors --out models/weights/kinds
 
-The reader model understands an unknown wording better if it also gets its benchmark's wording of the
-predicted kind (a hint). Each training wording is classified by a classifier that was not trained on it, so
-that the reader model learns how reliable hints are. The second classifier is for drafts: it takes no time
-where the passages already have vectors.
+The first classifier gives the reader model hints. A hint is the benchmark's own wording of the predicted
+kind; with it, the reader model understands questions in new wordings better. For training the reader model,
+each wording is classified by a classifier that was not trained on it, so that the reader model learns how
+reliable hints are. The second classifier is used for drafting, where the passages already have vectors, so
+that it costs almost no time.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ tuning.
 
 @dataclass(frozen=True)
 class Kinds:
-    """A linear classifier of questions' vectors, and the wording of each kind in its benchmark."""
+    """A linear classifier that predicts the kind of a question from its vector.
+
+    `words` has, for each kind, the tokens of the benchmark's own wording.
+    """
 
     weight: Array
     bias: Array
@@ -130,7 +134,11 @@ def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
 
 
 def _tabulate_kinds(pack: Pack, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return three 0/1 tables by kind: asked about a document, answered by a document, gold in a passage."""
+    """Return three tables of 0 and 1 with one column per kind of question.
+
+    The first two have a row per document: whether the kind is asked about it, and whether the document answers
+    it. The third has a row per passage: whether the passage has gold of the kind.
+    """
     shape = len(pack.documents), len(pack.kinds)
     asked, answers = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
     for document, kind, _, impossible in pack.rows[pack.rows[:, 1] >= 0]:
@@ -150,7 +158,8 @@ def _mask_documents(asked: Tensor, documents: Ints) -> Tensor:
 def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
     """Fit a linear classifier of passages; return its weight and its bias.
 
-    The loss is on each passage's gold, and on each document's answers by the soft maximum over its passages.
+    The loss has two terms: on whether each passage has gold of a kind, and on whether each document answers the
+    kind. A document's log-odds are the soft maximum over its passages.
     """
     classifier = torch.nn.Linear(vectors.shape[1], asked.shape[1], device=vectors.device)
     torch.nn.init.zeros_(classifier.weight)

@@ -1,4 +1,7 @@
-"""A library of graded clauses: each clause is a document, and its score for a query is that of its best passage."""
+"""Training on a clause library (ACORD): queries, and the grades that lawyers gave to its clauses.
+
+Each clause is a document. Its score for a query is the score of its best passage.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class Drawn:
 
 
 def hold_out_queries(pack: Pack, share: float, fold: int = 0) -> frozenset[int]:
-    """Return the held-out library queries: about this share, chosen by a hash of their words.
+    """Return the held-out queries of the clause library: about this share, chosen by a hash of their words.
 
     Each fold holds out other queries: with a share of a fifth, five trainings measure every query once.
     """
@@ -48,7 +51,10 @@ def _place(pack: Pack, query: int) -> float:
 
 
 class Library:
-    """The graded queries of a pack, without the held-out ones."""
+    """The graded queries for a clause library in a pack, without the held-out ones.
+
+    A query without any clause of grade 2 or more is left out.
+    """
 
     def __init__(self, pack: Pack, *, without: frozenset[int] = frozenset()) -> None:
         self.pack = pack
@@ -97,7 +103,10 @@ def compute_library_loss(
     merged: Mapping[str, Tensor],
     temperature: float,
 ) -> Tensor:
-    """Return the cross-entropy between the scores of clauses and their target shares, averaged over queries."""
+    """Return the cross-entropy of the clauses' scores, averaged over queries.
+
+    The targets are the probabilities in `Drawn`: a clause with a higher grade has a higher probability.
+    """
     drawn = library.draw(count, random)
     device = texts.ids.device
     documents, place = np.unique(np.concatenate(drawn.clauses), return_inverse=True)

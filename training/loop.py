@@ -12,7 +12,7 @@ _LONGEST = 1.0
 
 
 class Pace(Protocol):
-    """The part of a recipe that a loop needs."""
+    """The hyperparameters that a training loop reads from a recipe."""
 
     @property
     def rate(self) -> float:

@@ -1,6 +1,6 @@
-"""Metrics of vectors and scores, for ranking the passages of the question's own document.
+"""Metrics of a ranking of the passages within the question's own document, by vectors or by scores.
 
-They are for choosing between trainings. They judge vectors and scores of single passages; the effect of the
+These metrics are for choosing between trainings. They look only at single passages; the effect of the
 weights on the whole pipeline is measured with `evaluate_rag.py`.
 """
 
@@ -35,7 +35,8 @@ class Ask:
 def list_asks(pack: Pack, *, role: Role, split: str | None = None, each: int = 1) -> list[Ask]:
     """Return the questions of a pack in wordings of one role, at most `each` wordings per question.
 
-    The wordings are chosen by the row number of the question, so that the choice is always the same.
+    A role is the origin of a wording, such as `train`, `test` or `asked` (the bundle's own question). The
+    wordings are chosen by the row number of the question, so that the choice is always the same.
     """
     gold: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for row, start, end in pack.gold.tolist():
@@ -69,7 +70,10 @@ def measure_characters(pack: Pack, ask: Ask, ranked: Ints) -> list[float]:
 
 
 def make_table(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
-    """Return, for each source and for all together, n and the mean figures in percent."""
+    """Return, by benchmark and for `all`, the number of questions and the means of their figures in percent.
+
+    The figures are those of `measure_characters`. Questions without gold are left out.
+    """
     groups: dict[str, list[list[float]]] = defaultdict(list)
     for ask, order in zip(wanted, ranked, strict=True):
         if ask.impossible or not ask.gold:

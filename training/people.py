@@ -1,12 +1,13 @@
-"""Writes the questions that people wrote as a table with its documents, for `exhibit convert table`.
+"""Writes questions that people wrote, with their documents, as a table for `exhibit convert table`.
 
     python -m training.people --data FOLDER --out FOLDER
     exhibit convert table --source FOLDER/questions.jsonl --documents FOLDER/documents --as is --name people \\
       --out datasets_out/people
 
-`people/questions.jsonl` has one question per line: its document, the short answer, and the spans of the words that
-answer in the document's text. It does not contain these words, since the documents belong to others; --data names the
-folder with CUAD, ContractNLI and MAUD as their authors published them. The lessons are this project's own documents.
+The input `people/questions.jsonl` has one question per line, with its document, its short answer, and the
+spans of the quotes that answer it. The file has no text of the documents, since they belong to others: the
+quotes are cut from CUAD, ContractNLI and MAUD as their authors published them, below the folder --data.
+Documents of the source `lessons` belong to this project.
 """
 
 from __future__ import annotations

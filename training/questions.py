@@ -37,7 +37,7 @@ def read_wordings(source: str) -> dict[str, Wordings]:
 
 
 def read_queries(source: str) -> dict[str, tuple[str, ...]]:
-    """Return other wordings of library queries, for training; empty if the benchmark has none."""
+    """Return further wordings for training, by the query for a clause library; empty if the benchmark has none."""
     path = FOLDER / f"{source}.toml"
     told = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {query: tuple(words["train"]) for query, words in told.items()}

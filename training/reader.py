@@ -1,10 +1,11 @@
-"""Trains the reader: low-rank weights and heads that find the exact words of an answer, or that there is none.
+"""Trains the reader, the model that extracts the exact words of an answer or finds that there is no answer.
 
 python -m training.reader --pack pack.npz --adapter models/embedders/weights/legal.safetensors \\
     --reranker models/rerankers/weights/legal.safetensors --out models/weights/reader
 
-Its weights start from the reranker's, and it is trained on the same questions. Beside the score of a window, it
-predicts for each token whether the token is in the answer, begins it or ends it. `training.reading` measures it.
+Low-rank weights and heads are trained. The reader starts from the reranker's weights, and is trained on the
+same questions. Beside a score for each window, it predicts for each token whether the token is in the
+answer, begins it or ends it. `training.reading` measures the reader.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def train_reader(
 
 
 class Hints:
-    """The tokens of questions, a share of them together with the wording of their predicted kind (a hint)."""
+    """A source of tokenised questions, some with a hint: the benchmark's wording of their predicted kind."""
 
     def __init__(self, pack: Pack, queries: Tensor, share: float) -> None:
         self.pack, self.share = pack, share
@@ -116,10 +117,9 @@ class Hints:
 def _show(
     group: Group, windows: Windows, hints: Hints, random: np.random.Generator
 ) -> list[tuple[int, Tokens, Window]]:
-    """Return a question's passages as windows of random lengths.
+    """Return a question's passages as windows that are extended or cut at random.
 
-    A window that gains the answer by being extended, or loses it by being cut, is replaced by the passage as it
-    is.
+    If that changes whether a window contains the answer, the unchanged passage is used instead.
     """
     shown, words = [], hints.draw(group.query, random)
     for passage, share in zip(group.passages, group.shares, strict=True):
@@ -150,9 +150,11 @@ def compute_says_loss(odds: Tensor, said: Tensor) -> Tensor:
 
 
 def compute_tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:
-    """Return the loss on token labels: the mean over a window's tokens, plus the loss at starts and ends.
+    """Return the loss on token labels (inside, start, end), averaged over windows.
 
-    Windows with an answer and windows without one are averaged separately, and the latter have half the weight.
+    A window's loss is the mean loss of `inside` over its tokens, plus a weighted sum of the losses of starts
+    and ends. Windows with an answer and windows without one are averaged separately; the latter have half the
+    weight.
     """
     known = (labels >= 0).float()
     wrong = f.binary_cross_entropy_with_logits(tokens, labels.clamp(min=0).float(), reduction="none") * known

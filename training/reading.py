@@ -1,8 +1,8 @@
-"""Measures how well a reader finds the words of answers, within the right document.
+"""Measures how well a reader finds the exact words of an answer, within the right document.
 
 python -m training.reading --pack pack.npz --measure held.npz --adapter FILE --reranker FILE --reader FILE
 
-The passages are the embedder's first ones, not those of the whole pipeline.
+The reader gets the passages that the embedder ranks first; the rest of the pipeline is not used.
 """
 
 from __future__ import annotations
@@ -81,7 +81,10 @@ class Models:
 def read(
     reader: Reader, windows: Windows, asked: Sequence[tuple[Tokens, Window]], *, lean: float = 0.0
 ) -> Iterator[Reading]:
-    """Run the reader on pairs of a question and a window; yield its output for each pair, in order."""
+    """Run the reader on pairs of a question and a window; yield its output for each pair, in order.
+
+    `lean` is added to the log-odds of every token to be inside an answer, so that spans get longer.
+    """
     device = reader.spans.weight.device
     merged = reader.encoder.merged()
     order = sorted(range(len(asked)), key=lambda at: asked[at][1].end - asked[at][1].start)
@@ -249,7 +252,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def stack_weights(
     weights: Mapping[str, Array], adapter: Path, judge: Path
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the embedder's weights, and those of the reranker that is built on it, with the reranker's head."""
+    """Return two sets of weights: the embedder's, and the reranker's with its head.
+
+    The embedder is the base network plus the adapter; the reranker is the embedder plus its low-rank weights.
+    """
     adapted, low = merge(weights, read_tensors(adapter)), read_tensors(judge)
     heads = {name: array for name, array in low.items() if name.startswith("head.")}
     return adapted, {**merge(adapted, low), **heads}

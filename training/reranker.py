@@ -2,7 +2,8 @@
 
 python -m training.reranker --pack pack.npz --adapter models/embedders/weights/legal.safetensors --out FILE
 
-It is also trained on questions without an answer, so that the score of the best passage shows whether there is one.
+It is also trained on questions without an answer, so that the best passage's score shows whether the
+document has an answer.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Group:
-    """A question with passages, and the target share of each passage; all zero if none answers."""
+    """A question with passages, and the target probability of each passage; all are 0 if no passage answers."""
 
     query: int
     passages: list[int]
@@ -110,10 +111,10 @@ def compute_judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], reci
 
 
 def compute_scores_loss(scores: Tensor, shares: Sequence[Sequence[float]], *, sure: float, exists: float) -> Tensor:
-    """Return the loss on the order of passages, on each score, and on each question's best score.
+    """Return the sum of three losses: on the order of passages, on each score, and on each question's best score.
 
-    `shares` has, for each question, the target share of each of its passages; all zero if none answers. `sure` is the
-    weight of the second part, `exists` of the third.
+    `shares` has, for each question, the target probability of each of its passages; all are 0 if no passage
+    answers. `sure` is the weight of the second loss, and `exists` is the weight of the third.
     """
     device = scores.device
     wanted = torch.tensor([share for some in shares for share in some], device=device)

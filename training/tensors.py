@@ -38,7 +38,10 @@ def read_tensors(path: Path) -> dict[str, Array]:
 
 
 def write_tensors(arrays: Mapping[str, Array], path: Path, *, about: Mapping[str, str], eight: bool = False) -> None:
-    """Write arrays in half precision; with `eight` low-rank ones in 8 bits, each row with its own scale."""
+    """Write arrays in half precision as a safetensors file.
+
+    If `eight` is true, low-rank arrays are written in 8 bits instead, each row with its own scale.
+    """
     kept: dict[str, Array] = {}
     for name, array in arrays.items():
         if eight and name.endswith((".up", ".down")):

@@ -1,4 +1,4 @@
-"""LegalBench-RAG: the presets compared with published figures, at every k, with intervals, curves and a page.
+"""Measures the presets on LegalBench-RAG, and writes a page that compares them with published figures.
 
     python -m bench.legalbenchrag --source legalbenchrag/data
     python -m bench.legalbenchrag --source legalbenchrag/data --presets sac,routed --reworded --unnamed
@@ -6,9 +6,11 @@
     python -m bench.legalbenchrag --source legalbenchrag/data --presets routed --full --file-type pdf
     python -m bench.legalbenchrag --source samples/legalbenchrag --embedder hashing --limit 10
 
-Bundles, runs and caches are kept below --out. A stopped run is continued, and a finished one is only read: after a
-change to the code, measure it again with --anew. The page has every finished run below --out, whichever command made
-it. With --no-filenames every file is renamed to a number, and presets that use file names are set not to.
+The page has the figures at every k, their intervals, and curves. Bundles, runs and caches are stored below
+--out. If a run was stopped, the command continues it. If a run is finished, the command only reads its
+results: after a change to the code, measure again with --anew. The page shows every finished run below
+--out, also those of earlier commands. With --no-filenames every file is renamed to a number, and presets
+that use file names are set not to use them.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ PAGE = ROOT / "bench" / "results" / "legalbenchrag.md"
 
 @guarded("stopped; the same command continues the run")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the unfinished conditions, print the tables, and write the page."""
+    """Measure each chosen preset whose run is not finished, print the tables, and write the results page."""
     options = _make_parser().parse_args(argv)
     check_engine(options.engine)
     groups = [(condition, _measure(condition, options)) for condition in _choose_conditions(options)]

@@ -1,4 +1,4 @@
-"""The notes on the page: the limits of the figures, and the origin of the published ones."""
+"""The notes on the results page: the limits of our figures, and the sources of the published figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMED = (
 
 
 def write_caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Iterator[str]:
-    """Yield the lines of the page's section on the limits of the figures, as far as these runs are concerned."""
+    """Yield the lines of the page's section on the limits of the figures that apply to the given runs."""
     conditions = [condition for condition, _ in groups]
     embedders = {str(run.config["config"]["embedder"]) for _, runs in groups for run in runs}
     unnamed = any(condition.wording == "unnamed" for condition in conditions)

@@ -33,7 +33,10 @@ def is_comparable(runs: Sequence[Measured]) -> bool:
 
 
 def make_marks(run: Measured, metric: str, dataset: str, highest: Sequence[float] | None) -> list[str]:
-    """Return one mark per k: whether the run is above the highest published value; empty if none was published."""
+    """Return one mark per k: `▲` if the run is above the highest published value, otherwise `▽`.
+
+    A mark is an empty string if the run has no value at that k, or if no value was published.
+    """
     if highest is None:
         return [""] * len(KS)
     figures = [run.figure(metric, dataset, k) for k in KS]
@@ -44,7 +47,11 @@ def make_marks(run: Measured, metric: str, dataset: str, highest: Sequence[float
 
 
 class Score(NamedTuple):
-    """How many published values a run exceeds, of how many, and descriptions of those that it does not exceed."""
+    """A run compared with the published values.
+
+    `won` is how many published values the run exceeds, and `places` how many there are. `lost` describes the
+    values that the run does not exceed.
+    """
 
     won: int
     places: int
@@ -98,5 +105,8 @@ def measure_falls(
 
 
 def _read_by_id(folder: Path) -> list[Table]:
-    """Return a run's tables without the digests of its questions, so that reworded questions are paired by id."""
+    """Return a run's tables without the digests of the question texts.
+
+    Without digests, a reworded question is paired with the original question by its id.
+    """
     return [replace(table, contents=()) for table in read_tables(folder)]

@@ -1,6 +1,7 @@
-"""Draws curves over k as one SVG file: a row per metric, a panel per dataset; ours solid, published ones dashed.
+"""Draws curves over k as one SVG file: a row of panels for each metric, and in it a panel for each dataset.
 
-The geometry is the report's (`viewer.plots`); the file is self-contained, with light and dark colours.
+Our curves are solid, and the published ones are dashed. The file needs no other file, and has colours for
+light and dark mode. It uses the points and lines of `viewer.plots`, as the report does.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Panel:
     top: float
 
     def place_point(self, k: int, value: float, label: str) -> Point:
-        """Return the position of a value; k doubles from step to step, so that steps are evenly spaced."""
+        """Return the position of a value in the picture; the axis for k is logarithmic."""
         across = (PANEL - _LEFT) * math.log2(k) / math.log2(KS[-1])
         return Point(self.x + _LEFT + across, self.y + TALL - min(value / self.top, 1.0) * (TALL - _TOP), label)
 
@@ -70,7 +71,7 @@ def _list_their_methods(papers: Sequence[Paper]) -> list[str]:
 
 
 def _find_highest(runs: Sequence[Measured], papers: Sequence[Paper], metric: str) -> float:
-    """Return the top of the axis: the same for all datasets, so that they can be compared."""
+    """Return the highest value of a metric's axis: the same for all datasets, so that panels can be compared."""
     ours = [f.mean for run in runs for d in DATASETS for k in KS if (f := run.figure(metric, d, k))]
     theirs = [v for p in papers for m in p.method for d in DATASETS for v in m.find_curve(metric, d) or ()]
     highest = max([*ours, *theirs, 1.0])

@@ -78,7 +78,10 @@ def read_paper(path: Path) -> Paper:
 
 
 def find_best(metric: str, dataset: str, papers: Sequence[Paper] | None = None) -> list[float] | None:
-    """Return the highest value at each k that a paper reports on the same questions; None if no paper does."""
+    """Return, for each k, the highest value that a paper reports on the questions of LegalBench-RAG-mini.
+
+    None if no paper has values of this metric on this dataset.
+    """
     curves = [
         curve
         for paper in (read_papers() if papers is None else papers)

@@ -40,7 +40,11 @@ WORDINGS |= {"reworded": reword, "free": free, "unnamed": unname}
 
 
 class Condition(NamedTuple):
-    """The data of a run: size, file type, wording, file names, limit. Only runs on the same data are compared."""
+    """The data that a run is measured on; only runs on the same data are compared.
+
+    It has the size (mini or full), the file type, the wording of the questions, whether files keep their names,
+    and the highest number of questions.
+    """
 
     size: Size = "mini"
     file_type: Literal["txt", "pdf"] = "txt"
@@ -84,7 +88,10 @@ class Recipe(NamedTuple):
 
 
 def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recipe:
-    """Parse `PRESET[:NAME=VALUE…]` into a recipe; `shared` settings replace the preset's values where they differ."""
+    """Parse `PRESET[:NAME=VALUE…]` into a recipe, and add the `shared` settings to it.
+
+    A shared setting is not added if the text sets the same name, or if the preset already has that value.
+    """
     preset, *pairs = text.split(":")
     told: dict[str, str] = {}
     for pair in pairs:
@@ -104,7 +111,11 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
 def make_bundle(
     source: Path, out: Path, condition: Condition, *, engine: str, jobs: int | None, anew: bool = False
 ) -> Path:
-    """Return the folder of a condition's bundle; convert it if it is missing or out of date, then reword it."""
+    """Return the folder of a condition's bundle, which is written if necessary.
+
+    The original bundle is converted if it is missing or out of date. If the condition has other wordings or
+    numbers as file names, a copy with these changes is written each time.
+    """
     plain = out / BUNDLES / "original" / condition.dataset
     if anew or not _is_current(plain, source):
         _convert(source, plain, condition, engine=engine, jobs=jobs)
@@ -158,8 +169,8 @@ def run(
 ) -> Path:
     """Return the folder of a recipe's run; start or continue the run if it is not finished.
 
-    A run with other settings, questions or another version is deleted and measured again. `workers` (engine,
-    jobs) are the settings of the engine, which do not change the results.
+    If the settings, the questions or the version have changed since, the run is deleted and measured again.
+    `workers` (engine, jobs) are settings of the engine; they do not change the results.
     """
     settings = _make_settings(recipe, bundle, out, condition, workers)
     folder = settings.output_dir / recipe.label
@@ -244,7 +255,7 @@ class Measured:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the run has all questions and files of the set."""
+        """Whether the run has all questions and all files of LegalBench-RAG in the condition's size (mini or full)."""
         return (self.told["questions"], self.told["files"]) == SIZES[self.condition.size]
 
     def figure(self, metric: str, dataset: str, k: int) -> Figure | None:

@@ -70,7 +70,7 @@ def _make_row(question: Question, text: str, names: Mapping[str, str]) -> Row:
 
 
 def _count_again(counts: Counts, asked: Sequence[Question], gold: Sequence[Gold]) -> Counts:
-    """Return a bundle's counts, computed again for the questions and gold that are left."""
+    """Return a bundle's counts, computed again for the questions and gold that the variant contains."""
     impossible = sum(question.is_impossible for question in asked)
     return counts.model_copy(
         update={

@@ -1,4 +1,4 @@
-"""Measures cost as work grows: documents, chunks, workers, memory; and computes a model for larger machines.
+"""Measures how time and memory grow with documents, chunks and workers; estimates the cost on larger machines.
 
     python -m bench.scale                                    everything, about twenty minutes on two free cores
     python -m bench.scale --part memory --source FOLDER      one part, on your own documents
@@ -7,11 +7,13 @@
     python -m bench.scale --part chunks --stores milvus --milvus URI --milvus-data DIR    a server on this machine
     python -m bench.scale --part flat                        memory of 1,000 and 20,000 documents: ten minutes more
     python -m bench.scale --part routed --index INDEX --questions BUNDLE    grown from a real index, real questions
-    python -m bench.scale --part model                       no measurement: the model from existing points
+    python -m bench.scale --part model                       no measurement: cost model of existing points
 
-Nothing is measured while other programs use the machine, unless `--busy` is given; the page then says so. Points go to
-OUT/scale.json, tables into OUT/scale.md between its markers, pictures to OUT/images/scale-*.svg. A part that is not
-measured keeps its numbers.
+A point is one measurement, such as a store with a million chunks. The cost model multiplies measured unit
+costs by quantities. The results page is OUT/scale.md: tables are written between its markers. Points are
+stored in OUT/scale.json, and pictures in OUT/images/scale-*.svg. A part that is not measured keeps its
+numbers. The command stops with an error if other programs use the machine; with `--busy` it measures
+nevertheless, and the page states the load.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of each part of the page: tables in Markdown, and charts."""
+"""The tables (in Markdown) and the charts of each part of the results page `scale.md`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAPER = 10_000_000
 
 
 def write_documents(results: Results) -> str:
-    """Return the tables for the part on documents: ingestion by stage, query times, and conversion."""
+    """Return the tables on the number of documents: ingestion time by stage, query times, and conversion times."""
     part = results["documents"]
     points = part["ingest"]
     each = [p["seconds"] / p["documents"] for p in points]
@@ -148,7 +148,7 @@ def draw_memory(results: Results) -> dict[str, Chart]:
 
 
 def write_chunks(results: Results) -> str:
-    """Return the tables of search by store and size."""
+    """Return the tables on vector search: time, recall, memory and disk space, by store and number of chunks."""
     points = results["chunks"]["points"]
     names = ("one ms", "batch ms", "recall@10", "recall@64", "build s", "search MB", "disk MB")
     rows = [
@@ -171,7 +171,7 @@ def _list_stores(points: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _write_ten_million(points: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table for ten million chunks, extrapolated from the last points."""
+    """Return a table of each store's costs with ten million chunks, extrapolated from its largest measurements."""
     rows = []
     for store in _list_stores(points):
         sizes = sorted(p["rows"] for p in points if p["store"] == store)
@@ -195,7 +195,7 @@ def round_about(value: float) -> str:
 
 
 def _shorten(store: str) -> str:
-    """Return a store's name, short enough to stand beside a line: `milvus IVF`."""
+    """Return a store's name in a short form, as a label beside its line in a chart: `milvus IVF`."""
     return store.replace("?index=", " ").removesuffix("_FLAT")
 
 
@@ -221,7 +221,10 @@ def draw_chunks(results: Results) -> dict[str, Chart]:
 
 
 def write_routed(results: Results) -> str:
-    """Return the table of time and memory of a whole `routed` query, with and without a document's name."""
+    """Return the table of time and memory of a whole `routed` query.
+
+    There are separate rows for questions with the name of the document, and for questions without it.
+    """
     part = results["routed"]
     rows = []
     for p in part["points"]:
@@ -248,7 +251,7 @@ def write_routed(results: Results) -> str:
 
 
 def write_workers(results: Results) -> str:
-    """Return the table of speed-ups and of the serial share."""
+    """Return the table of speed-ups, and of the share of the work that is serial, by number of workers."""
     rows = []
     for p in results["workers"]["points"]:
         alone = next(q for q in results["workers"]["points"] if q["kind"] == p["kind"] and q["engine"] == "serial")

@@ -42,9 +42,10 @@ def measure(
     server: Server | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Measure each store at each number of rows, and return the points.
+    """Measure each store at each number of rows.
 
-    Earlier points of the same vectors are included, unless they are measured again.
+    `points` of the result has one mapping for each store and number of rows; `vectors` describes the vectors.
+    Points in `known` that were measured on the same vectors are included, unless they are measured again.
     """
     base = read_vectors(vectors) if vectors else make_mixture(20_000, 384, 1)
     queries = read_vectors(asked)[:_QUERIES] if asked else grow(base, _QUERIES, 2, spread=0.6, keep=False)
@@ -67,16 +68,19 @@ def is_allowed(store: str, rows: int) -> bool:
 
 
 def describe_vectors(vectors: Path | None, there: int) -> str:
-    """Return a description of the vectors; it states their number if larger sets are grown from them."""
+    """Return a description of the vectors.
+
+    If there are fewer vectors than the largest size needs, it also states their number, and how they are grown.
+    """
     told = read_description(vectors) if vectors else _MIXED
     return told if there >= ROWS[-1] else f"{told}; {there:,}, grown by moving them along the difference of two others"
 
 
 def _measure_server(server: Server | None, store: str, rows: int, base: Vectors, queries: Vectors) -> dict[str, float]:
-    """Return the cost of an index type on a server: the server's memory and disk, and wall-clock time.
+    """Return the cost of an index type on a server: the server's memory and disk space, and wall-clock times.
 
-    The time of a batch is left out: it would be the processor time of this process, but here the server
-    searches.
+    The time of a batch is left out: it is measured as processor time of this process, but here the server does
+    the search.
     """
     if server is None:
         raise ToolkitError(f"{store}: no server is named; give --milvus URI and --milvus-data DIR")

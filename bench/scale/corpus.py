@@ -45,7 +45,8 @@ def change_text(text: str, number: int) -> str:
 def repeat(documents: Sequence[Path], count: int, folder: Path) -> list[Path]:
     """Write `count` documents into a folder, as copies of the given ones under new names; return their paths.
 
-    Each copy contains its own number: a text after every few hundred characters, a PDF in a comment at its end.
+    The copies differ by a number. In a text it is inserted every few hundred characters; in a PDF it is in a
+    comment at the end of the file.
     """
     written = []
     for position in range(count):

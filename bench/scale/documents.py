@@ -30,7 +30,11 @@ _SAMPLE = 256
 
 
 def measure(source: Path | None, *, limit: int) -> dict[str, Any]:
-    """Return conversion, ingestion and query times by number of documents, and the unit costs for the model."""
+    """Measure conversion, ingestion and queries at several numbers of documents.
+
+    `ingest` and `convert` of the result have the measurements, `exponent` and `spread` say whether ingestion
+    time is linear, and `default_embedder` and `pdf` are the unit costs that the cost model needs.
+    """
     ingests = [
         measure_ingestion(source, size)
         for size in track(_list_sizes(SIZES, limit), total=None, label="sizes", unit="size")
@@ -90,7 +94,7 @@ def fit_exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
 
 
 def spread(values: Sequence[float]) -> float:
-    """Return how far values are from the middle of their range, as a share of it: 0.15 means within 15%."""
+    """Return half the range of the values, divided by the middle of the range: 0.15 means ± 15%."""
     return (max(values) - min(values)) / (max(values) + min(values))
 
 

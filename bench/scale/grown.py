@@ -1,7 +1,8 @@
-"""Grows a large index from a small real one without embedding: by copies of documents under other names.
+"""Grows a large index from a small real one, by copies of its documents; no text is embedded.
 
-Each copy of a document has its text, its chunks and its headings; the words of its name are replaced by other letters,
-different in each copy. Its vectors are near the original's, moved along the difference of two others.
+A copy has the chunks and headings of its original. The words of the document's name are replaced by other
+letters, in the name and in the text, and differently in each copy. The vector of a copied chunk is near the
+original's: original + a fraction of (a - b), where a and b are two random vectors of the index.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Original:
 def grow_index(source: Path, folder: Path, *, chunks: int, store: str) -> Path:
     """Write an index of at least `chunks` chunks, made of copies of a small index; return its folder.
 
-    It has the words of the lexicon, and one layer of vectors.
+    The new index has word counts for lexical search, and vectors of chunks, but none of sections or summaries.
     """
     small = open_index(source)
     config = Config.parse({**small.config.model_dump(), "store": store})
@@ -97,7 +98,10 @@ def names_of(entry: Entry) -> tuple[str, ...]:
 
 
 def rename_word(word: str, turn: int) -> str:
-    """Return the word of the same length that replaces a word in a copy; letters keep their case."""
+    """Return the word that replaces a word in copy number `turn`: other letters, the same length and case.
+
+    Copy 0 is the original, so its words stay the same.
+    """
     if not turn:
         return word
     number = zlib.crc32(f"{turn} {word.lower()}".encode()) | 1 << 32
@@ -111,7 +115,7 @@ def _move(letter: str, step: int) -> str:
 
 
 def rename(text: str, names: Sequence[str], turn: int) -> str:
-    """Return a text with the words of a name replaced; its length stays the same."""
+    """Return the text of copy number `turn`, in which the words in `names` are replaced by words of equal length."""
     if not turn or not names:
         return text
     pattern = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)), re.IGNORECASE)

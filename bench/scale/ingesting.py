@@ -56,7 +56,7 @@ _WORKER = {
 
 
 class _Engine:
-    """An engine that measures the time of its items, and the wait for the first one."""
+    """An engine that measures the processor time of its items, and the wait until the first item is done."""
 
     def __init__(self, inner: Engine, clock: Clock, *, whole: bool) -> None:
         self._inner, self._clock, self._whole = inner, clock, whole
@@ -163,7 +163,7 @@ class _Index(Index):
 
 
 def make_config(store: str, *, words: bool = True) -> Config:
-    """Return the settings that are measured: three layers and the lexicon, the most that an index can have."""
+    """Return the settings that are measured: all three layers of vectors, and with `words` also the lexicon."""
     return Config.preset("sac-multilayer", embedder=EMBEDDER, store=store, lexicon=words)
 
 
@@ -178,8 +178,9 @@ def ingest_once(
 ) -> dict[str, Any]:
     """Build an index below `folder` from some documents, or from all documents in a folder; return its costs.
 
-    The store `none` discards every vector. Documents in a folder are found as the command finds them. The
-    stages that run in workers are measured only with the serial engine, where everything runs in this process.
+    The store `none` discards every vector. A folder is searched for documents by the same code as in `exhibit`.
+    The stages that run in workers are measured only with the serial engine, because there everything runs in
+    this process.
     """
     clock = Clock()
     paths = find_files(documents) if isinstance(documents, Path) else list(documents)
@@ -230,9 +231,9 @@ def measure_sizes(folder: Path) -> dict[str, int]:
 
 
 def measure_queries(folder: Path, *, rounds: int = 2) -> dict[str, Any]:
-    """Return query times in milliseconds for each preset, without the time of the embedding.
+    """Return query times in milliseconds by preset, without the time of the embedding.
 
-    They are the time of the first query, and the median of the others.
+    For each preset, `first` is the time of the first query, and `median` the median of the later ones.
     """
     times_of: dict[str, Any] = {}
     made_with = open_index(folder / "index").config

@@ -99,7 +99,10 @@ def list_constants(results: Mapping[str, Any]) -> dict[str, Constant]:
 
 
 def _compute_held(points: Sequence[Mapping[str, Any]]) -> float:
-    """Return the bytes per chunk that a searching process holds, from its growth between first and last size."""
+    """Return the bytes per chunk that a process holds to answer queries.
+
+    It is the growth of its peak memory from the smallest to the largest index, divided by the added chunks.
+    """
     first, last = points[0], points[-1]
     return float((last["query_peak"] - first["query_peak"]) / max(1, last["chunks"] - first["chunks"]))
 
@@ -109,14 +112,20 @@ def _compute_sorting(last: Mapping[str, Any]) -> float:
 
 
 def compute_vector_bytes(numbers: float, store: str) -> float:
-    """Return the bytes of a vector in memory: 4 per number (2 in fp16), its key, and its sketch or list."""
+    """Return the bytes that a vector takes in memory: 4 per number (2 in fp16), plus its entry in the index.
+
+    The entry is a key and, depending on the store, also a 4-bit sketch (`faiss:pq`) or a list entry (`milvus`).
+    """
     extra = {"faiss": 8, "faiss:fp16": 8, "faiss:pq": 8 + numbers / 4, "milvus": 16}
     width = 2 if store == "faiss:fp16" else 4
     return width * numbers + extra[store]
 
 
 def compute_cost(documents: int, setting: Setting, table: Mapping[str, Constant]) -> dict[str, float]:
-    """Return the hours, gigabytes and dollars that this many documents cost in a scenario, by part."""
+    """Return what this many documents cost in a scenario: hours by stage, gigabytes, and dollars.
+
+    Each key names a quantity and its unit: `embed h`, `hours`, `ram GB`, `disk GB`, `once $`, `month $` etc.
+    """
     of = {name: constant.value for name, constant in table.items()}
     chunks = documents * of["chunks a document"]
     cores = setting.machines * setting.cores

@@ -1,4 +1,7 @@
-"""Writes the page and its pictures: numbers are written between markers, and the words around them stay."""
+"""Writes the results page `scale.md` and its pictures.
+
+Only the text between the page's markers is replaced; the text outside of them stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from bench.scale.markdown import Results, fill, format_table
 
 
 def write(results: Results, out: Path, template: Path) -> list[Path]:
-    """Fill the page's markers with every part that has points, draw its pictures, and return the written files."""
+    """Write the table of every measured part between the page's markers, draw the charts; return all paths."""
     page = out / "scale.md"
     text = (page if page.is_file() else template).read_text(encoding="utf-8")
     written = []

@@ -1,4 +1,7 @@
-"""Measures the whole `routed` retrieval at 326,000 and a million chunks, with and without a document's name."""
+"""Measures the whole `routed` retrieval at 326,000 and a million chunks.
+
+Each question is asked twice: with the name of its document and without it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ Questions = Sequence[tuple[str, str]]
 
 
 class Asked(NamedTuple):
-    """The cost of a query without its embedding: wall-clock and processor milliseconds, and compared passages."""
+    """The cost of one query, without the time of its embedding.
+
+    It has the wall-clock and processor time in milliseconds, and the number of passages that were compared.
+    """
 
     clock: float
     processor: float
@@ -70,9 +76,10 @@ def read_questions(bundle: Path | None) -> Questions:
 
 
 def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[str, Any]:
-    """Open an index and search it once for each question, with and without the document's name; return the costs.
+    """Open an index and search it with at most `most` questions, with and without the document's name.
 
-    One search before the others is not measured.
+    Return the costs under `named` and `unnamed`, the recall, and the memory. A first search, which is not
+    measured, warms up the index.
     """
     index = open_index(folder)
     module, argument = load_plugin("exhibit.models.embedders", index.config.embedder)

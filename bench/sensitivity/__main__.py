@@ -5,10 +5,12 @@
     python -m bench.sensitivity --source legalbenchrag/data --settings weight_lexical,_MENTION
     python -m bench.sensitivity --source samples/legalbenchrag --embedder hashing --settings trim_first
 
-The collection is indexed once, in a temporary folder; vectors come from the cache if they are there. Every second
-question is asked, or all with --all: with and without file names, and for two settings without the document's name.
-Without --settings the pictures and the table of bench/results/notebook-retrieval.md are written again; with it, only to
---out and --page.
+The collection is indexed once, in a temporary folder; cached vectors are used. By default every second
+question is asked; with --all, every question. Most settings are measured twice: with file names in the
+index and without. Two settings matter only for questions that name no document, so the document's name is
+removed from the questions for them. Without --settings, the pictures and the table of
+bench/results/notebook-retrieval.md are written again. With --settings, results are only printed, unless
+--out (pictures) or --page (table) is given.
 """
 
 from __future__ import annotations

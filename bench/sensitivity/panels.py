@@ -1,4 +1,7 @@
-"""Draws the sensitivity as pictures and a table: one panel per constant, with the change by each value in points."""
+"""Draws the sensitivity as pictures and a table: one panel per constant.
+
+A panel shows, for each value of the constant, by how many percentage points each metric changes.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ class Panel:
 
 
 def draw(curves: Sequence[Curve]) -> str:
-    """Return an SVG picture with the curves of one way of asking."""
+    """Return an SVG picture with one panel per curve; all curves are of one way of asking (`Way`)."""
     title = f"Change from the default in points: {curves[0].way.title}"
     low, high, step = _choose_axis(
         [f.change for curve in curves for _, figures in curve.points for f in figures.values()]

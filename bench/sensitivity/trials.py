@@ -1,8 +1,9 @@
 """The settings that `bench.sensitivity` varies, one at a time, and the figures at each value.
 
-Settings of the recipe are changed as a user changes them. Constants are names in the module that reads
-them. Users should not tune them, so no function has a parameter for them: a trial sets the name in that
-module, and restores it afterwards. A trial runs within one process, so that no other process is affected.
+Some are settings of the preset, which a trial passes in the configuration, as a user does. The others are
+constants of a module. Users should not tune constants, so no function has a parameter for them: a trial
+assigns the value to the constant's name in the module, and restores it afterwards. A trial runs within one
+process, so that no other process is affected.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ Value = float | bool
 
 
 class Setting(NamedTuple):
-    """A setting of the recipe, or a constant: its other values to try, and the reason for its default."""
+    """A setting of the preset `routed`, or a constant of a module, with the values to try beside the default.
+
+    `why` is the reason for the default value.
+    """
 
     name: str
     others: tuple[Value, ...]
@@ -237,7 +241,7 @@ def curves_of(
     cases: Sequence[Case],
     groups: str | None,
 ) -> list[Curve]:
-    """Return the curves of settings, from the values of their trials."""
+    """Return one curve for each setting and way of asking, computed from the values of all trials."""
     tables = {trial: table_of(cases, values, groups=groups) for trial, values in measured.items()}
     curves = []
     for setting in settings:

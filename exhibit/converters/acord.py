@@ -43,7 +43,10 @@ class _JudgedQuery:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read clauses, queries and grades; every clause becomes a document, even if no chosen query refers to it."""
+    """Read clauses, queries and grades.
+
+    Every clause (at most `--limit`) becomes a document, even if no chosen query has a grade for it.
+    """
     folder = find_one(source, INFO, "corpus.jsonl").parent
     sha256: dict[str, str] = {}
     clauses = _read_clauses(folder, sha256, tally)
@@ -102,7 +105,7 @@ def _read_clauses(folder: Path, sha256: dict[str, str], tally: Tally) -> dict[st
 def _read_grades(
     folder: Path, split: str, clauses: Mapping[str, str], sha256: dict[str, str], tally: Tally
 ) -> dict[str, dict[str, int]]:
-    """Return the grades of a split by query and clause; empty if the split is missing."""
+    """Return the grades of a split as `{query id: {clause id: grade}}`; empty if the split has no file."""
     path = folder / "qrels" / f"{split}.tsv"
     grades: dict[str, dict[str, int]] = {}
     if not path.is_file():
@@ -154,8 +157,9 @@ def _read_labels(cells: Mapping[str, Any]) -> dict[str, Label]:
 def _make_rows(query: _JudgedQuery, clauses: Mapping[str, str], options: Namespace, tally: Tally) -> Iterator[RawRow]:
     """Yield the row of a query, with its gold clauses in descending order of grade.
 
-    The grades of all its clauses become a label of the first gold passage, or of the row if no clause is gold.
-    A query whose clauses all have grade 0 is left out; with --answerable-only, so is any query without gold.
+    The label `grades` lists the grades of all graded clauses. It belongs to the first gold passage, or to the
+    row if no clause is gold. A query whose clauses all have grade 0 is left out. With --answerable-only, every
+    query without a gold clause is left out.
     """
     grades = {key: grade for key, grade in query.grades.items() if key in clauses}
     ranked = sorted(grades, key=lambda key: -grades[key])  # stable: clauses of one grade keep the table's order

@@ -128,8 +128,8 @@ def _check_splits(root: Path, chosen: list[str], paths: list[Path], options: Nam
 def _read_contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tally) -> Iterator[_Contract]:
     """Yield the valid documents of all splits; count faults only in the chosen splits.
 
-    `index` numbers the documents of the release in the order train, dev, test. Each split starts at its number
-    in the full release, so that an incomplete copy has the same ids.
+    `index` numbers the documents in the order train, dev, test. The first index of a split is the same as in
+    the full release, even if documents of an earlier split are missing.
     """
     start = 0
     taken: dict[str, str] = {}
@@ -179,7 +179,7 @@ def _make_document(
 ) -> RawDocument:
     """Return a contract's document: its PDF in raw/, else its HTML or text in raw/, else the text in the JSON.
 
-    Only a PDF is copied; everything else is printed. The hash of an HTML or text file is recorded in `sha256`.
+    A PDF is copied; HTML and text are printed to PDF. The hash of an HTML or text file is stored in `sha256`.
     """
     record, filename, path = contract.record, contract.filename, files.get(contract.name)
     if path is None:

@@ -91,7 +91,8 @@ def _resolve_sources(
 def _read_entries(path: Path, tally: Tally) -> Iterator[_Entry]:
     """Yield the questions of the ground truth.
 
-    An id is the index of the line; blank lines and comments do not count. A bad line changes no other id.
+    The id of a question is the index of its line, counted without blank lines and comments. An invalid line is
+    skipped but keeps its index, so that the ids of the other questions do not change.
     """
     for record in read_records(path, path.read_bytes(), tally):
         cells = record.cells
@@ -159,7 +160,11 @@ def _quote(citation: RuleCitation, source: RulesFile, resolution: Resolution) ->
 
 @guarded("stopped; nothing was written")
 def run(argv: list[str] | None = None) -> int:
-    """Run the converter; with `--check`, check the citations; with `--from-search`, write ground truth to edit."""
+    """Run the converter.
+
+    With `--check`, only check the citations. With `--from-search`, write candidate ground truth from search
+    exports, which a person then edits.
+    """
     modes = Parser(add_help=False)
     modes.add_argument("--check", action="store_true")
     modes.add_argument("--from-search", type=Path, nargs="+")

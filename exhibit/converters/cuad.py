@@ -1,4 +1,4 @@
-"""CUAD v1: 510 commercial contracts, 41 clauses each, quoted by lawyers.
+"""CUAD v1: 510 commercial contracts, each with lawyers' quotes for 41 kinds of clause.
 
 python -m converters.cuad --out datasets_out/cuad
 """

@@ -186,7 +186,7 @@ def _keep_used(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> 
 
 
 def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Words:
-    """Return the text at each valid span, by file and snippet; only one file is in memory at a time."""
+    """Return the text at each valid span as `{file: {snippet: text}}`; only one file is in memory at a time."""
     wanted: dict[str, set[_Snippet]] = defaultdict(set)
     for test in tests:
         for snippet in test.snippets:
@@ -207,7 +207,7 @@ def _verify(files: dict[str, Path], tests: Iterable[_Test], tally: Tally) -> _Wo
 def _make_row(test: _Test, words: _Words, names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
     """Yield the row of a test; yield nothing if one of its gold passages has no text.
 
-    Incomplete gold would give wrong scores.
+    Such a test is left out, because incomplete gold would give wrong scores.
     """
     passages: list[tuple[str, Quote]] = []
     for snippet in test.snippets:

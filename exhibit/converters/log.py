@@ -43,7 +43,7 @@ _MASKS = {
 
 
 class _Opinion(NamedTuple):
-    """A value that states an opinion of a reply, the name of the values with the same scale, and the best rating."""
+    """An opinion of a reply: its value, the series of values with the same scale, and the scale's best rating."""
 
     value: str
     series: str
@@ -51,7 +51,10 @@ class _Opinion(NamedTuple):
 
     @property
     def rating(self) -> tuple[float | None, float | None]:
-        """The value as a number, and the best rating of its scale; None if it is no number or has no known scale."""
+        """The value as a number, and the best rating of its scale.
+
+        Both are None if the value is not a number. The best rating is None if the scale is unknown.
+        """
         match = _RATING.fullmatch(self.value)
         if match is None:
             return None, None
@@ -152,7 +155,7 @@ def _find_said(row: Mapping[str, Any], cells: Mapping[str, Any], field: str, rol
 
 
 def _find_sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf) -> Iterator[str]:
-    """Yield the files of the folder that the log names as the sources of a reply."""
+    """Yield the files of the documents folder that the log names as the sources of a reply."""
     for mapping in (cells, row):
         name = choose_name(mapping, "logged-sources")
         for value in list_cell_values(mapping[name]) if name is not None else ():
@@ -163,7 +166,7 @@ def _find_sources(cells: Mapping[str, Any], row: Mapping[str, Any], shelf: Shelf
 
 
 def _opinions(row: Mapping[str, Any], cells: Mapping[str, Any]) -> Iterator[_Opinion]:
-    """Yield a row's opinions of its reply; the log may state them as words, list_numbers or named scores."""
+    """Yield a row's opinions of its reply; the log may state them as words, numbers or named scores."""
     for mapping in (cells, row):
         name = choose_name(mapping, "feedback")
         if name is None:
@@ -186,10 +189,10 @@ def _best_rating(fields: Mapping[str, Any]) -> float | None:
 
 
 def _read_verdict(opinion: _Opinion, graded: Container[str]) -> str:
-    """Return an opinion as `down`, `up` or, if it is neither, empty.
+    """Return an opinion as `down` or `up`; empty if it is neither.
 
-    A number without a scale is a thumb: 1 is up, and 0 and -1 are down. In the series that are `graded`, which have
-    list_numbers above 1, 1 may be the lowest rating, and only list_numbers up to 0 decide.
+    A number without a known scale is read as a thumb: 1 is up, and 0 and below are down. `graded` lists the
+    series that contain a number above 1. In such a series 1 may be the lowest rating, so 1 is not up there.
     """
     number, best = opinion.rating
     if number is None:

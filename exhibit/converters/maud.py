@@ -92,7 +92,11 @@ def _deal(cells: dict[str, str]) -> str:
 
 
 def _pair(release: Release, tally: Tally) -> list[_Contract]:
-    """Pair each row with the agreement that has its MAE definition: the numbers in `Filename (anon)` do not match."""
+    """Pair each row of the main table with the agreement that contains the row's MAE definition.
+
+    MAE means material adverse effect. The numbers in the column `Filename (anon)` cannot be used, because they
+    do not match the agreements' files.
+    """
     labels, texts = release.labels, release.texts
     pairs: dict[str, list[_Contract]] = defaultdict(list)
     for row, cells in enumerate(release.rows):
@@ -139,9 +143,9 @@ def _choose_best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contra
 
 
 def _leave_wrong(contract: _Contract, tally: Tally) -> bool:
-    """Return whether to leave out an agreement, because its text contains none of its excerpts.
+    """Return whether to leave out an agreement: its row has excerpts, but its text contains none of them.
 
-    An agreement that users reported as faulty only gets a note.
+    If users reported the agreement as faulty, record a note; the report alone is no reason to leave it out.
     """
     if contract.name in KNOWN_BAD:
         tally.note("reported as bad by users of the release", f"{contract.name}.txt: {KNOWN_BAD[contract.name]}")

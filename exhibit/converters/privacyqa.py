@@ -38,7 +38,10 @@ _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
 
 class _Mark(NamedTuple):
-    """The annotators' votes on one sentence for one question: relevant, answered at all, and blank."""
+    """The annotators' votes on one sentence for one question.
+
+    The fields count the annotators who voted `relevant`, who voted at all, and who left the vote blank.
+    """
 
     relevant: int
     answered: int
@@ -47,7 +50,7 @@ class _Mark(NamedTuple):
 
 @dataclass
 class _Question:
-    """A question, and its marks by sentence."""
+    """A question, and the annotators' votes on each sentence of its policy."""
 
     id: int
     key: str
@@ -148,7 +151,11 @@ def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
 
 
 def _read_policies(table: _Table, asked: int, tally: Tally) -> list[_Policy]:
-    """Group the rows by policy and question; ids number the questions in the order of their first appearance."""
+    """Group the rows by policy and question, and number the questions in the order of their first appearance.
+
+    `asked` is the number of questions in earlier tables. If the training table is missing, the test questions
+    still have the ids of the whole release.
+    """
     # without the training set, the test questions keep their ids of the whole release
     first = max(TRAIN_QUESTIONS, asked) if table.split == "test" else asked
     policies: dict[str, _Policy] = {}

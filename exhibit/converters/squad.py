@@ -1,4 +1,6 @@
-"""Any benchmark in the SQuAD format: contexts become documents, printed or given as PDFs, and answers are located.
+"""Any benchmark in the SQuAD format: contexts become documents, and the answers are located in them.
+
+A context is printed to PDF, unless the user gives a PDF for it.
 
 python -m converters.squad --source FILE.json --out datasets_out/squad
 """

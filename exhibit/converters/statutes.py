@@ -28,7 +28,7 @@ INFO = read_info(__file__)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags for days and languages."""
+    """Add the flags for the days of versions (`--from`, `--as-of`) and for question languages (`--ask-in`)."""
     parser.add_argument(
         "--from", type=_parse_day, dest="since", metavar="DATE", help="leave out versions that ended before this day"
     )
@@ -98,7 +98,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _make_edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
-    """Return a version as it is printed, and its document; title and days are printed above the law's text."""
+    """Return a version of a law as a printed edition, and the document to print.
+
+    The law's title and the days on which the version is in force are printed above the law's text.
+    """
     system, day = law.system, version.start
     dated = ""
     if day is not None:
@@ -127,7 +130,10 @@ def _find_title(law: Law) -> str:
 
 
 def _name(key: str, law: Law) -> LawName:
-    """Return the names by which references cite a law: its codes, and its title without the kind of law."""
+    """Return the names by which references cite a law: its codes, which are abbreviations, and its title.
+
+    If the law has an `official_code`, the first word of the title is removed, because it is the kind of law.
+    """
     codes = [law.fields.get(name, "") for name in ("official_code", "jurabk", "abbreviation", "short_title")]
     if not any(codes):  # if the text has no code at its start, use the title
         full = make_law_name(law.title)

@@ -79,7 +79,10 @@ class _Question:
 
 
 class _Kinds(NamedTuple):
-    """The values that every row of a table must have, according to its columns."""
+    """The requirements for every row of a table, which follow from the table's columns.
+
+    A row may have to name a document, and it may have to give an answer, a passage or a provision.
+    """
 
     needs_document: bool
     needs_words: bool
@@ -144,7 +147,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _count_pages_from_1(questions: Sequence[_Question]) -> None:
-    """If the table has a page 0, add 1 to every page that is gold by itself, so that pages count from 1."""
+    """If the table has a page 0, add 1 to the page number of each passage that has neither text nor provision.
+
+    The gold of such a passage is the whole page, and its page number must count from 1.
+    """
     if any(passage.page == 0 for question in questions for passage in question.passages):
         for question in questions:
             question.passages = [
@@ -357,9 +363,10 @@ def _find_lacking(question: _Question, texts: Sequence[str], kinds: _Kinds) -> s
 
 
 def _stand_in(question: _Question) -> tuple[str, str]:
-    """Return a substitute for an answer that the table does not give, and what it was made from.
+    """Return a substitute for an answer that the table does not give, and the origin of the substitute.
 
-    If it was made from quotes, the second value is empty, because quotes count as an answer.
+    The origin is empty if the substitute consists of quotes, because quotes count as an answer. Both are
+    empty for an impossible question.
     """
     if question.is_impossible:
         return "", ""

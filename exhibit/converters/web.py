@@ -153,7 +153,7 @@ def _find_site(pages: Sequence[UrlLine]) -> str:
 
 
 def run(argv: list[str] | None = None) -> int:
-    """Convert a list; with `--refresh`, compare a bundle with its web pages."""
+    """Convert a list of URLs to a bundle; with `--refresh`, compare an existing bundle with its web pages."""
     given = sys.argv[1:] if argv is None else argv
     if any(flag.partition("=")[0] == "--refresh" for flag in given):
         return refresh.main(given)

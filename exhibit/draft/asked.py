@@ -1,6 +1,7 @@
 """Asks the questions of a playbook about one document.
 
-The result for a question is the passages that answer it, or the finding that none does, with a confidence.
+The result for a question is a list of passages that answer it, or the verdict that the document has no
+answer. Each result has a confidence.
 """
 
 from collections.abc import Sequence
@@ -61,7 +62,8 @@ class SpanReader(Protocol):
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
         """Return the probability that one of the passages answers the question.
 
-        It combines the passages' scores with `spot`, the log-odds that the vectors of the chunks give.
+        The probability is computed from the passages' scores and from `spot`. `spot` is the log-odds that the
+        document has an answer, estimated from the embedding vectors of its chunks; None if there is no estimate.
         """
 
 
@@ -145,9 +147,9 @@ class Asker:
     def judge(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL
     ) -> Judged:
-        """Judge whether a document answers a question; return the passages that do, or an absence.
+        """Judge whether a document answers a question; return the status, the answering passages and the confidence.
 
-        The chunks to read are retrieved with all wordings together.
+        The chunks to read are retrieved with all wordings of the question together.
         """
         sought = self._seek(question, wordings, prepared, chunks, levels)
         return self._judge_readings(sought, *self._read(sought), prepared)
@@ -155,7 +157,10 @@ class Asker:
     def _seek(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels
     ) -> _Sought:
-        """Return the chunks to read, chosen by their vectors, and the log-odds of an answer that the vectors give."""
+        """Return the chunks to read for a question, which are chosen by their embedding vectors, best first.
+
+        The result also has the log-odds that the document has an answer, as estimated from the vectors.
+        """
         if not len(chunks):
             return _Sought(question, QuestionKind(), (), (), (), None, levels)
         vectors = self._embed(tuple(wordings))

@@ -166,7 +166,7 @@ class Worked:
 
 @dataclass(frozen=True)
 class PreparationWork:
-    """The part of drafting that needs no model; it can be pickled, so that any engine can run it."""
+    """The part of drafting that needs no model; it can be pickled, so that worker processes can run it."""
 
     preparation: Preparation
 
@@ -273,9 +273,10 @@ _DRAFTED = TypeAdapter(Drafted)
 
 
 def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
-    """Return the rows without surplus impossible ones: at most `share` of the scored rows are impossible.
+    """Return the rows without surplus impossible questions; the choice of the dropped questions is deterministic.
 
-    The choice is deterministic.
+    Among the impossible questions and the questions with a `sure` answer, at most the fraction `share` is
+    impossible.
     """
     impossible = sorted((row for row in rows if row.is_impossible), key=lambda row: digest(str(row.id), "capped"))
     answered = sum(row.labels["draft"] == "sure" for row in rows)

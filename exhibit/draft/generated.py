@@ -102,7 +102,10 @@ class Generator:
         return self._mark_answered(self._drop_repeats(drafts))
 
     def _choose_windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
-        """Return the parts of a document to show to the model: those nearest to the topic, else evenly spaced parts."""
+        """Return the windows of a document's text to show to the model.
+
+        If the user gave a topic, return the windows nearest to the topic; otherwise, return evenly spaced windows.
+        """
         count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW))
         if self.topic and len(chunks):
             [asked] = self.asker.embedder.embed([self.topic], role="query")

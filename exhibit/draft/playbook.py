@@ -120,9 +120,10 @@ def only_mentions_agreement(profile: Profile, text: str) -> bool:
 
 
 def choose_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:
-    """Return the playbook for a document; of those that apply, one with matching title words is preferred.
+    """Return the playbook for a document; None if no playbook applies.
 
-    None if no playbook applies, or if the text is only a mail or a note about an agreement.
+    If several apply, a playbook that requires certain words in the document's title is preferred. None is also
+    returned if the text is only a mail or a note about an agreement.
     """
     if text is not None and only_mentions_agreement(profile, text):
         return None

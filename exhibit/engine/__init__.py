@@ -46,10 +46,11 @@ _USUAL = Limits()
 def open_engine(
     wanted: str = "local", *, jobs: int | None = None, items: int | None = None, limits: Limits | None = _USUAL
 ) -> Engine:
-    """Return the engine that `NAME[:ADDRESS]` names; if `jobs` is None, it uses all processors.
+    """Return the engine that `NAME[:ADDRESS]` names, with `jobs` workers; by default with one per processor.
 
-    A map over a single item (`items=1`) starts at most one process. With `limits=None`, a map with one job
-    or one item runs in this process: use it only for work that reads no files from outside.
+    `items` is the number of items of the map, if it is known: for one item, at most one process is started.
+    With `limits=None`, a map with one job or one item runs in this process. Use that only for work that reads
+    no files from outside.
     """
     runner, address = _open_runner(wanted)
     if limits is None and (items == 1 or (jobs == 1 and not runner.takes_address)):
@@ -60,10 +61,11 @@ def open_engine(
 
 
 def run_in_worker(function: Callable[[In], Out], item: In, *, limits: Limits | None = None) -> Out:
-    """Return the function's result for one item, computed in a worker; raise LimitError when it exceeds its limits.
+    """Return the function's result for one item, computed in a worker; raise LimitError if it exceeds its limits.
 
     The default limits are those of the running command (`apply_limits`). The first call in a process starts a
-    worker; later calls reuse it. Inside a worker no second worker is started: the limits of its current item apply.
+    worker; later calls reuse it. If this process is itself a worker, it runs the function, and no second worker
+    is started.
     """
     if is_worker():
         return function(item)

@@ -34,7 +34,11 @@ _LEAST_SECONDS = 5.0
 
 
 class MemoryShare(NamedTuple):
-    """For a kind of file: the share of the memory limit that any file may use, and the size that may use all."""
+    """The memory for reading a kind of file, as a function of the file's size.
+
+    Every file may use the share `least` of the memory limit. The allowed memory grows in proportion to the
+    size; a file of about `whole` bytes may use all of the limit.
+    """
 
     least: float
     whole: int
@@ -60,7 +64,7 @@ class Limits:
         return LimitError(f"{name}: not done after {self.seconds:g} s (--item-timeout); left out")
 
     def spent(self, name: str) -> LimitError:
-        """Return the error for a file that exceeded the processor time allowed for its size."""
+        """Return the error for a file whose reading took more processor time than is allowed for its size."""
         return LimitError(
             f"{name}: takes more processor time to read than a file of its size may "
             f"(a share of --item-timeout, {self.seconds or 0:g} s); left out"
@@ -72,7 +76,7 @@ class Limits:
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); left out")
 
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
-        """Return the limits of processor time and memory for reading a file of `size` bytes."""
+        """Return the limits of processor time and memory for reading a file of `size` bytes; larger files get more."""
         seconds, memory = self.seconds, self.memory
         if seconds is not None:
             seconds = min(max(seconds * (_SHARE + size / _WHOLE_SECONDS), _LEAST_SECONDS), seconds)
@@ -87,7 +91,7 @@ _in_force = [Limits()]
 
 @contextmanager
 def apply_limits(limits: Limits) -> Iterator[None]:
-    """Make these limits the default within the block, for calls that give none; a command does so with its flags."""
+    """Make these limits the default in the block, for calls that give none; a command applies its flags this way."""
     _in_force.append(limits)
     try:
         yield
@@ -96,7 +100,7 @@ def apply_limits(limits: Limits) -> Iterator[None]:
 
 
 def get_limits() -> Limits:
-    """Return the limits that apply to a call that gives none."""
+    """Return the default limits: those of the innermost `apply_limits` block."""
     return _in_force[-1]
 
 
@@ -123,7 +127,7 @@ _serving: list[Limits] = []
 
 
 def serve_within(limits: Limits) -> None:
-    """Mark this process as a worker: from now on each file that it reads has its own limits."""
+    """Mark this process as a worker with these limits: `limit_reading` then limits each file that it reads."""
     _serving[:] = [limits]
 
 
@@ -168,7 +172,10 @@ def is_processor_exit(exitcode: int | None) -> bool:
 
 @contextmanager
 def _set_data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
-    """Set this process's memory limit to the value that `choose` computes from its soft and hard limit; Linux only."""
+    """Set the memory limit of this process in the block; Linux only.
+
+    `choose` computes the new limit from the current soft and hard limits, where infinity means no limit.
+    """
     if sys.platform != "linux":
         yield
         return
@@ -196,7 +203,7 @@ def lift_memory_limit() -> AbstractContextManager[None]:
 
 
 def measure_memory_left() -> int | None:
-    """Return how many more bytes this process may allocate; None without a limit."""
+    """Return how many more bytes this process may allocate; None if there is no limit."""
     if sys.platform != "linux":
         return None
     import resource
@@ -293,7 +300,10 @@ def run_program(
 
 
 def end_programs(pid: int) -> None:
-    """Kill all descendants of a process; killing its process group is not enough, as a browser makes its own."""
+    """Kill all descendants of a process.
+
+    Killing the process group is not enough, because a browser creates a process group of its own.
+    """
     for program in list_programs(pid):
         with suppress(OSError):
             os.kill(program, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The interface of an engine: a map from items to outcomes, in the same order with every engine."""
+"""The interface of an engine: it maps items to outcomes, which come in the order of the items."""
 
 import errno
 import logging
@@ -47,7 +47,7 @@ class Outcome(Generic[Out]):
 
 
 class Engine(Protocol):
-    """Applies a picklable function to items; only a few items are in memory at a time."""
+    """Applies a function that can be pickled to items, of which only a few are in memory at a time."""
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item, in order; a ToolkitError becomes an outcome, any other error is raised."""
@@ -104,7 +104,10 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _set_aside(error: Exception, item: object) -> Outcome[Out]:
-    """Return a failed outcome for an error that the item caused; raise any other error."""
+    """Return a failed outcome for an error that concerns only this item; raise any other error.
+
+    Such an error is a ToolkitError, or a disk or network error that is transient but remains after all retries.
+    """
     if isinstance(error, ToolkitError):
         return Outcome(None, error)
     if not _may_pass(error):

@@ -60,7 +60,7 @@ def _hide_working_folder() -> Iterator[None]:
 def _hide_script() -> Iterator[None]:
     """Prevent a new process from running the current script or module again.
 
-    A worker rarely needs a module that was started with `-m`: it imports the module if the work refers to it.
+    This also covers a module that was started with `-m`: a worker imports it only if the work refers to it.
     """
     main = sys.modules["__main__"]
     path, spec = main.__dict__.get("__file__"), main.__spec__
@@ -81,5 +81,5 @@ def main_name() -> str:
 
 
 def belongs_to_script(function: Any) -> bool:
-    """Return whether the user's script defines a function, so that a worker must run the script to have it."""
+    """Return whether a function is defined in the user's script, so that a worker must run the script to get it."""
     return not main_name() and "__main__" in (getattr(function, "__module__", ""), type(function).__module__)

@@ -40,19 +40,19 @@ class MapWork(NamedTuple):
 
     @staticmethod
     def of(function: bytes, limits: Limits) -> "MapWork":
-        """Return the work with this process's working folder and environment."""
+        """Return the work for a pickled function, with the working folder and environment of this process."""
         folder = os.getcwd()  # noqa: PTH109 - as bytes allow
         return MapWork(function, limits, folder, tuple(sys.path), dict(os.environ), main_name())
 
 
 class Bug(NamedTuple):
-    """An error that no item caused, with the traceback from the worker."""
+    """An error in the program, not in an item, with the traceback from the worker."""
 
     error: Exception
     trace: str
 
     def make_error(self) -> Exception:
-        """Return the error to raise here, with the worker's traceback as its cause."""
+        """Return the error with the worker's traceback as its cause, so that the parent process can raise it."""
         self.error.__cause__ = _WorkerError(self.trace)
         return self.error
 
@@ -68,7 +68,7 @@ def dump(value: object) -> bytes:
 
 
 def read_outcome(data: bytes) -> Outcome[Any]:
-    """Return the outcome that a worker sent; raise when it reports a bug or cannot be unpickled."""
+    """Return the outcome that a worker sent; raise an error if the worker reports a bug or the data is unreadable."""
     try:
         answer: Outcome[Any] | Bug = pickle.loads(data)
     except Exception as error:
@@ -95,7 +95,7 @@ class Worker:
         self._keeps = not script
 
     def send(self, data: bytes) -> None:
-        """Send the work or one of its items; the worker's next answer is the result."""
+        """Send data to the worker: the work of a map, or one item of it; `answer` returns the worker's reply."""
         with suppress(OSError):  # if the worker died, `answer` notices it
             self.pipe.send_bytes(data)
 
@@ -111,7 +111,7 @@ class Worker:
         return bool(wait([self.pipe], seconds))
 
     def explain_death(self, limits: Limits, name: str) -> Outcome[Any] | None:
-        """Return the outcome of an item that killed this worker; None if another worker may succeed with the item."""
+        """Return the failed outcome of an item that killed this worker; None if another worker may succeed with it."""
         self._process.join(1)
         code = self._process.exitcode
         if is_processor_exit(code):
@@ -261,7 +261,7 @@ def pack_work(function: Callable[[Any], Any], limits: Limits) -> tuple[bytes, Li
 
 
 def _serve(pipe: Connection) -> None:
-    """Serve requests until the pipe is closed: the work first, then its items."""
+    """Serve requests until the pipe is closed: first the work (function and limits), then its items."""
     if hasattr(os, "setpgrp"):
         # a process group of its own: Ctrl-C reaches only the parent, and the worker's programs end with the worker
         os.setpgrp()
@@ -321,7 +321,7 @@ def _move(work: MapWork) -> None:
 
 
 def _pickle_answer(answer: Outcome[Any] | Bug) -> bytes:
-    """Return an answer as bytes; if it cannot be pickled, an error that says so is returned in its place."""
+    """Return an answer as bytes; if the answer cannot be pickled, return an error that states this instead."""
     try:
         data = dump(answer)
         if isinstance(answer, Bug):

@@ -52,7 +52,10 @@ def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = N
 
 
 def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return lines with the number of questions for each value of each label that sorts questions into kinds."""
+    """Return lines with the number of questions for each value of each label that groups questions.
+
+    `find_question_kinds` selects the labels.
+    """
     lines = [f"questions: {len(labels)}"]
     for label in find_question_kinds(labels):
         counts = Counter(_format_value(row, label) for row in labels)
@@ -94,14 +97,18 @@ _WITHOUT = "none"
 
 
 def find_question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the labels that sort questions into kinds, the source type first."""
+    """Return the names of the labels by which questions can be grouped; `source_type` comes first.
+
+    Such a label has at least two different values, but not so many that it identifies single questions.
+    """
     return sorted(kinds_of(labels, most=_MOST_KINDS), key=lambda name: name != SOURCE_TYPE)
 
 
 def format_flags(tables: Sequence[statistics.Table], below: float) -> list[str]:
-    """Return lines with the number and the ids of the answers flagged for review: confidence below `below`.
+    """Return lines with the number and the ids of the answers that are flagged for review.
 
-    If no reply has a confidence, one line states this.
+    An answer is flagged if its confidence is lower than `below`. If no reply has a confidence, the only line
+    says so.
     """
     flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
     if not flags:
@@ -126,7 +133,8 @@ def _find_flags(tables: Iterable[statistics.Table]) -> Iterator[tuple[str, list[
 def _format_weakest(tables: Sequence[statistics.Table], run: RunFolder) -> list[str]:
     """Return lines with the answered questions that have the lowest mean score.
 
-    The mean is over the answer and citation metrics; if there are none, over all metrics that are shares.
+    The mean is over the answer and citation metrics that are shares (0 to 1, more is better). If the run has no
+    answer or citation metric, the mean is over all its shares.
     """
     names = dict.fromkeys(name for table in tables for name in table.values)
     shares = [

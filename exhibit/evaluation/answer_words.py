@@ -33,7 +33,11 @@ def compute_f1(shared: int, predicted: int, expected: int) -> float:
 
 
 def split_seed_words(text: str) -> list[str]:
-    """Return the lower-cased tokens of NLTK's tokenizer that have only letters and digits (not `non-exclusive`)."""
+    """Return the lower-cased tokens of NLTK's tokenizer that consist of letters and digits only.
+
+    `non-exclusive` is dropped, for example. The option parity "seed" uses these tokens, to reproduce the scores
+    of another project.
+    """
     return [word for word in _APART.sub(" ", text.lower()).split() if word.isalnum()]
 
 
@@ -55,7 +59,10 @@ def compare_words(answer: str, expected: str) -> float:
 
 
 def score_against(case: Case, expected: Iterable[str], score: Callable[[str, str], float]) -> float | None:
-    """Return the best score of the answer against the expected texts; None where no text has words."""
+    """Return the best score of the answer against any of the expected texts.
+
+    The result is None if no expected text contains a word. Citations are removed from both sides first.
+    """
     answer = without_citations(case.reply.answer or "")
     return max((score(answer, text) for text in map(without_citations, expected) if split_words(text)), default=None)
 
@@ -80,9 +87,10 @@ def make_squad_prediction(answer: str) -> str:
 
 
 def list_squad_golds(case: Case) -> list[str]:
-    """Return the texts that SQuAD's metric compares with: the gold passages, else the expected answer.
+    """Return the texts with which SQuAD's metric compares an answer.
 
-    An impossible question has none.
+    They are the texts of the gold passages or, without gold texts, the expected answer. The list is empty for
+    an impossible question.
     """
     return [] if case.is_impossible else list_gold_texts(case) or [case.truth]
 
@@ -94,7 +102,10 @@ def score_squad_exact(answer: str, golds: list[str]) -> float:
 
 
 def score_squad_f1(answer: str, golds: list[str]) -> float:
-    """Return the best F1 against the gold texts; 1 where neither side has words, 0 where only one has."""
+    """Return the best SQuAD F1 of the answer against any of the gold texts.
+
+    If neither the answer nor the gold text has words, F1 is 1; if only one of the two has words, it is 0.
+    """
     predicted = split_squad_words(make_squad_prediction(answer))
     return max(_compute_f1(predicted, words) for words in _split_golds(golds))
 
@@ -149,14 +160,16 @@ def normalise_source(name: str) -> str:
 
 
 def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
-    """Return the similarity of two names of sources, from 0 to 1.
+    """Return the similarity of two source names, from 0 to 1.
 
-    It is 1 for equal names and 0.95 where one contains the other; else it depends on the share of common words.
+    The similarity is 1 for equal names and 0.95 if one name contains the other. Otherwise it is 0.9 times the
+    share of common words among the words of both names.
 
     Args:
         expected: The name that the expected answer cites.
         given: The name that the reply cites.
-        seed: Compute it as the seed project does: at least 0.75 for names of one topic, up to 0.9 by the common words.
+        seed: Compute the similarity as for parity "seed": names with a common topic or word score 0.75
+            or more, up to 0.9 by the share of common words.
     """
     one, other = normalise_source(expected).split(), normalise_source(given).split()
     if not one or not other:
@@ -192,9 +205,10 @@ def list_file_names(file: str) -> Iterator[str]:
 
 
 def read_listed_items(case: Case, label: str) -> list[list[str]]:
-    """Return the items that a question's label lists as JSON.
+    """Return the items of the JSON list in one of a question's labels.
 
-    Each item is a list of alternatives; an answer needs to state only one of them.
+    A label that is not JSON is one item. Each item is returned as a list of alternative texts; an answer needs
+    to state only one alternative.
     """
     held = case.labels.get(label)
     try:
@@ -207,9 +221,10 @@ def read_listed_items(case: Case, label: str) -> list[list[str]]:
 
 
 def says_item(item: str, answer: str, *, strict: bool = False) -> bool:
-    """Return whether an answer states an item: word for word or, unless `strict`, with all its figures and terms.
+    """Return whether an answer states an item.
 
-    An item with a figure is always compared by the figure's value.
+    The item must occur word for word or, unless `strict`, with all its figures and terms. An item that contains
+    a digit may always match by the values of its figures, even if `strict`.
     """
     wanted, given = split_words(item), split_words(answer)
     if wanted and any(given[at : at + len(wanted)] == wanted for at in range(len(given) - len(wanted) + 1)):

@@ -50,7 +50,7 @@ class AnsweringTarget:
         self.name, self.exact = f"{search.name} + {config.llm}", search.exact
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return the notes of the search server."""
+        """Probe the search server, and return its notes for the user."""
         return self._search.probe(dataset, cases)
 
     def ingest(self, dataset: Dataset) -> Ingestion:
@@ -109,7 +109,11 @@ def _make_hits(reply: Reply) -> list[Hit]:
 
 
 def write_direct_results(folder: Path) -> None:
-    """Write the score of each question, and the means by source type and category, in the seed project's format."""
+    """Write the results of a run to one JSON file: the scores of each question, and means.
+
+    The means are over all questions, by source type and by category. The format is that of one of the projects
+    that Exhibit reproduces (see docs/differences.md).
+    """
     results: list[dict[str, Any]] = [
         {
             "question": row.question,

@@ -64,7 +64,7 @@ class Bands:
 
 @dataclass(frozen=True)
 class Scale:
-    """The bands of each metric, and the bands that a single dataset sets for a metric instead."""
+    """The bands of each metric (`general`), and the bands that replace them for single datasets (`own`)."""
 
     general: Mapping[str, Bands]
     own: Mapping[str, Mapping[str, Bands]]

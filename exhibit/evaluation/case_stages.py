@@ -24,14 +24,17 @@ class PreparedDocuments(Protocol):
     """The parsed texts and the chunks that a system made from the documents before the first question."""
 
     def find(self, gold: GoldPassage) -> tuple[InText | None, InChunks | None]:
-        """Return how much of a gold passage the system's text and its chunks contain; None for each that is unknown."""
+        """Return how much of a gold passage the system's text contains, and how much its chunks contain.
+
+        Either value is None if it is unknown.
+        """
 
 
 def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[GoldStages]:
-    """Return what happened to each gold passage at each stage.
+    """Return, for each gold passage, what happened to it at each stage, from the page to the answer.
 
-    The list is empty if the question is impossible or failed. Retrieval stages are unknown for a reply without
-    passages, and the citation stage for a reply without citations.
+    The list is empty if the question is impossible or failed. The retrieval stages are unknown for a reply
+    without passages. The citation stage is unknown for a reply without citations.
     """
     reply = case.reply
     if case.is_impossible or reply.error:
@@ -60,9 +63,9 @@ def stages_of(case: Case, prepared: PreparedDocuments | None = None) -> list[Gol
 
 
 def list_followed_golds(case: Case) -> list[GoldPassage]:
-    """Return the gold passages to follow through the stages.
+    """Return the gold passages of a question that are followed through the stages of the system.
 
-    Passages that are absent from their document come first.
+    Gold passages whose words do not occur in their document come first.
     """
     return [gold for gold in case.gold if gold.absent] + [gold for gold in golds_of(case) if not gold.absent]
 
@@ -74,5 +77,8 @@ def find_first_loss(stages: Iterable[GoldStages]) -> StageName | None:
 
 
 def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
-    """Return the share of a question's gold that is left after each stage before the answer, by metric name."""
+    """Return, for each stage before the answer, the share of a question's gold passages not lost by then.
+
+    The keys are metric names: a prefix and the name of the stage.
+    """
     return {f"{CEILING}{stage}": compute_gold_left(stages, stage) for stage in GOLD_STAGES if stage != "answered"}

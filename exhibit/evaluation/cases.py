@@ -101,7 +101,10 @@ class Passage:
 
     @property
     def source(self) -> str | None:
-        """The file that the spans refer to; for an ambiguous passage, the file whose gold has the same text."""
+        """The file that the passage's spans refer to; None if it is unknown.
+
+        If several files contain the passage's text, it is the one among them that was chosen as the most likely.
+        """
         return self.filename or (self.also_in[0] if self.also_in and self.span else None)
 
 
@@ -143,7 +146,8 @@ class Reply:
     def list_numbers_read(self, k: int) -> list[int]:
         """Return the numbers, from 1, of the passages that the answer was made from.
 
-        If the system does not report them, they are the first `selected` numbers, or else the first k.
+        If the reply does not list them (`context`), return the first `selected` numbers. If `selected` is unknown
+        as well, return the first k.
         """
         if self.context is not None:
             return [number for number in self.context if 1 <= number <= len(self.passages)]
@@ -261,10 +265,11 @@ class Offer(NamedTuple):
 
 
 def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
-    """Return, for each question that has the label, the choices to offer: all values of that label in the dataset.
+    """Return, for each question that has the label, the choices to offer and the right one.
 
-    A label may combine several sub-questions with their values, as in MAUD ("MAE applies to: Target; …"). Then
-    the question asks for its first sub-question that has several values in the dataset.
+    The choices are all values that the label has in the dataset. A label may combine several sub-questions,
+    each with a value, as in MAUD ("MAE applies to: Target; …"). Then only one sub-question is asked: the first
+    in the question's label that has several values in the dataset, but not too many.
     """
     labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
     finer = {
@@ -291,7 +296,10 @@ def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) 
 
 
 def with_choices(question: str, choices: Sequence[str], asked: str = "") -> str:
-    """Return the question followed by a request to choose one of the labels."""
+    """Return the question followed by a request to begin the reply with one of the labels in `choices`.
+
+    `asked` names the sub-question that the label answers. Without choices, return the question unchanged.
+    """
     begin = f"On {asked!r} begin" if asked else "Begin"
     return (
         f"{question}{_MARK}{begin} your reply with one of these labels: {'; '.join(choices)}." if choices else question
@@ -314,11 +322,12 @@ def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
 
 
 def choose(case: Case, passages: Sequence[str], score: Callable[[str, Sequence[str]], list[float]] | None) -> str:
-    """Return the label that the evidence alone suggests, without a language model.
+    """Return the label that the answer and the passages suggest, chosen without a language model.
 
-    A refusal gets the label that means "not mentioned". Between yes and no, `contradicts` decides from the
-    answer. Between other labels, the reranker's scores decide; without a reranker, the number of words that a
-    label shares with the answer.
+    If the answer is a refusal or there are no passages, it is the label that means "not mentioned". If the
+    other labels are yes and no, `contradicts` chooses between them by the text of the answer. Otherwise the
+    reranker's scores choose the label or, without a reranker, the share of the label's words that are in the
+    answer.
     """
     nothing, answer = _find_nothing_label(case.choices), case.reply.answer or ""
     if nothing and (is_refusal(answer) or not passages):
@@ -361,7 +370,11 @@ def _normalise_label(text: str) -> str:
 
 
 def list_choices(cases: Iterable[Case]) -> list[Chosen]:
-    """Return the subject, the right label and the chosen label of each answered question that was asked for a label."""
+    """Return a tuple for each answered question that asked for a label: subject, right label, chosen label.
+
+    The subject is the question's hypothesis or deal point, or empty. The chosen label is empty if the reply
+    names none.
+    """
     asked = (case for case in cases if case.choices and case.reply.answer is not None and not case.reply.error)
     return [
         (

@@ -178,7 +178,10 @@ def read_with_files(name: str, folder: Path, documents: Documents) -> ParserRead
 
 
 def measure_reading(reading: ParserReading, items: Sequence[GoldItem]) -> tuple[Ceiling, list[InText | None]]:
-    """Return how much gold a parser keeps, and the result of each gold passage."""
+    """Return how much gold a parser keeps: the summary, and a list with the result of each gold passage.
+
+    A result is None if the parser has no text of the document, or if the result is unknown.
+    """
     results: list[InText | None] = []
     for item in items:
         text = reading.texts.get(item.document.filename)

@@ -48,10 +48,10 @@ class InChunks:
 
 
 def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> InChunks | None:
-    """Return how much of a passage the chunks contain, at the place with the best result; None without a place.
+    """Return how much of a passage the chunks contain.
 
-    Places and chunks use offsets in the same text. White space and punctuation at the edge of a chunk do not
-    count.
+    If the passage has several places, the place with the best result counts. None if the passage has no place.
+    Places and chunks are offsets in `text`. White space and punctuation at the edge of a chunk do not count.
     """
     results = [_hold(place, chunks, text) for place in places[:ALTERNATIVES]]
     known = [result for result in results if result is not None]
@@ -91,10 +91,10 @@ def _count_letters(spans: Iterable[Span], text: str) -> int:
 
 
 def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text: str) -> CutPoint:
-    """Return the point at which the best chunk cuts the passage.
+    """Return the point at which the best chunk cuts the passage, with the text around it.
 
-    It is where the chunk ends inside the passage or, if it lacks the passage's beginning, where the chunk
-    starts.
+    If the chunk lacks the beginning of the passage, the point is where the chunk starts. Otherwise it is where
+    the chunk ends.
     """
     (start, end), gap = (place[0].start, place[-1].end), left[0]
     at = gap.end if gap.start <= start else gap.start
@@ -111,7 +111,10 @@ def _cut_point(place: Place, left: Sequence[Span], chunks: Sequence[Place], text
 
 
 def _lacks_proviso(place: Place, left: Sequence[Span], text: str) -> bool:
-    """Return whether an exception or a condition of the passage begins in the part that the best chunk lacks."""
+    """Return whether the best chunk lacks words that introduce an exception or a condition of the passage.
+
+    An example is "provided that". `left` has the spans of the passage that the best chunk does not contain.
+    """
     start, end = place[0].start, place[-1].end
     words = (match.span() for match in PROVISO.finditer(text, start, end))
     # the cut may lie inside these words: "provided | that"

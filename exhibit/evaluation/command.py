@@ -43,10 +43,10 @@ FAILED = 3
 
 @guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
-    """Run the evaluation, write the report with `draw`, and print one table and the path of the results.
+    """Run the evaluation, write the report with `draw`, and print a table of results and their path.
 
-    With `--analyze`, print the analysis of a finished run, or the kinds of question of the datasets, and run
-    nothing.
+    With `--analyze FOLDER`, only print the analysis of the finished run in that folder. With `--analyze` alone,
+    only print the number of questions of each kind in the datasets.
     """
     flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
     analysed, label, as_json = flags.pop("analyze", None), str(flags.pop("by", "")), flags.pop("json")

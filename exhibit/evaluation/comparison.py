@@ -70,7 +70,7 @@ class AnswerComparison:
         self.extra = given.terms - wanted.terms - asked.terms - gold.terms
 
     def faults(self, text: str) -> Iterator[str]:
-        """Yield the contradictions that make the reply wrong, in words."""
+        """Yield a message for each contradiction that makes the reply wrong; `text` is the text of the reply."""
         yield from self._check_echo(text)
         yield from self._check_yes_or_no()
         yield from self._check_figures()
@@ -100,10 +100,10 @@ class AnswerComparison:
             yield f"The reply says {given}, the expected answer {wanted}."
 
     def find_stance(self, meaning: Meaning) -> str:
-        """Return `yes` or `no`, the position of a text on the question; empty if it is unclear.
+        """Return a text's answer to the question, `yes` or `no`; an empty string if the answer is unclear.
 
-        It is the text's first word, if that is yes or no. Otherwise it is whether the text affirms or denies the
-        question's words.
+        If the text begins with yes or no, return that word. Otherwise return `yes` if the text affirms the words of
+        the question, and `no` if it denies them.
         """
         if meaning.lead:
             return meaning.lead
@@ -172,9 +172,10 @@ class AnswerComparison:
         return bool(_UNTRUE.search(" ".join(text.split()))) and not _UNTRUE.search(" ".join(self.wanted.tokens))
 
     def compare_signs(self, given: Meaning) -> tuple[list[str], list[str]]:
-        """Return the words that both texts affirm or both deny, and the words that one affirms and the other denies.
+        """Compare which words the expected answer and the text `given` affirm or deny.
 
-        Words that both affirm are listed only if neither text denies a shared word.
+        Return two lists: the words on which the two texts agree, and the words that one text affirms and the other
+        denies. Words that both texts affirm are listed only if neither text denies a shared word.
         """
         mine, other = self.wanted.list_signs(), given.list_signs()
         shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
@@ -183,7 +184,10 @@ class AnswerComparison:
         return agree, [term for term in shared if mine[term] != other[term]]
 
     def find_said_both_ways(self) -> list[str]:
-        """Return the expected words that the reply both says and denies: "exclusive or non-exclusive"."""
+        """Return the words of the expected answer that the reply both affirms and denies.
+
+        An example is "exclusive or non-exclusive".
+        """
         mine = self.wanted.list_signs() if len(self.given.words) <= _QUOTED else {}
         signs: dict[str, set[int]] = {}
         for word in self.given.words:
@@ -343,9 +347,11 @@ def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:
 
 
 def _is_rival(one: Quantity, other: Quantity) -> bool:
-    """Return whether two figures can contradict each other: same kind and unit, or a count and an amount of money.
+    """Return whether two figures can contradict each other.
 
-    A section or page number can contradict only another label.
+    They can if they have the same kind and, for labels and measures, the same unit. A count and an amount of
+    money can also contradict each other. A section or page number can contradict only another section or page
+    number.
     """
     if other.is_place and one.kind != "label":
         return False
@@ -396,9 +402,10 @@ def _find_near(meaning: Meaning, term: str) -> frozenset[str]:
 def _find_pairs(
     wanted: Meaning, given: Meaning
 ) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
-    """Yield each pair of figures, or of opposite words, that both texts have.
+    """Yield each pair of figures, or of opposite words, that occur in both the expected answer and the reply.
 
-    With each pair come the neighbours of its two words in the expected answer and in the reply.
+    Each tuple has the two words, then the neighbours of each word in the expected answer, then the neighbours
+    of each word in the reply.
     """
     terms = list(dict.fromkeys(word.term for word in wanted.words))[:_PAIRED]
     there = {word.term for word in given.words}

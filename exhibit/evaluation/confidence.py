@@ -1,4 +1,7 @@
-"""Measure how reliable the confidence of a system's replies is: AUROC, calibration, risk against coverage."""
+"""Measure how reliable the confidence of a system's replies is.
+
+The measures are AUROC, calibration, and risk against coverage.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,7 +28,11 @@ def confidence_of(case: Case) -> float | None:
 
 
 def describe(pairs: Sequence[ConfidencePair], weighted: Mapping[str, float] | None = None) -> dict[str, Any] | None:
-    """Return AUROC, calibration, risk against coverage and weighted means; None where no reply has a confidence."""
+    """Return statistics on the confidence of replies; None if no reply has a confidence.
+
+    The keys are `questions` and `answerable` (numbers of questions), `auroc`, `calibration`, `risk_at_coverage`
+    and `weighted` (the means of metrics, weighted by confidence).
+    """
     if not pairs:
         return None
     return {

@@ -118,7 +118,10 @@ def check_questions(
 def _explain_unusable(
     name: str, bundle: BundleFolder, files: CorpusFiles, here: Collection[str], allow_changed: bool
 ) -> str:
-    """Return why no question about a document can be scored; empty where questions can be scored."""
+    """Return the reason why no question about a document can be scored; empty if there is no such reason.
+
+    `here` has the names of the documents that are available.
+    """
     if name in files.changed and not allow_changed:
         return _CHANGED
     if name in here or not bundle.files:

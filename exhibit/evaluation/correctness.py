@@ -109,8 +109,8 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
 def decide_case(case: Case) -> Decision:
     """Decide whether a case's reply is right, and give the reason.
 
-    The decision is None if the reply or the expected answer is missing, or if the reply is right but adds a
-    figure that no passage has.
+    The reply is not judged (`right` is None) if the question is impossible, if the reply or the expected answer
+    is missing, or if the reply is right but adds a figure that no passage has.
     """
     answer = case.reply.answer
     if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
@@ -127,7 +127,10 @@ def _decide_cached(question: str, expected: str, answer: str, gold: tuple[str, .
 
 
 def _without_question(reply: str, question: str) -> str:
-    """Return a reply without the question that it repeats at its beginning; unchanged if nothing follows."""
+    """Return a reply without the question, if the reply begins by repeating it.
+
+    If nothing follows the repeated question, the reply is returned unchanged.
+    """
     said, asked = reply.lstrip('"“ '), question.strip()
     rest = said[len(asked) :].lstrip('"”: ')
     return rest if asked and said[: len(asked)].lower() == asked.lower() and rest.strip() else reply
@@ -170,7 +173,7 @@ def _find_scale(question: str) -> Decimal:
 
 
 def _accept(found: AnswerComparison) -> Decision:
-    """Return the decision for a reply that contradicts nothing."""
+    """Return the decision for a reply in which no contradiction was found: right, wrong or not decidable."""
     if found.compare_signs(found.given)[1]:
         return Decision(None, "The reply denies some of the words of the expected answer, or the other way round.")
     if both := found.find_said_both_ways():
@@ -339,9 +342,10 @@ def _find_unlike_conditions(found: AnswerComparison) -> str:
 
 
 def _may_differ_in_bound(found: AnswerComparison, one: Quantity, same: Sequence[Quantity]) -> bool:
-    """Return whether two equal figures may differ in their bound, such as "at most".
+    """Return whether a reply may give an expected figure with a different bound, such as "at most".
 
-    They may if the question asks for a maximum or minimum, or if the figure is a period.
+    Different bounds are accepted if the question asks for a maximum or minimum. They are also accepted for a
+    period that has no bound in one text, and "at most" or "more than" in the other.
     """
     bounds = {one.bound, *(other.bound for other in same)}
     asked = bool(found.asked.terms & {"minimum", "maximum", "cap", "highest", "lowest", "limit", "most", "least"})

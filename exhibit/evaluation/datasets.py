@@ -184,9 +184,10 @@ def load_datasets(
 
 
 def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return a warning for each variant whose control is not among the datasets.
+    """Return a warning for each dataset that is a variant without its control among the datasets.
 
-    `labels` has the labels of one question of each dataset.
+    A variant is a bundle with altered documents; its control is the same bundle without the alterations.
+    `labels` maps the name of each dataset to the labels of one of its questions.
     """
     controls = {own.get("pair") for own in labels.values() if own.get("varied") == "control"}
     return [

@@ -90,9 +90,10 @@ class Documents:
         A reported span is accepted if the file has the passage's text there. Otherwise the text is searched, whole
         or in fragments, in the file that the passage names.
 
-        The named file is rejected if it has less than half of the passage and another file has at least half and
-        twice as much. It is also rejected if it has only fragments, with other words between them, and another file
-        has the whole text. If no file has the name, the text is searched in all documents.
+        The named file is rejected in two cases. First, it has less than half of the passage's text, and another
+        file has at least half of the text and at least twice as much as the named file. Second, it has only
+        fragments of the text, with other words between them, and another file has the whole text. If no file has
+        the name, the text is searched in all documents.
 
         A text that several files have is ambiguous. The passage then has no `filename`; its spans are those that
         match gold, if there are any. If a file has the text several times, the occurrence on the reported page is
@@ -127,16 +128,17 @@ class Documents:
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
     def find_all_spans(self, words: str, filename: str) -> tuple[Span, ...]:
-        """Return the spans of every occurrence, in a file, of the text's fragments."""
+        """Return the spans of all occurrences of a text's fragments in a file."""
         pieces = self._placement(words, filename).pieces
         return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
 
     def _find_likeliest(
         self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
     ) -> tuple[str, tuple[Span, ...]]:
-        """Return the most likely file of a passage and its spans there.
+        """Return the most likely file of a passage, and the spans of the passage in it.
 
-        Spans that overlap gold come first, then those in a file with gold, then those in the first file.
+        The first choice is a file in which the passage overlaps gold, the second a file with gold, and the third
+        the first of `files`.
         """
         with_gold = [(gold.filename, gold) for gold in golds if gold.filename in files]
         for file, gold in with_gold:
@@ -147,8 +149,10 @@ class Documents:
         return first, self._find_spans(passage, first, None)
 
     def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
-        """Return the spans of a passage in a file; occurrences on the reported page come first, then those with
-        gold.
+        """Return the spans of a passage in a file.
+
+        If a fragment occurs several times, an occurrence on the reported page is preferred, then one that overlaps
+        `gold`.
         """
         document, page = self.get(filename), passage.told_page
         if document is None:
@@ -196,7 +200,7 @@ class Documents:
     def _find_holders(self, words: str) -> list[str]:
         """Return the files that contain the largest share of a text.
 
-        A further file is added if it has a long part of the text that the first file lacks.
+        A file with a smaller share is added if it has a long part of the text that the first of these files lacks.
         """
         whole, part = self._find_likely(words)
         if not whole:
@@ -239,7 +243,7 @@ class Documents:
 
 
 def _has_gaps(placement: Placement) -> bool:
-    """Return whether the passage has words that the file lacks between fragments that the file has."""
+    """Return whether some words of the passage are not in the file, although the text before and after them is."""
     if not placement.pieces:
         return False
     first, last = placement.pieces[0].end, placement.pieces[-1].start
@@ -253,7 +257,7 @@ def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPi
 
 
 def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
-    """Return the matches of a text in those documents that reach the best match score."""
+    """Return the matches of a text in the documents with the best match score; other documents are left out."""
     places = [
         (document.filename, match) for document in documents for match in prefer_whole_words(locate(words, document))
     ]
@@ -314,9 +318,9 @@ GRADE_RANGE = range(5)
 
 
 def read_grades(lines: Iterable[Gold], *, where: str) -> dict[int | str, dict[str, int]]:
-    """Return the relevance grades of files for each question that has grades.
+    """Return the relevance grades: a mapping from question id to a mapping from file to grade.
 
-    If a file has several grades for a question, the highest one counts.
+    Questions without grades are left out. If a file has several grades for a question, the highest one counts.
     """
     by_question: dict[int | str, dict[str, int]] = {}
     for line in lines:

@@ -215,7 +215,7 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
 
 
 def _choose_names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
-    """Return the requested metrics, without those that need a judge where there is none."""
+    """Return the requested metrics; if no judge is set, leave out the metrics that need a judge."""
     if options is None or options.judge is not None:
         return settings.metrics
     files = {file for file, module in import_metrics().items() if find_needing(module.NAMES, "judge")}
@@ -250,7 +250,11 @@ def run_folder(settings: Settings, plan: _Plan) -> Path:
 
 
 def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
-    """Return the run's config; raise an error for a folder with another run or other files."""
+    """Return the config of a run, after checking its folder.
+
+    Raise an error if the folder has files that are not a run, or a run that cannot be resumed: `--resume` is
+    not set, or the run was started with other input files or settings.
+    """
     config = _make_config(settings, plan)
     if not any(folder.iterdir()):
         return config
@@ -314,7 +318,10 @@ def _make_config(settings: Settings, plan: _Plan) -> dict[str, Any]:
 
 
 def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
-    """Probe the target with each dataset that has unanswered questions, before any other work."""
+    """Probe the target with questions of each dataset that has unanswered questions, before any other work.
+
+    A probe checks that the target works. `say` reports the notes that it returns.
+    """
     for dataset in plan.datasets:
         journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]
         cases = next((some for one in journals if (some := to_probe(dataset, find_failures(dataset, one)))), [])
@@ -386,7 +393,10 @@ _INPUTS = "inputs"
 
 
 def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, started: str = "") -> dict[str, Any]:
-    """Return the provenance of a run; `started` is the start time of the first part of a resumed run."""
+    """Return the provenance of a run: start time, version, commit, machine, and checksums of its input data.
+
+    `started` is the original start time of a run that is resumed; by default the start time is now.
+    """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {
         "started": started or now,

@@ -1,4 +1,7 @@
-"""Judge whether an answer is right: one rule for verdicts, tiles, tables and comparisons."""
+"""Judge whether an answer is right.
+
+All parts of the report, such as verdicts, tables and comparisons of runs, use this judgement.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -42,9 +45,9 @@ def judge_answer(case: Case) -> Judgement | None:
 
 
 def prefer_judge(values: Mapping[str, Values]) -> dict[str, Values]:
-    """Return the metric columns with `answered_rightly` first.
+    """Return the values by metric, with `answered_rightly` as the first key.
 
-    Where a judge has given a mark, the mark replaces the decision of the rules.
+    If a judge has marked an answer, `answered_rightly` is computed from the mark instead of the rules.
     """
     if ANSWERED_RIGHTLY not in values:
         return dict(values)

@@ -58,9 +58,9 @@ class ProvisionPlacer:
         return tuple(cited.values())
 
     def _find_places(self, named: NamedProvision, files: Sequence[str]) -> Iterator[tuple[str, list[ProvisionPlace]]]:
-        """Yield the file and the position of a provision, if exactly one is found.
+        """Yield the file and the position of a provision, if it is located in exactly one file, exactly once.
 
-        The law that the provision names is searched; if it names none, `files` are.
+        If the provision names its law, only the file of that law is searched; otherwise `files` are searched.
         """
         law = self._find_law(named.source) if named.source else None
         if named.source and law is None:

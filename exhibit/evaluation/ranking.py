@@ -53,7 +53,10 @@ class Ranking:
         return sum(grade >= self.least for grade in self.grades.values())
 
     def compute_ndcg(self, k: int) -> float | None:
-        """Return nDCG at k: the discounted gain over that of the best order; None where no item has a gain."""
+        """Return nDCG at k: the discounted gain divided by the gain of the best possible order.
+
+        None if no item has a gain.
+        """
         ideal = _compute_gain(sorted(self.grades.values(), reverse=True)[:k])
         return _compute_gain([self.grades.get(unit, 0) for unit in self.order[:k]]) / ideal if ideal else None
 
@@ -195,9 +198,10 @@ def subtract_span(gap: Span, span: Span) -> list[Span]:
 
 
 def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
-    """Return the parts of a gold text, and the spans of them that each passage contains.
+    """Return the spans of the parts of a gold text, and the spans of those parts that the passages contain.
 
-    The parts are folded texts, laid out one after another. Each span comes with the rank of its passage.
+    The parts are the texts between the omission marks of a quote. All spans are offsets in the folded parts
+    joined together. Each span that a passage contains is paired with the rank of the passage.
     """
     line: list[Span] = []
     held: list[Held] = []
@@ -213,7 +217,11 @@ def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[S
 
 
 def _find_shared(part: str, text: str) -> Iterator[Span]:
-    """Yield the spans of a gold part that a text contains: all of it, a section of it, its start or its end."""
+    """Yield the spans of a gold part that a text contains.
+
+    The text may contain the whole part, lie inside the part, end with the start of the part, or begin with the
+    end of the part.
+    """
     if part in text:
         yield Span(0, len(part))
         return
@@ -245,14 +253,20 @@ def _fold_cached(text: str) -> str:
 
 
 def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
-    """Return which golds each of the first k passages matches by the seed project's rule, and the number of golds."""
+    """Return, for each of the first k passages, the indexes of the golds that it matches by `matches_seed`.
+
+    The second value is the number of golds.
+    """
     golds = list_gold_texts(case)
     passages = [passage.text for passage in case.reply.passages[:k]]
     return [[i for i, gold in enumerate(golds) if matches_seed(passage, gold)] for passage in passages], len(golds)
 
 
 def matches_seed(passage: str, gold: str) -> bool:
-    """Return whether either text contains the other in lower case; one word is enough, and empty text matches."""
+    """Return whether one of two texts contains the other, ignoring case: the match rule of parity "seed".
+
+    A single word is enough for a match, and an empty text matches every text.
+    """
     one, other = passage.strip().lower(), gold.strip().lower()
     return one in other or other in one
 
@@ -316,7 +330,11 @@ class Mismatch(NamedTuple):
 
 
 def count_mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[Mismatch | None]]:
-    """Return, for each k and question, the counts from which DRM is computed."""
+    """Return, for each metric `drm@k`, the counts of mismatched passages for each question.
+
+    DRM is document-level retrieval mismatch, the share of the first k passages that are from a file without
+    gold.
+    """
     judged = [limit_gold(case, describe_metric("drm").needs, options) for case in cases]
     wrong = [
         [is_wrong_file(one, list_gold_files(case)) for one in case.reply.passages] if case else [] for case in judged
@@ -325,7 +343,7 @@ def count_mismatches(cases: Sequence[Case], options: Options) -> dict[str, list[
 
 
 def total_mismatches(cases: Sequence[Case], options: Options) -> dict[str, Mismatch]:
-    """Return, for each k, the counts of DRM added up over the questions."""
+    """Return, for each metric `drm@k`, the counts of mismatched passages added up over all questions."""
     return {
         name: Mismatch(sum(m.wrong for m in column if m), sum(m.passages for m in column if m))
         for name, column in count_mismatches(cases, options).items()

@@ -46,8 +46,9 @@ def write_json(path: Path, content: Any) -> None:
 def format_row(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldStages]] = ()) -> bytes:
     """Return a question's row for the results file, made from its first reply that is not an error.
 
-    `times` has one case for each repetition of the question, and `stages` the stages of its gold in each. The
-    row has no scores yet: which metrics apply is known only when the whole run is scored.
+    `times` has one case for each repetition of the question. `stages` has, for each repetition, the stages of
+    the question's gold passages. The row has no scores yet: which metrics apply is known only when the whole
+    run is scored.
     """
     at = next((at for at, one in enumerate(times) if not one.reply.error), 0)
     case, judgment = times[at], examine(times[at])
@@ -90,10 +91,10 @@ def format_row(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[Gol
 
 
 def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
-    """Write the results of a dataset, one JSON object per question, and the files for other tools.
+    """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file.
 
-    `failed` is the score of a failed question. If questions were asked several times, their scores are means,
-    and `repeats` has the scores of each repetition.
+    A failed question gets the score `failed` in every metric. If questions were asked several times, their
+    scores are means, and `repeats` has the scores of each repetition.
     """
     every = max(1, len(table.repeats))
     with (
@@ -206,7 +207,10 @@ def make_summary_json(means: Means) -> dict[str, Any]:
 
 
 def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Table) -> Means:
-    """Return a dataset's means with DRM's two other means: over all passages, and over documents."""
+    """Return a dataset's means; each DRM metric also gets a mean over all passages and one over documents.
+
+    `pooled` has the first of these two means, by metric name.
+    """
     return {
         name: replace(one, pooled=pooled[name], macro=compute_macro_mean(table.values[name], table.documents))
         if name in pooled
@@ -216,9 +220,10 @@ def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Tabl
 
 
 def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
-    """Return the labels that sort questions into kinds: those with at least two values, but not too many.
+    """Return the names of the labels by which questions can be grouped.
 
-    A label with too many values identifies single questions.
+    They are the labels with at least two different values, but at most `most` and at most half as many as there
+    are questions. A label with more values identifies single questions.
     """
     values: dict[str, set[str]] = defaultdict(set)
     for row in labels:
@@ -228,7 +233,10 @@ def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str
 
 
 def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
-    """Return the means for each value of every label that sorts questions into kinds."""
+    """Return the means of each group of questions, as a mapping from label to value to means.
+
+    `kinds_of` selects the labels; the label by which the dataset itself is grouped is added.
+    """
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])
     return {name: dict(summarise_by(table, name)) for name in names}
@@ -304,9 +312,10 @@ _PATIENCE = 10.0
 
 
 def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the commit of the code and the number of files that differ from it; None for what is unknown.
+    """Return `commit`, the commit of the code, and `changed_files`, the number of files that differ from it.
 
-    The commit is the one that the CI's environment variables name, else the one that is checked out.
+    The commit is the one that the CI's environment variables name, else the one that is checked out. A value
+    that is unknown is None.
     """
     named = next((environment[name] for name in _COMMITS if environment.get(name)), None)
     if named:

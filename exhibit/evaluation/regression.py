@@ -15,10 +15,10 @@ With ten questions, one may change its answer by chance; two rarely do.
 
 
 def is_regression(name: str, difference: Difference, asked: Sequence[str] = (), *, max_fall: float = MAX_FALL) -> bool:
-    """Return whether a metric is worse by more than chance.
+    """Return whether a metric is worse in the second run by more than chance.
 
     A metric that depends on the machine counts only if it is in `asked`. If there are too few documents for a
-    confidence interval, a change for the worse of more than `max_fall` counts.
+    confidence interval, a metric counts as worse if it has worsened by more than `max_fall`.
     """
     change = difference.mean
     if (
@@ -51,8 +51,8 @@ def describe_regressions(
 def describe_better(names: Sequence[str], differences: Mapping[str, Difference]) -> str:
     """Return one sentence that says which of two runs is better.
 
-    The first metric that both runs have decides: right answers, then recall, then the metrics of the short
-    table.
+    One metric decides: right answers if both runs have this metric, else recall, else the first metric of the
+    short table that both runs have.
     """
     first, second = names
     known = [name for name, one in differences.items() if one.mean is not None]
@@ -89,7 +89,11 @@ def check_comparable(names: Sequence[object], differences: Mapping[str, Differen
 
 
 def measure_fall(name: str, difference: Difference) -> float:
-    """Return the size of a change: the difference for a share, else the change relative to the first mean."""
+    """Return the size of a metric's change, without its sign.
+
+    For a metric that is a share, it is the difference of the two means. For other metrics, it is that
+    difference divided by the first mean.
+    """
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
     if describe_metric(name).unit == "share":
         return change

@@ -69,10 +69,10 @@ class RunResults(RunFolder):
 
     @property
     def system(self) -> str:
-        """The name of the system that was tested: the target with its preset or its address.
+        """The name of the system that was tested.
 
-        The preset is that of the built-in pipeline, the address that of a server. The port is left out, because a
-        CI may start the same server at another port each time.
+        It is `builtin` with the preset of the built-in pipeline, or another target with the address of its server.
+        The port is left out, because a CI may start the same server at another port each time.
         """
         target = (self.config.target or "builtin").partition(":")[0]
         address = urlsplit(self.settings.get("target_url", ""))
@@ -86,5 +86,5 @@ class RunResults(RunFolder):
 
     @property
     def failed_count(self) -> int:
-        """The number of questions that failed."""
+        """The number of questions with at least one failed reply."""
         return sum(sum(map(bool, table.failed)) for table in self.tables.values())

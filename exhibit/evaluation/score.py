@@ -28,7 +28,10 @@ RULE = "=" * 26
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the four metrics; return 1 and print one line where a file is invalid."""
+    """Print the means of exact match, span F1, recall@K and nDCG@K over the predictions.
+
+    If a file is invalid, print one line and return 1.
+    """
     parser = build_parser("python score.py", __doc__, module=__file__)
     add_json(parser)
     options = parser.parse_args(argv)
@@ -43,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "seed"] = "") -> dict[str, float]:
-    """Return the four means and the number of examples."""
+    """Return the means of exact match, span F1, recall@K and nDCG@K, and the number of examples."""
     cases = _pair_cases(_read_predictions(predictions), _read_gold(gold), predictions, gold)
     names = ["exact_match", "span_f1", f"recall@{k}", f"ndcg@{k}"]
     values = measure(cases, Options(k=k, parity=parity), names=names)

@@ -55,13 +55,17 @@ class Failures:
 
 
 def journal_of(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Journal:
-    """Return the journal of a round of questions; rounds are numbered from 0."""
+    """Return the journal of one round, in which every question is asked once; rounds are numbered from 0."""
     name = JOURNAL if number == 0 else JOURNAL.replace(".", f"-{number + 1}.")
     return Journal(place / name, text_of(dataset, target), texts=not target.exact)
 
 
 def text_of(dataset: Dataset, target: Target) -> TextOf:
-    """Return a function that gives the text of a document: the target's text if it has one, else the corpus's."""
+    """Return a function that maps a file name to the text of that document.
+
+    If the target provides texts of its own, the function returns the target's text, otherwise the text in the
+    dataset. None stands for a missing document.
+    """
     kept: TextOf | None = getattr(target, "text", None)
     if kept is not None:
         return kept
@@ -82,9 +86,10 @@ def find_failures(dataset: Dataset, journal: Journal) -> dict[Id, bool]:
 
 
 def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases without a reply, followed by those whose reply failed.
+    """Return the cases that still have to be asked: first those without a reply, then those that failed.
 
-    All other turns of their conversations are included, but no refused case.
+    If one turn of a conversation has to be asked, all its turns are included. Questions that cannot be scored
+    (`dataset.refused`) are left out.
     """
     cases = [case for case in dataset.cases if case.id not in dataset.refused]
     waiting = [case for case in cases if failed.get(case.id, True)]
@@ -96,9 +101,10 @@ def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases with which to probe a target; an empty list if no question is left to ask.
+    """Return the cases from which a probe of the target takes its questions.
 
-    Cases that did not fail before are preferred.
+    The list is empty if no question is left to ask. Cases whose last reply failed are used only if there are no
+    others.
     """
     left = list_left_to_ask(dataset, failed)
     good = [case for case in left if not failed.get(case.id)]
@@ -129,7 +135,11 @@ class Round:
     """The replies to all questions of a dataset in one round; they are on disk and can be read several times."""
 
     def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
-        """Store the offset of each reply; unless the target is `exact`, locate passages in the documents on reading."""
+        """Store the offset of each reply in the journal.
+
+        When a reply is read, its passages are located in the documents, unless the target itself gives `exact`
+        positions.
+        """
         self._dataset, self._journal, self._exact = dataset, journal, exact
         self._provisions = ProvisionPlacer(dataset.documents)
         self._places = array("q", (self._place(case, places) for case in dataset.cases))
@@ -147,7 +157,7 @@ class Round:
                 yield replace(case, reply=reply if self._exact else self._place_reply(case, reply))
 
     def _place_reply(self, case: Case, reply: Reply) -> Reply:
-        """Return a reply with its passages, and the provisions that it cites, located in the documents if possible."""
+        """Return a reply with its passages and the provisions that its answer cites located in the documents."""
         place, named = self._dataset.documents.place, self._provisions.place
         passages = tuple(place(named(passage), case.gold) for passage in reply.passages)
         before = reply.retrieved and tuple(place(named(passage), case.gold) for passage in reply.retrieved)
@@ -247,9 +257,10 @@ class Scored:
         return Failures(sum(map(len, self._failed)), failed, next(filter(None, self._first_errors), ""))
 
     def table(self, say: Say) -> Table:
-        """Return the table of scores; metrics that need passages are None if no reply of the dataset has passages.
+        """Return the table of scores; `say` reports what is not measured.
 
-        Such a system does not report its passages. A score of 0 would wrongly mean that it retrieved none.
+        If no reply of the dataset has passages, the metrics that need passages are None: the system does not report
+        its passages, and a score of 0 would wrongly mean that it retrieved nothing.
         """
         if self._flips.asked:
             say(self._flips.in_words(self._dataset.name))
@@ -299,9 +310,10 @@ class Scored:
 def _measure_cases(
     cases: Sequence[Case], stages: Sequence[Sequence[GoldStages]], scoring: Scoring
 ) -> dict[str, list[float | None]]:
-    """Return the values of the requested metrics for each case.
+    """Return, for each metric, its values for all cases.
 
-    If no metric is named, return all metrics, and the share of gold left after each stage.
+    If `scoring` names metrics, only these are computed. Otherwise all metrics are computed, together with the
+    share of gold that is left after each stage of the system.
     """
     values = prefer_judge(measure(cases, scoring.options, names=scoring.names))
     if scoring.names:
@@ -319,9 +331,10 @@ def table_of(
     groups: str | None = None,
     failed: Sequence[int] | None = None,
 ) -> Table:
-    """Return a table of the values measured on some cases.
+    """Return a table with the values of metrics for a list of cases.
 
-    `failed` states which questions failed; it is needed if the cases have no replies.
+    `failed` has the number of failed replies for each case; by default it is read from the replies of the
+    cases.
     """
     return Table(
         name=name,

@@ -202,7 +202,7 @@ class Settings(BaseModel):
         return TargetOptions(**shared, answers=self.llm != "none", count_pages=bool(self.file_type), **parts)
 
     def asked(self) -> dict[str, Any]:
-        """Return the settings that determine the replies, for config.json, without secrets."""
+        """Return the settings that determine the replies, without secrets, for the file config.json."""
         deciding = {**self.model_dump(mode="json", include=set(_DECIDING)), "target": self.target_name}
         if not self.allow_changed_corpus:
             del deciding["allow_changed_corpus"]
@@ -244,7 +244,10 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
 
 
 def read_config_file(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the settings of a JSON or TOML file under our names, and notes on ignored ones."""
+    """Return the settings in a JSON or TOML file, and notes on the settings that are ignored.
+
+    Names that other tools use for a setting are replaced by Exhibit's names.
+    """
     text = read_text(path).removeprefix("\ufeff")
     toml = path.suffix.lower() == ".toml"
     content = parse_toml(text, where=path) if toml else parse_json(text, where=path, error=ToolkitError)
@@ -306,7 +309,10 @@ def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
 
 
 def _make_gold_line(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the line of gold.jsonl that stores a question's labels; it has no passage."""
+    """Return a line of gold.jsonl that stores the labels of a question but no gold passage.
+
+    The labels are all fields of `line` with a plain value, except the question and the expected answer.
+    """
     labels = {
         name: value
         for name, value in line.items()

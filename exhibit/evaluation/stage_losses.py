@@ -53,7 +53,7 @@ class StageCounts:
             self.lost.setdefault(row.lost_at, Counter())[str(first.get("reason") or row.lost_at)] += 1
 
     def list_stages(self) -> list[str]:
-        """Return the stages about which something is known, in their order."""
+        """Return the stages for which at least one question has a known result, in the order of the stages."""
         return [stage for stage in GOLD_STAGES if stage in self.known]
 
 

@@ -51,7 +51,7 @@ class RankedStage(NamedTuple):
 
 @dataclass(frozen=True)
 class GoldStages:
-    """What happened to one gold passage at each stage; None for an unknown stage."""
+    """What happened to one gold passage at each stage of a system; a field is None if its stage is unknown."""
 
     page: bool | None = None
     text: InText | None = None
@@ -154,7 +154,7 @@ def is_on_page(gold: GoldPassage) -> bool | None:
 def kind_of_gold(gold: GoldPassage, document: Document) -> str:
     """Return the kind of a gold passage: `across pages`, `table`, `list` or `text`.
 
-    It is decided by the pages and lines of the passage's first place, and by the markup of its quote.
+    The kind depends on the pages and lines at the passage's first place, and on table markup in its quote.
     """
     place = gold.places[0]
     if len({page for span in place for page in document.pages_of(span)}) > 1:
@@ -171,7 +171,7 @@ def kind_of_gold(gold: GoldPassage, document: Document) -> str:
 
 
 class SystemLists(NamedTuple):
-    """The list of passages at each stage of a system, for one question; None for a list that is not reported."""
+    """The passages of each stage of a system, for one question; a field is None if the list is not reported."""
 
     retrieved: Sequence[Passage] | None = None
     reranked: Sequence[Passage] | None = None
@@ -192,9 +192,11 @@ def follow_gold(
     answered: Judgement | None = None,
     cut_by: str = "",
 ) -> GoldStages:
-    """Return what happens to one gold passage at each stage; in lists of passages, it is found as in recall.
+    """Return what happens to one gold passage at each stage of a system.
 
-    `cut_by` is what limited the context: `budget`, `number`, `threshold` or `confidence`.
+    In a list of passages, the gold passage is found at the rank where the passages so far contain at least half
+    of it, as in recall. `cut_by` says what limited the context: `budget`, `number`, `threshold` or
+    `confidence`.
     """
     ranks: dict[str, RankedStage | None] = {}
     before: int | None = None
@@ -216,15 +218,19 @@ def follow_gold(
 
 
 def compute_ceiling(stages: Sequence[GoldStages], stage: StageName) -> float | None:
-    """Return the share of gold that is left after a stage; None if the stage is unknown for all gold."""
+    """Return the share of gold passages that are left after a stage (see `compute_gold_left`).
+
+    None if the result of the stage is unknown for every gold passage.
+    """
     return compute_gold_left(stages, stage) if any(one.is_kept(stage) is not None for one in stages) else None
 
 
 def compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
-    """Return the share of gold that is not lost at this stage or before it; None if nothing is known.
+    """Return the share of gold passages that are lost neither at a stage nor before it; None if unknown.
 
-    Gold that an earlier stage lost counts as lost, even if this stage is unknown for it. Gold that is not in
-    its document counts only at the stage `page`, because no retrieval metric uses it.
+    A gold passage that an earlier stage lost counts as lost, even if its result at this stage is unknown. A
+    gold passage that does not occur in its document counts only at the stage `page`, because no retrieval
+    metric uses it.
     """
     upto = GOLD_STAGES[: GOLD_STAGES.index(stage) + 1]
     lost = [one.lost_at in upto for one in stages if _is_counted(one, stage, upto)]

@@ -1,9 +1,9 @@
-"""Means with n, errors, and a 95% interval from a bootstrap over documents.
+"""Means with their number of values and of errors, and a 95% interval from a bootstrap over documents.
 
 Rows of one document are not independent: a long contract that is hard to read is hard for all its
-questions. So documents are resampled with all their rows, never single rows, and within each group. A
-dataset's mean is the mean over its rows or, if it has groups, the mean of the groups' means. A run's mean
-is the mean of its datasets' means.
+questions. So the bootstrap resamples whole documents with all their rows, never single rows, and it
+resamples each group of rows separately. A dataset's mean is the mean over its rows or, if it has groups,
+the mean of the groups' means. A run's mean is the mean of its datasets' means.
 """
 
 import math
@@ -46,7 +46,7 @@ class Difference:
 
     @property
     def mean(self) -> float | None:
-        """The second mean minus the first."""
+        """The mean of the second run minus the mean of the first run; None if one of them is unknown."""
         return None if self.first is None or self.second is None else self.second - self.first
 
     @property
@@ -90,7 +90,10 @@ class Table:
 
     @property
     def pair(self) -> str | None:
-        """The name that a variant of a bundle and its control share; None for any other dataset."""
+        """The label `pair`, which is the same for a variant of a bundle and for its control.
+
+        None if the dataset is not part of such a pair.
+        """
         return self.labels[0].get("pair") if self.labels else None
 
     @property
@@ -144,13 +147,16 @@ def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
 
 
 def compute_mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that are not None; None where there are none."""
+    """Return the mean of the values that are not None; None if all values are None or there are no values."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
 
 def compute_macro_mean(values: Values, keys: Sequence[str]) -> float | None:
-    """Return the mean of the per-key means, so that every key, such as a document, has the same weight."""
+    """Return the mean of the means of groups, so that each group has the same weight.
+
+    `keys` has the group of each value, such as its document.
+    """
     groups: dict[str, list[float | None]] = defaultdict(list)
     for value, key in zip(values, keys, strict=True):
         groups[key].append(value)
@@ -244,10 +250,10 @@ def _pair_tables(first: Sequence[Table], second: Sequence[Table]) -> Iterator[tu
 
 
 def _share_rows(first: Table, second: Table) -> tuple[list[int], list[int]]:
-    """Return the row numbers of the common questions in each table.
+    """Return the row numbers of the common questions: those in the first table, and those in the second.
 
-    Questions are matched by content or, if that is unknown, by id; those of a variant and its control by their
-    original question.
+    Questions are matched by content or, if the content is unknown, by id. If one table is a variant and the
+    other is its control, questions are matched by the original question from which both were made.
     """
     if first.name != second.name:  # a variant and its control are matched by their original question
         twins = defaultdict[Any, list[int]](list)
@@ -356,7 +362,11 @@ def _draw_ci(strata: Sequence[_Stratum]) -> Interval | None:
 
 
 def _draw(stratum: _Stratum, number: int) -> Floats:
-    """Return the mean of each resample: documents drawn with replacement, with all their rows."""
+    """Return the mean of each bootstrap resample of a group.
+
+    Each resample draws documents with replacement and takes all their rows. `number` is part of the random
+    seed.
+    """
     # sorted by name, so that the order of the rows does not matter
     _, owner = np.unique(stratum.documents, return_inverse=True)
     sums, counts = np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)
@@ -369,7 +379,7 @@ def _draw(stratum: _Stratum, number: int) -> Floats:
 
 
 class Column(Sequence[float | None]):
-    """One value for each case, in order; None, where a metric does not apply, is stored as NaN."""
+    """The values of a metric, one for each case, in order; None (not applicable) is stored as NaN."""
 
     __slots__ = ("_numbers",)
 

@@ -25,7 +25,11 @@ _NAMED = 3
 
 
 class TargetDocuments:
-    """The texts and chunks that a target itself provides; their offsets are in the text in which gold is located."""
+    """The texts and chunks that a target itself provides.
+
+    The chunks are spans in the target's text of a document. This text must be the one in which the gold of the
+    dataset was located, so that the offsets of chunks and gold can be compared.
+    """
 
     def __init__(self, text: Callable[[str], str | None], chunks: Callable[[str], Sequence[Span]]) -> None:
         self._text = text
@@ -44,7 +48,10 @@ class TargetDocuments:
 
 
 class FileDocuments:
-    """The texts and chunks of a system, read from files; the gold of a dataset is searched in them in advance."""
+    """The texts and chunks that a system wrote to files.
+
+    All located gold of the dataset is searched in them when the object is created.
+    """
 
     def __init__(self, dataset: Dataset, parsed: ParsedFolder | None, chunks: Sequence[Passage] | None) -> None:
         golds = dict.fromkeys(
@@ -78,7 +85,11 @@ class FileDocuments:
     def read(
         cls, dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]
     ) -> "FileDocuments":
-        """Read a folder of parsed texts, a file of chunks, or both; report the parts that cannot be used."""
+        """Read a folder of parsed texts, a file of chunks, or both.
+
+        `say` reports documents without a text, files that cannot be read, and chunks that are not located. Raise an
+        error if no chunk is located.
+        """
         parsed = read_parsed_folder(folder, dataset.documents.named) if folder else None
         chunks = read_chunks(file, dataset.documents.named) if file else None
         own = cls(dataset, parsed, chunks)

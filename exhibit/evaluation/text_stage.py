@@ -65,9 +65,9 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
 
 
 def _place_short(place: Place, letters: str, document: Document, parsed: Document) -> InText | None:
-    """Return whether a text contains a short passage, which is identified by the text around it.
+    """Return whether a system's text contains a short gold passage with the same text around it.
 
-    None if the text has the passage's words, but not with the same text around them: it may be another
+    None if the system's text has the words of the passage only with other text around them: they may be another
     occurrence.
     """
     first, last = place[0].start, place[-1].end
@@ -95,13 +95,19 @@ def _find_letters(letters: str, text: str, spans: Place) -> Span | None:
 
 
 def _find_nearest_spans(placement: Placement, parsed: Document, where: float) -> Place:
-    """Return the spans of a placement; of several occurrences of a fragment, the one nearest to an offset."""
+    """Return the spans of a placed text in a parsed document.
+
+    If a fragment of the text occurs several times, the occurrence nearest to the offset `where` is used.
+    """
     chosen = {min(piece.places, key=lambda place: abs(place[0].start - where)) for piece in placement.pieces}
     return tuple(sorted(spans_of(placement, parsed, wanted=chosen.__contains__)))
 
 
 def _find_missing_ranges(words: str, placement: Placement, parsed: Document) -> list[Span]:
-    """Return the spans of a gold's text that a system's text lacks, including those inside a located fragment."""
+    """Return the spans of a gold passage's text (`words`) that a system's text lacks.
+
+    Words that are missing inside a located fragment are included.
+    """
     missing = list(placement.added)
     for piece in placement.pieces:
         own = words[piece.start : piece.end]

@@ -26,9 +26,10 @@ def choose_metrics(
 
 
 def ceiling_of(metric: str, known: Container[str]) -> str | None:
-    """Return the metric that is the upper limit of another one; None if there is none.
+    """Return the name of the metric that is the upper limit of `metric`; None if there is none in `known`.
 
-    Recall is limited by the share of gold that the chunks, or else the texts, contain.
+    Only recall has such a limit: the share of gold that the chunks contain or, if that is unknown, the share
+    that the parsed texts contain.
     """
     if metric != f"recall@{K}":
         return None
@@ -40,7 +41,8 @@ def table_of(
 ) -> str:
     """Return a table of means with their intervals, as text.
 
-    It has one column per dataset or run if they fit the width; otherwise it has one block below another.
+    The table has one column per dataset or run. If the columns do not fit the width, the datasets or runs are
+    printed as blocks, one below another.
     """
     beside = align_rows(make_mean_rows(columns, metrics))
     lines = beside if max(map(len, beside)) <= width else _format_blocks(columns, metrics, width)
@@ -157,7 +159,7 @@ def _format_title(name: str) -> str:
 def diff_lines(
     differences: Mapping[str, statistics.Difference], metrics: Sequence[str], overlap: statistics.Overlap
 ) -> list[str]:
-    """Return the lines of the table of two runs, and notes on questions that are not compared."""
+    """Return the lines of a table that compares two runs, and notes on the questions that are not compared."""
     lines = [*align_rows(diff_rows(differences, metrics, overlap)), *describe_not_compared(overlap)]
     if any(differences[name].mean and not differences[name].ci95 for name in metrics):
         lines.append("no interval: the questions are about too few documents to estimate chance")

@@ -70,9 +70,10 @@ def judge(case: Case, *, k: int = K) -> Verdict:
 def examine(case: Case, *, k: int = K) -> Judgment:
     """Return the verdict on a question, with its evidence.
 
-    The passages that the answer was made from count; if they are unknown, the first k do. Gold was not used if
-    it is among the first k but not among those passages, or if the answer cites only other passages. A right
-    answer never counts as a failure, whatever passages it was made from.
+    The context is the passages that the answer was made from or, if they are unknown, the first k passages. The
+    verdict is `retrieved but not used` if gold is among the first k passages but not in the context, or if the
+    answer cites only other passages. A right answer never counts as a failure, whatever passages it was made
+    from.
     """
     reply = case.reply
     if reply.error:
@@ -112,7 +113,8 @@ def find_cited(case: Case) -> list[int]:
 def _judge_by_answer(case: Case, refused: bool, k: int) -> Judgment:
     """Return the verdict on a question whose passages cannot be compared with gold.
 
-    The files of the passages decide first, then the comparison with the expected answer.
+    If the passages are from a wrong file, that is the verdict. Otherwise the answer is compared with the
+    expected answer.
     """
     why = "the benchmark quotes no words of it"
     by_file = _judge_by_file(list_gold_files(case), case.reply, k, "right document, passage unknown", why)
@@ -169,10 +171,10 @@ def _judge_retrieval(case: Case, refused: bool, k: int) -> Judgment:
 def _judge_not_found(
     case: Case, golds: Sequence[GoldPassage], read: Sequence[int], k: int, *, examined: int
 ) -> Judgment:
-    """Return the verdict on a question for which no gold passage was found among the passages examined.
+    """Return the verdict on a question whose gold is not among the passages examined.
 
-    The verdict says what was retrieved in place of the gold: another version, another passage of the same file,
-    or another file.
+    The verdict says what was retrieved instead of the gold: another version of the provision, another passage
+    of the same file, or another file.
     """
     passages = case.reply.passages
     version = next((n for n in read if has_right_version(passages[n - 1], case) is False), None)

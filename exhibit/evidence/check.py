@@ -51,7 +51,11 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
 
 
 def faults_of(line: Gold, question: Question, document: Document) -> Iterator[str]:
-    """Yield a message for each fault in one line of gold.jsonl: wrong words, wrong pages, a missing context."""
+    """Yield a message for each fault in one line of gold.jsonl.
+
+    Faults are: wrong words, wrong pages, a span beyond the end of the text, and a context that train.json
+    does not have.
+    """
     if (line.context or 0) >= len(question.contexts):
         yield f"there is no context {line.context} in train.json"
         return
@@ -75,10 +79,10 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
 
 
 def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
-    """Return how similar a quote is to the words at a location, by the best of several comparisons.
+    """Return how similar a quote is to the words at a location: the best result of several comparisons.
 
-    The comparisons allow for running heads, which a quote may include and a location leaves out, and for
-    markup, which `locate` ignores.
+    The comparisons allow for running heads, which a quote may include but a location never does, and for
+    markup in the quote.
     """
     pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
     words = "".join(document.text[start:end] for start, end in place)
@@ -102,7 +106,10 @@ def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Docum
 
 
 def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
-    """Yield the faults of gold that is a section: each location must begin with the heading in the gold's labels."""
+    """Yield the faults of gold that was located as a whole section.
+
+    Each location must begin with the heading that the gold's labels state.
+    """
     heading = fold(str(line.labels.get("heading") or ""), loose=True)
     if not heading:
         yield "is a section, but its labels name no heading"
@@ -113,7 +120,12 @@ def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
 
 
 def compute_similarity(pieces: Sequence[str], words: str) -> float:
-    """Return the similarity, 0 to 1, of a folded text and a quote's folded parts, whatever order the parts are in."""
+    """Return the similarity, 0 to 1, of a quote and a text; the quote's parts may occur in any order.
+
+    Args:
+        pieces: the folded parts of the quote.
+        words: the folded text.
+    """
     if "".join(pieces) == words:
         return 1.0
     total = max(len(words), sum(map(len, pieces)), 1)

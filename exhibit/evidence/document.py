@@ -56,7 +56,8 @@ def _find_lines(text: str, start: int, end: int) -> Iterator[Range]:
 def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
     """Yield the running lines at one edge of the pages: lines that recur on other pages, and page numbers.
 
-    On each page, the search begins at the edge and stops at the first line that is neither.
+    On each page, the search begins at the edge. It stops at the first line that is neither a recurring line
+    nor a page number.
     """
     keys = [[_make_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
     counts = Counter(key for page in keys for key in {key for line in page for key in line})
@@ -71,11 +72,11 @@ def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
 
 
 def _make_keys(line: str, page: int) -> list[tuple[str, int | None]]:
-    """Return the keys by which a line at a page's edge is compared with such lines of other pages.
+    """Return the keys by which a line at a page's edge is compared with lines at the edges of other pages.
 
-    A key is the whole line, or the line without its numbers plus the difference between one number and the
-    page. So "Page 3 of 9" and "Page 4 of 9" on consecutive pages match, but "ARTICLE 4" on page 7 and "ARTICLE
-    5" on page 9 do not.
+    One key has the whole line. Each further key has the line with its numbers masked, and the difference
+    between one of the numbers and the page's number. So "Page 3 of 9" and "Page 4 of 9" on consecutive pages
+    match, but "ARTICLE 4" on page 7 and "ARTICLE 5" on page 9 do not.
     """
     whole = _SPACES.sub("", line).casefold()
     masked = _DIGITS.sub("#", whole)

@@ -23,7 +23,10 @@ def name_key(name: str) -> str:
 
 @cache
 def _rank_names(field: str) -> dict[str, int]:
-    """Return the rank of each known name of a field, by the name's key; names with a prefix rank after all others."""
+    """Return the rank of each known name of a field, 0 for the best, by the name's key (see `name_key`).
+
+    Names with a prefix rank after all names without a prefix.
+    """
     names = [*FIELDS[field], *(f"{prefix}_{name}" for name in FIELDS[field] for prefix in FIELDS["prefixes"])]
     ranks: dict[str, int] = {}
     for rank, name in enumerate(names):
@@ -37,10 +40,10 @@ def is_named(name: str, field: str) -> bool:
 
 
 def choose_name(names: Iterable[str], field: str) -> str | None:
-    """Return the name with the best rank for a field; None if the field has none of these names.
+    """Return the name that ranks best among the known names of a field; None if no name is known.
 
-    A dotted path counts by its longest known ending. At equal rank, a name that matches as a whole is preferred
-    to a path of which only the end matches.
+    A dotted path, such as `data.file_name`, gets the rank of its longest ending that is a known name. At
+    equal rank, a name that matches as a whole is preferred to a path that matches only at its end.
     """
     ranks = _rank_names(field)
     chosen: tuple[int, int, int] | None = None

@@ -1,5 +1,6 @@
-"""Functions that the readers share: decoding bytes, opening zip archives within limits, parsing XML without
-entities.
+"""Functions that the document readers share.
+
+They decode bytes, open zip archives within size limits, and parse XML without entities.
 """
 
 import codecs
@@ -65,7 +66,11 @@ def _detect_utf16(data: bytes) -> str | None:
 
 
 def _decode_by_letters(data: bytes) -> Decoded | None:
-    """Decode bytes with the encoding that yields the most of its usual non-ASCII letters; None if none can decode."""
+    """Decode bytes with the most likely of several encodings; None if no encoding can decode them.
+
+    The most likely encoding is the one whose decoded text has the most non-ASCII letters that are usual in
+    that encoding.
+    """
     best: tuple[int, Decoded] | None = None
     for encoding, letters in _LETTERS:
         try:
@@ -119,7 +124,10 @@ def convert_parser_errors(path: Path, kind: str) -> Iterator[None]:
 
 @contextmanager
 def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
-    """Open a document that is a zip archive; raise if its decompressed parts exceed the limits."""
+    """Open a document that is a zip archive.
+
+    Raise DocumentError if the archive is damaged, encrypted, or too large after decompression.
+    """
     with convert_parser_errors(path, kind):
         _refuse_what_is_no_archive(path, kind)
         try:
@@ -175,14 +183,17 @@ def _refuse_what_is_no_archive(path: Path, kind: str) -> None:
 
 
 def check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
-    """Raise if an archive is encrypted or exceeds the limits after decompression."""
+    """Raise DocumentError if an archive is encrypted or exceeds the default limits (see `check_sizes`)."""
     check_sizes(path, parts, most_bytes=MAX_BYTES, most_parts=MAX_PARTS)
     if any(part.flag_bits & 1 for part in parts):
         raise DocumentError(f"{path}: encrypted; open it, remove the password and save it again")
 
 
 def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, most_parts: int) -> None:
-    """Raise DocumentError if an archive or one of its parts exceeds the limits after decompression."""
+    """Raise DocumentError if an archive is too large after decompression or has too many parts.
+
+    Raise it also if a large part has an implausibly high compression ratio, as in a zip bomb.
+    """
     total = sum(part.file_size for part in parts)
     if len(parts) > most_parts or total > most_bytes:
         limits = f"the limits are {most_bytes >> 20} MiB and {most_parts} parts"

@@ -1,9 +1,9 @@
-"""Folding, which reduces a text to the characters that all renderings of its words share; and fuzzy search.
+"""Folding, which makes different renderings of the same words equal, and fuzzy search.
 
 A quote from a text file and the same words extracted from a PDF differ in line breaks, spaces, quotation
-marks, dashes, ligatures and invisible marks. Folding removes these differences. It keeps, for every folded
-character, the offset of the original character, so that a match in the folded text has a range in the
-original.
+marks, dashes, ligatures and invisible marks. Folding removes these differences. It keeps, for every
+folded character, the offset of the original character, so that a match in the folded text has a range in
+the original.
 """
 
 import re
@@ -123,7 +123,10 @@ class Fold:
         return int(first), int(last)
 
     def cuts(self, start: int, end: int) -> bool:
-        """Return whether a folded range begins or ends inside one character: a ligature, or a letter with an accent."""
+        """Return whether a range of the folded text begins or ends inside one original character.
+
+        This happens in a ligature, or in a letter with an accent.
+        """
         return self._cut(start) or self._cut(end)
 
     def _cut(self, at: int) -> bool:
@@ -133,7 +136,7 @@ class Fold:
 
 
 def _fold_ascii(text: str, loose: bool, without: Iterable[tuple[int, int]]) -> Fold:
-    """Fold an ASCII text, as most quotes are: no character expands, so one table look-up per character is enough."""
+    """Fold an ASCII text quickly: no ASCII character expands, so one table look-up per character is enough."""
     folded = _make_ascii_table(loose)[np.frombuffer(text.encode("ascii"), dtype=np.uint8)]
     for start, end in without:
         folded[start:end] = 0
@@ -210,10 +213,10 @@ class Alignment(NamedTuple):
 
 
 def align(pattern: str, text: str, *, most: int) -> Alignment | None:
-    """Return the range of the text that is nearest to the pattern; None if it needs more than `most` edits.
+    """Return the range of the text with the smallest edit distance to the pattern; None if that exceeds `most`.
 
-    Sellers' algorithm, one row of the table at a time: linear in the text for each character of the pattern. It stops
-    as soon as every cell costs more than `most`.
+    This is Sellers' algorithm. It computes one row of the table for each character of the pattern, in time
+    linear in the text. It stops early if every cell of a row exceeds `most`.
     """
     letters = list_code_points(text)
     places = np.arange(len(letters) + 1, dtype=np.int64)

@@ -148,7 +148,11 @@ def _find_runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator
 
 
 def _explain_hidden(drawn: "_Drawn", textpage: Any, unit: int) -> str | None:
-    """Return the reason why a character is invisible; None if it is visible or unknown."""
+    """Return the reason why a character is invisible; None if it is visible or if this cannot be determined.
+
+    Args:
+        unit: the index of the character in PDFium's text of the page.
+    """
     index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit)
     thing = pdfium_c.FPDFText_GetTextObject(textpage, index) if index >= 0 else None
     if not thing or address_of(thing) not in drawn.suspects or pdfium_c.FPDFText_IsGenerated(textpage, index) == 1:
@@ -194,7 +198,10 @@ class _Filled(NamedTuple):
 
 
 class _Picture(NamedTuple):
-    """An image on the page; `thing` is None for an image inside a form, whose pixels are not examined."""
+    """An image on the page.
+
+    `thing` is None if the image is inside a form XObject; the pixels of such an image are not examined.
+    """
 
     order: int
     bounds: PageBounds
@@ -246,7 +253,7 @@ class _Drawn:
                 self._pictures.append(_Picture(order, bounds, thing))
 
     def _enter(self, form: Any, order: int, depth: int, matrices: "tuple[pdfium.PdfMatrix, ...]") -> None:
-        """Add the text objects and the images of a form, which the page draws as one object."""
+        """Add the text objects and images of a form XObject; all get the form's position in the drawing order."""
         for at in range(pdfium_c.FPDFFormObj_CountObjects(form)):
             thing = pdfium_c.FPDFFormObj_GetObject(form, at)
             kind = pdfium_c.FPDFPageObj_GetType(thing)
@@ -301,9 +308,10 @@ class _Drawn:
         return (255, 255, 255) if last is None else last.colour
 
     def cover(self, bounds: PageBounds, order: int | None) -> str | None:
-        """Return the reason why a letter is covered; None if it is not.
+        """Return the reason why a letter is covered; None if it is not covered.
 
-        A letter is covered by a filled rectangle, or an opaque image that is not a scan, that is drawn after it.
+        A letter is covered if a filled rectangle or an opaque image is drawn over it later. An image as large as
+        a scan of the page does not count.
         """
         if order is None:
             return None
@@ -323,7 +331,10 @@ class _Drawn:
 
 
 def _is_small(text: Any, scale: float) -> bool:
-    """Return whether a text object has a small font size; a flat object may also be a dash in a large font."""
+    """Return whether a text object has a small or unknown font size.
+
+    The object's height does not show the font size: a dash in a large font is also flat.
+    """
     size = ctypes.c_float()
     known = pdfium_c.FPDFTextObj_GetFontSize(text, ctypes.byref(size))
     return not known or size.value * scale * scale_of(matrix_of(text)) < _SMALL

@@ -100,7 +100,7 @@ class _Effort:
 
 
 def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) -> list[Match]:
-    """Return the exact and folded locations of the quote, on one page or across pages."""
+    """Return the locations where the quote matches exactly or after folding, on one page or across pages."""
     words = quote.strip()
     matches = {at: _match_verbatim(at, quote, words, document) for at in _find(words, document.text)}
     needle = Fold.of(words)
@@ -261,7 +261,7 @@ def join_matches(chain: Sequence[Match]) -> Match:
 
 
 def _locate_in_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
-    """Return the locations of a quote, compared by letters and digits only, without a parser's markup.
+    """Return the locations of a quote by its letters and digits, ignoring punctuation and a parser's markup.
 
     If the quote matches in several pieces and marks no omissions, the pieces must be close together.
     """
@@ -285,7 +285,11 @@ def _locate_in_markup(quote: str, document: Document, _: _Effort) -> list[Match]
 
 
 def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document) -> Match:
-    """Return the match of a quote whose letters matched; it is "folded" only if its punctuation matches as well."""
+    """Return the match for spans whose letters agree with the quote's letters.
+
+    The match is "fuzzy" if the score is below 1. Otherwise it is "parts" if there are several spans, "folded"
+    if the punctuation agrees too, and else "fuzzy".
+    """
     same = fold(document.text[slice(*spans[0])], loose=True) == fold(quote, loose=True)
     how: How = "parts" if len(spans) > 1 else "folded" if same else "fuzzy"
     return Match(spans, how if score == 1.0 else "fuzzy", score)
@@ -297,7 +301,7 @@ def _find_gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
 
 
 def _count_gap_letters(gap: Span, document: Document) -> int:
-    """Return the number of letters in a gap between two pieces; 0 if the gap is so long that it is an omission."""
+    """Return the number of letters between two pieces of a quote; 0 if the gap is so long that it is an omission."""
     start, end = document.letters.find_folded_range(*gap)
     return end - start if end - start < MIN_FUZZY else 0
 

@@ -146,7 +146,7 @@ def format_office_page(
     comments: Sequence[str],
     footnotes: Iterable[str] = (),
 ) -> Printable:
-    """Return an office document as a page: headers, body, footnotes, comments, footers.
+    """Return an office document as an HTML page: headers, body, footnotes, comments and footers, in this order.
 
     Each header or footer line appears only once. Notes give the numbers of accepted changes and of comments.
     """

@@ -52,7 +52,7 @@ class PageBounds(NamedTuple):
 
 
 def scale_of(matrix: "pdfium.PdfMatrix") -> float:
-    """Return the scale factor of a matrix: its largest coefficient, which also holds for a rotation by 90 degrees."""
+    """Return a matrix's scale factor: its largest coefficient, which is also right for a rotation of 90 degrees."""
     return float(max(map(abs, (matrix.a, matrix.b, matrix.c, matrix.d))))
 
 
@@ -80,7 +80,7 @@ def matrix_of(thing: Any) -> "pdfium.PdfMatrix":
 
 
 def convert_bounds(bounds: PageBounds | None, matrices: "Sequence[pdfium.PdfMatrix]") -> PageBounds | None:
-    """Return the bounds of an object inside a form, converted to page coordinates.
+    """Return the bounds of an object inside a form XObject, converted to page coordinates.
 
     Args:
         bounds: the object's bounds in the form's coordinates.
@@ -100,7 +100,10 @@ def address_of(thing: Any) -> int:
 
 
 def bounds_of(thing: Any) -> PageBounds | None:
-    """Return an object's bounds, in the coordinates of its form if it is in a form; None if PDFium has none."""
+    """Return an object's bounds; None if PDFium reports none.
+
+    The bounds of an object inside a form XObject are in the form's coordinates, not in the page's.
+    """
     edges = [ctypes.c_float() for _ in range(4)]
     if not pdfium_c.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, edges)):
         return None
@@ -130,7 +133,7 @@ def fill_of(thing: Any) -> tuple[int, int, int, int] | None:
 
 
 def is_rectangle(path: Any) -> bool:
-    """Return whether a path is a rectangle along the page's axes; any other path does not fill its bounds."""
+    """Return whether a path is a rectangle parallel to the page's axes, which fills its bounds completely."""
     points = []
     for at in range(min(pdfium_c.FPDFPath_CountSegments(path), 7)):
         segment = pdfium_c.FPDFPath_GetPathSegment(path, at)

@@ -1,9 +1,10 @@
 """Locates a text in a document by its pieces: the ranges of the text that the document contains.
 
-A passage that a system retrieved, or a quote in a parser's markup, is rarely an exact part of its document:
-it may have a summary in front, tags or JSON around it, two parts joined, a table in Markdown. Texts are
-therefore compared by their letters and digits only, without markup. Words in no piece count as added.
-Ranges that are apart in the document stay apart: no location ever covers words that the text does not have.
+A passage that a system retrieved, or a quote in a parser's markup, is rarely an exact part of its
+document. It may begin with a summary, have tags or JSON around it, join two passages, or contain a table
+in Markdown. Texts are therefore compared by their letters and digits only, without markup. Words of the
+text that are in no piece count as added. Ranges that are apart in the document stay apart: no location
+ever covers words that the text does not have.
 """
 
 from bisect import bisect_left
@@ -81,7 +82,10 @@ class _Stretch(NamedTuple):
 
 
 def place_pieces(text: str, document: Document) -> Placement:
-    """Return the locations of a text's pieces in a document."""
+    """Return the pieces of a text that a document contains, each with its locations.
+
+    The result also has the ranges of the text that the document does not contain (`added`).
+    """
     needle = letters_of(text)
     if not needle.text:
         return Placement((), (), 0)
@@ -103,7 +107,7 @@ def place_pieces(text: str, document: Document) -> Placement:
 
 
 def _find_left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, int]]:
-    """Return the ranges of the letters that no stretch covers."""
+    """Return the ranges of the text's letters (`needle`) that no stretch covers."""
     edges = [(0, 0), *((one.start, one.end) for one in stretches), (len(needle.text), len(needle.text))]
     return [(last, start) for (_, last), (start, _) in pairwise(edges) if last < start]
 
@@ -112,7 +116,11 @@ def _find_left(stretches: Sequence[_Stretch], needle: Fold) -> list[tuple[int, i
 
 
 def _find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -> list[_Stretch]:
-    """Return the stretches of the needle, within the ranges, that the haystack contains; they do not overlap."""
+    """Return the stretches of the needle that also occur in the haystack, without overlaps.
+
+    Args:
+        ranges: the ranges of the needle to search; all other letters are ignored.
+    """
     found = []
     for first, last in ranges:
         at, floor = first, first
@@ -135,7 +143,15 @@ def find_occurrences(needle: str, text: str) -> Iterator[int]:
 
 
 def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> _Stretch:
-    """Extend a seed match in both directions at each hit; return the longest stretch, with all its locations."""
+    """Extend an exact match of a few letters in both directions; return the longest stretch found.
+
+    The stretch has all locations at which it was found.
+
+    Args:
+        at: where the exact match begins in the needle.
+        hits: where it begins in the haystack, for each of its occurrences.
+        bounds: the range of the needle that the stretch must not leave.
+    """
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
         ahead = _grow(needle, at + TELLING, bounds[1], haystack.text, hit + TELLING, 1)
@@ -154,7 +170,9 @@ class _Growth(NamedTuple):
 
 
 def _grow(own: str, at: int, limit: int, other: str, place: int, step: int) -> _Growth:
-    """Return how far two texts match from a position in each, with differences of a few letters allowed.
+    """Return how far two texts match, from position `at` in `own` and position `place` in `other`.
+
+    Differences of a few letters are allowed.
 
     Args:
         step: 1 to compare forward, -1 to compare backward.
@@ -195,7 +213,7 @@ _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a
 
 
 def _skip_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
-    """Return how many letters of each text to skip until both match again; None if they do not match again."""
+    """Return how many letters to skip in `own` and `other` so that both match again; None if no short skip works."""
     for skip, pass_over in _SLIPS:
         # at the edge of the text fewer letters remain to match
         need = min(_ANEW, room[0] - skip)
@@ -210,8 +228,9 @@ def _skip_slip(own: str, at: int, other: str, place: int, room: tuple[int, int],
 def _choose_telling(stretches: Sequence[_Stretch]) -> list[_Stretch]:
     """Return the stretches that show where the text comes from.
 
-    These are stretches with few locations, long stretches, and stretches next to one of these. Of several
-    locations of a stretch, those next to another stretch are preferred.
+    A stretch is returned if it is long, if it has few locations, or if it is close to another stretch that is
+    long or has few locations. If a stretch has several locations, those close to another stretch are
+    preferred.
     """
     sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
@@ -238,7 +257,10 @@ def _measure_gap(one: tuple[int, int], other: tuple[int, int]) -> int:
 
 
 def _find_cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int, int]]:
-    """Return the ranges of the cells in the letters of the text; cells without letters are left out."""
+    """Return the range of each table cell in the needle, which is the text reduced to its letters and digits.
+
+    Cells without letters or digits are left out.
+    """
     ranges = (needle.find_folded_range(cell.start, cell.end) for cell in cells)
     return [(start, end) for start, end in ranges if start < end]
 
@@ -246,9 +268,10 @@ def _find_cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[_Stretch], needle: Fold, document: Document
 ) -> list[_Stretch]:
-    """Return the stretches, and a new stretch for each other table cell that the document contains nearby.
+    """Return the stretches, and a new stretch for each table cell that no stretch covers but that occurs nearby.
 
-    Nearby means close to the stretches or, if there are none, in the range with the most cells.
+    Nearby means close to the stretches. If there are no stretches, it means in the range of the document with
+    the most letters of cells.
     """
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
@@ -277,7 +300,7 @@ def _with_cells(
 
 
 def _find_standing_alone(word: str, document: Document) -> list[Span]:
-    """Return the locations of a cell that neither begin nor end inside a longer word."""
+    """Return the locations of a table cell's text in a document, but not those inside longer words."""
     text, letters = document.text, document.letters
     spots = []
     for at in islice(find_occurrences(word, letters.text), 16 * _COMMON):
@@ -292,7 +315,14 @@ def _find_standing_alone(word: str, document: Document) -> list[Span]:
 
 
 def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
-    """Return the range with the most letters of the wanted cells; among equals the shortest, then the first."""
+    """Return the range of a document that contains the most letters of the wanted table cells.
+
+    Among equal ranges, return the shortest; among equally short ranges, the first.
+
+    Args:
+        wanted: the number of cells with each text.
+        places: the locations of each cell's text in the document.
+    """
     reach = _SPREAD * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
     spots = sorted((span, word) for word, spans in places.items() for span in spans)
     inside: Counter[str] = Counter()
@@ -323,7 +353,12 @@ def _make_piece(stretch: _Stretch, needle: Fold, text: str, document: Document) 
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
-    """Extend a span by the punctuation that stands beside its words both in the text and in the document."""
+    """Extend a span of a document by adjacent punctuation that the located text has there too.
+
+    Args:
+        signs: the characters before and after the located words in the text that is being located.
+        text: the document's text.
+    """
     start, end = span
     before, after = (without_markup(side) for side in signs)
     before, after = "".join(before.split()[-1:]) if before[-1:].strip() else "", "".join(after.split()[:1])

@@ -24,13 +24,13 @@ def place_text(text: str, document: Document) -> Placement:
 
 
 def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
-    """Return the spans of a located text, the longest first.
+    """Return the spans of a located text in the document, the longest first.
 
-    Spans without a word of the document between them are merged; all others stay apart.
+    Spans are merged if the document has no word between them.
 
     Args:
-        wanted: a test for locations: a piece gets its first location that passes, else the one nearest to the
-            previous piece.
+        wanted: a test for locations. Each piece of the text gets its first location that passes the test.
+            If none passes, the piece gets the location nearest to the previous piece.
     """
     nearest = choose_nearest_places(placement.pieces)
     chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]

@@ -49,7 +49,7 @@ def _read_safely(path: Path) -> Document:
 
 
 def read_printable(path: Path) -> Printable | None:
-    """Return the HTML page from which a file is printed; None if its reader makes none (a PDF, a plain text)."""
+    """Return the HTML page from which a file is printed; None for files without one, such as a PDF or plain text."""
     page: Printable | None = _call_reader(path, "page")
     return page
 
@@ -104,7 +104,10 @@ def _read(path: Path) -> Document:
 
 
 def _limit_reader(reader: ModuleType, path: Path) -> AbstractContextManager[None]:
-    """Return a context manager that limits the time and memory for reading a file, if this process is a worker."""
+    """Return a context manager that limits the time and memory for reading a file.
+
+    It has no effect outside worker processes, or if the reader starts another program.
+    """
     if getattr(reader, "STARTS_A_PROGRAM", False):
         return nullcontext()
     try:
@@ -202,7 +205,7 @@ _MANY = f"more than {_MOST} attachments; not read"
 
 
 class NamedFile(NamedTuple):
-    """A file to read: its path, its name, and the names by which a table may refer to it."""
+    """A file to read: its path, its name, and other names by which a test set may refer to the file."""
 
     path: Path
     name: str

@@ -1,8 +1,9 @@
-"""Scans: pages without text are straightened and read by OCR; the words become an invisible text layer of the PDF.
+"""Scans: OCR reads pages without text, and the words become an invisible text layer of the PDF.
 
-Text rendering mode 3 draws nothing, but every PDF reader finds the words: the system under test reads the same text in
-which gold was located. The font has one glyph, a box of half an em; it is embedded, so that boxes are the same on every
-machine.
+The pages are straightened first. The text layer has the PDF text rendering mode 3, which draws nothing,
+but every PDF reader can extract the words. The system under test therefore reads the same text in which
+gold was located. The layer's font has one glyph, a box of half an em. The font is embedded, so that the
+boxes of words are the same on every machine.
 """
 
 from __future__ import annotations
@@ -256,7 +257,7 @@ class Frame(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """The text layer of one page."""
+    """The text layer of one page: its lines, their transformation matrix, and the angle that straightens the page."""
 
     frame: Frame
     turn: float
@@ -307,7 +308,10 @@ def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
 
 
 def _make_content(frame: Frame, lines: Sequence[Text]) -> bytes:
-    """Return the PDF operators that restore the page's own graphics state and then draw lines of words."""
+    """Return the PDF operators that end the rotation of the page's own drawing and then draw invisible text.
+
+    `_turn_drawing` begins that rotation.
+    """
     matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side: not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
@@ -326,7 +330,13 @@ class _Placed(NamedTuple):
 
 
 def _place_words(line: Text, *, spaced: bool) -> list[_Placed]:
-    """Split a line into words, each at the position computed from the widths of the letters before it."""
+    """Return the words of a line, each with its position, width and font size.
+
+    Positions and widths are estimated from the widths of the letters.
+
+    Args:
+        spaced: whether the last word also gets a space after it.
+    """
     size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
     base = line.bottom + size * DESCENT / 1000
     whole = sum(map(_estimate_width, line.words)) or 1.0

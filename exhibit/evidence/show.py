@@ -1,4 +1,9 @@
-"""Draws gold on the page: `exhibit show datasets_out/cuad 358 --out page.png`; also encodes pages in few bytes."""
+"""Draws gold on images of pages, and compresses images of pages.
+
+    exhibit show datasets_out/cuad 358 --out page.png
+
+`358` is the id of a question in train.json.
+"""
 
 import base64
 import io
@@ -96,7 +101,11 @@ class DrawnPage(NamedTuple):
 
 
 def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
-    """Yield each page that has gold of a question, with the gold drawn on it, document by document."""
+    """Yield an image of each page that has gold of a question, with the gold drawn on it, document by document.
+
+    Args:
+        row: the question's id in train.json.
+    """
     lines, files = read_gold_of_row(root, row)
     for name in dict.fromkeys(str(line.filename) for line in lines):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
@@ -121,7 +130,7 @@ def read_gold_of_row(root: Location, row: int) -> tuple[list[Gold], dict[str, Lo
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Write an image of each page that has gold of a row."""
+    """Write an image of each page that has gold of the given question."""
     parser = Parser(prog=rename_commands("exhibit show"), description=rename_commands(__doc__))
     parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")

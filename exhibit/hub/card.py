@@ -109,7 +109,7 @@ def render_card(bundle: BundleInfo, *, configs: Sequence[HubConfig], example: "E
 
 @cache
 def _make_environment() -> Environment:
-    """Return the Jinja environment of the template, which is compiled once."""
+    """Return the Jinja environment for the card's template."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -217,7 +217,10 @@ _SCALES = (1.3, 1.0, 0.75, 0.5)  # pixels per point, tried in turn until the ima
 
 @dataclass(frozen=True)
 class Example:
-    """The card's example: a row, its line of gold, and the number of the page in `page.png`, if any."""
+    """The example on the card: a question, its gold, and the number of the page that `page.png` shows.
+
+    `page` is None if no page image was written.
+    """
 
     row: Row
     line: Gold | None = None

@@ -37,7 +37,7 @@ class SentCommit:
 
 @dataclass(frozen=True)
 class CommitRequest:
-    """A plan with its branch, parent commit and commit message."""
+    """A commit to send: the planned file changes, the branch, the parent commit and the commit message."""
 
     plan: "Plan"
     branch: str
@@ -127,7 +127,7 @@ def _refuse_ignored(additions: list[huggingface_hub.CommitOperationAdd]) -> None
 
 
 def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
-    """Return our commit if it is on the branch; None if the branch has not changed.
+    """Return our commit if it is the newest on the branch; None if the branch has not changed.
 
     Raise ConflictError if another user has changed the branch.
     """
@@ -253,7 +253,7 @@ class Plan:
         return not (self.new or self.changed or self.removed)
 
     def is_at(self, files: Mapping[str, RemoteFile]) -> bool:
-        """Return whether a commit with these files is the result of this plan."""
+        """Return whether these files on the Hub are what the plan produces: all its contents, and no removed file."""
         there = all(name in files and content.is_at(files[name]) for name, content in self.contents.items())
         return there and not any(name in files for name in self.removed)
 
@@ -312,7 +312,10 @@ _LOADED = re.compile(r'load_dataset\("([^"\n]+)"')
 
 
 def insert_address(card: bytes, repo_id: str) -> bytes:
-    """Return the card with the repository's name in place of the placeholder; unchanged if this is not reversible."""
+    """Return the card with the repository's name inserted in place of the placeholder.
+
+    Return the card unchanged if the placeholder could not be restored later.
+    """
     named = card.replace(_quote_name(PLACEHOLDER), _quote_name(repo_id))
     undone = named.replace(_quote_name(repo_id), _quote_name(PLACEHOLDER))
     return named if undone == card else card
@@ -338,7 +341,7 @@ def without_documents(card: bytes) -> bytes:
 
 
 def read_corpus_patterns(card: bytes) -> list[str]:
-    """Return the file patterns of the card's config `corpus`, whose tables contain the documents again."""
+    """Return the file patterns of the card's config `corpus`, the Parquet tables that contain the documents."""
     configs = [one for one in metadata_of(card).get("configs") or [] if one["config_name"] == CORPUS]
     return [str(file["path"]) for config in configs for file in config["data_files"]]
 

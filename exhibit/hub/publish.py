@@ -135,7 +135,8 @@ def run(options: argparse.Namespace) -> Published:
 def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
     """Return the state of a branch, and whether the branch still has to be created.
 
-    In that case the state is that of main. The state is None if there is no repository.
+    For a branch that does not exist yet, return the state of `main`. The state is None if there is no
+    repository.
     """
     try:
         return hub.read_state(branch or MAIN), False
@@ -146,9 +147,9 @@ def look(hub: Hub, branch: str | None) -> tuple[BranchState | None, bool]:
 
 
 def _read_recorded_files(hub: Hub, state: BranchState | None, sent: set[str]) -> frozenset[str]:
-    """Return the paths that the bundle.json on the Hub lists; empty if it is missing or invalid.
+    """Return the paths that the bundle.json on the Hub lists; empty if bundle.json is missing or invalid.
 
-    It is downloaded only if the Hub has files that are not sent now.
+    bundle.json is downloaded only if the Hub has files that are not in `sent`; otherwise the result is empty.
     """
     others = [name for name in state.files if name not in sent and not name.startswith(_NEVER_OURS)] if state else []
     if state is None or INFO not in state.files or not others:
@@ -176,7 +177,10 @@ def check_bundle(root: Path) -> BundleInfo:
 
 
 def check_licence(info: BundleInfo, root: Path, *, rights: bool, corpus: bool) -> None:
-    """Raise if the source's terms do not allow redistribution, unless the user claims the right to publish."""
+    """Raise if the source's licence does not allow redistribution, unless `rights` is set.
+
+    `rights` means that the user claims the right to publish. `corpus` only affects the error message.
+    """
     licence = info.licence
     if licence.redistributable or rights:
         return

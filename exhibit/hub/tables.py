@@ -115,7 +115,11 @@ def write_parquet(folder: Path, name: str, schema: Any, records: Iterable[dict[s
 
 
 def make_gold_schema(gold: Iterable[Gold], columns: Mapping[str, Any] = GOLD) -> Any:
-    """Return the schema of the gold table; `labels` is a struct with one field per label, of the narrowest type."""
+    """Return the Arrow schema of the gold table.
+
+    The column `labels` is a struct with a field for each label. The field is boolean, integer or float if all
+    values of the label are, otherwise text. Without any labels, the column is left out.
+    """
     kinds: dict[str, set[type]] = {}
     for line in gold:
         for name, value in line.labels.items():

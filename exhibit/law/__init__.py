@@ -1,1 +1,1 @@
-"""The analysis of legal text: words, sentences, headings, titles, parties, dates, references to law."""
+"""The analysis of legal text: words, sentences, headings, titles, parties, dates, and references to law."""

@@ -97,7 +97,10 @@ class SectionChange:
     new_words: str = ""
 
     def apply(self, text: str) -> str:
-        """Return the section's text with the old words replaced by the new; unchanged unless the kind is `words`."""
+        """Return a section's text after this change, if the change only replaces some words (kind `words`).
+
+        For any other kind of change, return the text unchanged.
+        """
         if self.kind != "words":
             return text
         words = r"\s+".join(map(re.escape, self.old_words.split()))
@@ -229,7 +232,7 @@ def _strip_quotes(text: str, span: Span) -> Span:
 
 
 def _section_of(match: re.Match[str]) -> str:
-    """Return a changed section's number, with its exhibit or amendment if it is in one: `exhibit14/3.2`."""
+    """Return a changed section's number: `3.2`, or `exhibit14/3.2` for a section of an exhibit or amendment."""
     elsewhere = _ELSEWHERE.match(match.groupdict().get("between") or "")
     return f"{elsewhere[1].lower()}{elsewhere[2]}/{match['number']}" if elsewhere else match["number"]
 

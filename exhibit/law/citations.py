@@ -56,7 +56,7 @@ class Claim:
 
 
 class Verdict(NamedTuple):
-    """The result of a check of citations."""
+    """The result of checking an answer's citations: the supported citations, and the unsupported claims."""
 
     citations: tuple[int, ...]
     """Sources that are cited, exist, and share words and figures with the claim; in ascending order."""
@@ -204,7 +204,10 @@ def verify(claims: Sequence[Claim], sources: Sequence[NumberedSource], *, given:
 def _find_supporting(
     claim: Claim, evidence: dict[int, _Evidence], given_words: frozenset[str], given: str
 ) -> list[int]:
-    """Return the citations that support a claim; an empty list if they do not suffice even together."""
+    """Return the numbers of the cited sources that support a claim.
+
+    Return an empty list if even all cited sources together do not support the claim.
+    """
     cited = [number for number in claim.citations if number in evidence]
     words = frozenset(list_content_words(claim.text))
     neutral = given_words.union(*(evidence[number].labels for number in cited))
@@ -226,7 +229,10 @@ def _compute_share(words: frozenset[str], among: frozenset[str]) -> float:
 
 
 def _read_evidence(source: NumberedSource) -> _Evidence:
-    """Return a source's content words, the words of its file's name, and its text with the labels around it."""
+    """Return a source's content words, the words of its file's name, and its full text.
+
+    The content words include the headings; the full text also includes headings, file name and page number.
+    """
     page = "" if source.page is None else f"page {source.page}"
     text = "\n\n".join(part for part in (source.text, source.section, source.document, page) if part)
     words = list_content_words(f"{source.text}\n\n{source.section}")

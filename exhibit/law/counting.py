@@ -1,4 +1,7 @@
-"""Counts the items of a complete list in a clause, for a question "How many …?" that no number there answers."""
+"""Counts the items of a complete list in a clause.
+
+This answers a question "How many …?" if the clause does not state the number itself.
+"""
 
 import re
 from collections.abc import Sequence
@@ -54,5 +57,10 @@ def count_items(noun: str, text: str) -> int | None:
 
 
 def _continues(inner: Sequence[str], name: str, *, besides: Sequence[str]) -> bool:
-    """Return whether a label begins or continues a list inside an item, whose labels are of another series."""
+    """Return whether the label `name` begins or continues a list that is nested in an item of another list.
+
+    Args:
+        inner: the labels of the nested list so far.
+        besides: the series of the outer list's labels, which the nested list cannot use.
+    """
     return any([*inner, name] == series[: len(inner) + 1] for series in _SERIES if series is not besides)

@@ -1,7 +1,9 @@
-"""A law as a document: its name, the days of its version, its units (§ or articles); and references to laws.
+"""Laws as documents, and references to laws.
 
-In `§ 2079 odst. 1 občanského zákoníku` or `§ 433 BGB`, the words for units and their parts come from the
-file of the legal system. The names of the known laws show which law a reference means.
+A law has a name, the first and last day of its version, and units, which are § or articles. In a
+reference, such as `§ 2079 odst. 1 občanského zákoníku` or `§ 433 BGB`, the words for units and their
+parts come from the file of the legal system. The names of the known laws show which law a reference
+means.
 """
 
 import re
@@ -61,7 +63,10 @@ def read_edition(text: str) -> Edition | None:
 
 
 def _counts_up(found: "list[Unit]") -> bool:
-    """Return whether the units are a law's own: they count up from 1 or are Roman, unlike those a judgment cites."""
+    """Return whether a text's units are those of a law: numbered upwards from 1, or with Roman numbers.
+
+    A judgment, in contrast, cites units of laws in any order.
+    """
     numbers = [int(match[0]) for unit in found[:_FIRST] if (match := re.search(r"\d+", unit.label))]
     roman = [unit for unit in found[:_FIRST] if re.search(r" [IVX]+$", unit.label)]
     return bool(roman) or (bool(numbers) and numbers[0] == 1 and numbers == sorted(numbers))
@@ -97,7 +102,11 @@ def make_law_name(title: str) -> "LawName":
 
 
 def list_english_names(codes: Sequence[str]) -> tuple[str, ...]:
-    """Return a law's English names, such as `German Civil Code` and `Civil Code`; () if its codes are not listed."""
+    """Return a law's English names, such as `German Civil Code` and `Civil Code`.
+
+    The names come from the legal systems' files, by the law's codes, such as `BGB`. Return () if no file
+    lists any of the codes.
+    """
     for system in load_systems():
         for name in (system.data.get("english", {}).get(code) for code in codes):
             if name:

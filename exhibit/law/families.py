@@ -1,4 +1,4 @@
-"""A contract with its amendments: the version of a section on a given day, and the document that made it."""
+"""A contract with its amendments: the version of a section on a given day, and the document it comes from."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -67,7 +67,10 @@ class Family(Generic[Key]):
 
     @cached_property
     def _places(self) -> dict[str, Span]:
-        """The span in the contract of each section that an amendment changes."""
+        """The span in the contract of each section that an amendment changes, by the section's number.
+
+        Sections that are not found are left out. Without a contract, the mapping is empty.
+        """
         if self.contract is None:
             return {}
         index = ProvisionIndex(Document(self.contract.filename, self.contract.text))
@@ -140,10 +143,11 @@ def _touches(span: Span, place: Span) -> bool:
 
 
 def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[ContractName[Key]]) -> dict[Key, Key]:
-    """Return the key of the contract that each amendment belongs to, by the amendment's key.
+    """Return a mapping from the key of each amendment to the key of its contract.
 
-    If the contract itself is absent, its amendments get the key of the first of them. An amendment whose
-    contract is uncertain is left out.
+    If a contract is not among `contracts`, all its amendments are mapped to the key of the first of these
+    amendments. An amendment is left out if neither its contract nor another amendment of the same contract is
+    found.
     """
     linked: dict[Key, Key] = {}
     alone: list[FamilyMember[Key]] = []
@@ -164,7 +168,10 @@ def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[C
 
 
 def _amend_the_same(one: FamilyMember[Key], other: FamilyMember[Key]) -> bool:
-    """Return whether two amendments name a contract of the same day, and their file names have the same beginning."""
+    """Return whether two amendments seem to amend the same contract.
+
+    They do if both name a contract of the same day and their file names begin alike.
+    """
     shared = normalise_name(one.filename)[:_ISSUER] == normalise_name(other.filename)[:_ISSUER]
     days = [member.amendment.contract_days for member in (one, other) if member.amendment]
     return shared and bool(days[0] & days[1])

@@ -85,7 +85,10 @@ class Day(NamedTuple):
     day: int | None
 
     def is_within(self, other: "Day") -> bool:
-        """Return whether the other date has all parts that this date states: `May 2020` is within `5 May 2020`."""
+        """Return whether the other date has the same value for each part (year, month, day) that this date states.
+
+        `May 2020` is within `5 May 2020`, but not the reverse.
+        """
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 
 

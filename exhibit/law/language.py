@@ -64,7 +64,11 @@ def make_word_pattern(words: Iterable[str]) -> str:
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return the stem of a word in lower case; a light stemmer, which prefers to keep related words apart."""
+    """Return the stem of a word in lower case.
+
+    The stemmer is cautious: it gives two related words different stems rather than two unrelated words the
+    same stem.
+    """
     word = word.lower().removesuffix("'s")
     for length in () if word.endswith("ss") else _LENGTHS:
         left = len(word) - length
@@ -195,17 +199,20 @@ class LegalSystem:
 
     @cached_property
     def glue(self) -> frozenset[str]:
-        """Stop words of the language: the words in `refers` that do not name a level."""
+        """Stop words of the language, such as `und` in German: the words in `refers` that do not name a level."""
         return frozenset(word for word in self.refers if word.isalpha() and word not in self.by_word)
 
     @cached_property
     def small(self) -> frozenset[str]:
-        """Stop words of questions in the language."""
+        """Further stop words of the language, which are common in questions, such as `wann` in German."""
         return frozenset(self.data.get("small", "").split())
 
     @cached_property
     def label(self) -> re.Pattern[str]:
-        """The pattern for a part's word and number at the start of a line, in either order."""
+        """The pattern for the label of a part at the start of a line: its word and its number, as in `Article 4`.
+
+        If the system has `units`, the number may also come first, as in `2. Abschnitt`.
+        """
         forms = "|".join(
             re.escape(form)
             for word in self.by_word
@@ -225,7 +232,10 @@ class LegalSystem:
 
     @cached_property
     def goes_on(self) -> re.Pattern[str]:
-        """The pattern for a line's end after which a number on the next line is a reference, not a heading's label."""
+        """The pattern for the end of a line, such as a comma or `gemäß`, after which a reference continues.
+
+        A number at the start of the next line is then part of the reference, not the label of a heading.
+        """
         return re.compile(
             rf"(?:(?<!\w)(?:{'|'.join(map(re.escape, self.refers))})|,)$", 0 if self.units else re.IGNORECASE
         )
@@ -327,9 +337,11 @@ _FEWEST = 2  # fewest such lines that make a text a law
 
 
 def system_of(text: str) -> LegalSystem:
-    """Return the legal system of a law by the stop words of its language, if its headings also fit that system.
+    """Return the legal system of a law; the English system if the text is not a law of another system.
 
-    Every other text, including a contract in German, is read like an English text: by numbers, letters and capitals.
+    The stop words show the language. The text is a law only if at least two of its lines are headings in the
+    form of that language's legal system. A contract in German is therefore read like an English text: by
+    numbers, letters and capitals.
     """
     words = Counter(re.findall(r"[^\W\d_]+", text[:_NEAR].lower()))
     glue = {system.name: sum(words[word] for word in system.glue) for system in load_systems()}

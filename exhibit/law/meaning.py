@@ -1,7 +1,8 @@
-"""Reads the meaning of an answer by rules: its words with their polarity, the agent, permissions, figures.
+"""Reads the meaning of an answer by rules: its words with their polarity, the agent, permissions and figures.
 
-Synonyms are reduced to one word (`meaning.toml`). Each word has a sign: negative if the text denies it ("not
-exclusive", "non-exclusive"), zero if that is unclear (words before the denial, an exception).
+Synonyms are reduced to one word (`meaning.toml`). Each word has a sign: 1 by default, -1 if the text
+denies the word ("not exclusive", "non-exclusive"), and 0 if that is unclear. It is unclear for words
+before a denial and for words in an exception.
 """
 
 import re
@@ -153,7 +154,7 @@ class Meaning:
 
     @property
     def heads(self) -> frozenset[str]:
-        """The words to which denials apply directly."""
+        """The words that are denied directly: the first word after each denial, and words such as "unlimited"."""
         return frozenset(word.term for word in self.words if word.head)
 
     def list_signs(self) -> dict[str, int]:
@@ -171,7 +172,10 @@ def _read_row(name: str) -> list[str]:
 
 @cache
 def _read_lexicon() -> dict[str, tuple[str, int]]:
-    """Return the canonical word and the sign of each listed word."""
+    """Return, for each word listed in `meaning.toml`, its canonical word and its sign.
+
+    The sign is -1 if the word is the opposite of its canonical word, else 1.
+    """
     listed: dict[str, tuple[str, int]] = {}
     for line in _LISTS["same"]:
         first, *others = line.split()
@@ -204,7 +208,7 @@ def read_contrasts() -> dict[str, tuple[frozenset[str], ...]]:
 
 @cache
 def read_soft_words() -> frozenset[str]:
-    """Return the words that an answer may omit if no other word contradicts them."""
+    """Return the words of an expected answer that a reply may omit, unless the reply contradicts them."""
     return frozenset(find_canonical(word)[0] for word in _read_row("soft")) | frozenset(_read_row("soft"))
 
 
@@ -230,7 +234,8 @@ def denies(token: str, known: set[str]) -> bool:
     """Return whether a word denies, like "not" or "non", or has a negative prefix, like "unlimited".
 
     Args:
-        known: the stems that a negative prefix may deny.
+        known: stems of words. A prefix counts as negative only if the rest of the word is listed in
+            `meaning.toml` or has one of these stems.
     """
     return token in DENIALS or _sign_word(token, known)[1] < 0
 
@@ -292,7 +297,11 @@ def _sign_words(tokens: list[str]) -> list[MeaningWord]:
 
 
 def _belongs_to_figure(tokens: list[str], number: int) -> bool:
-    """Return whether a word is the unit, the sign or the bound of a figure."""
+    """Return whether the token at index `number` belongs to a figure.
+
+    Such tokens are units (`days`), currencies and `percent`, and words for a bound, such as `least` in `at
+    least 5`.
+    """
     token = tokens[number]
     before = [one for one in tokens[max(0, number - 2) : number] if one not in KINDS]
     if token.removesuffix("s") in UNITS and before and before[-1][0].isdigit():
@@ -301,7 +310,10 @@ def _belongs_to_figure(tokens: list[str], number: int) -> bool:
 
 
 class _Scope:
-    """The scope of a denial while words are read: the sign of the next word, and its segment."""
+    """The scope of a denial while words are read one by one: the sign and the segment number of the next word.
+
+    Segments are the parts of a text between punctuation marks and conjunctions.
+    """
 
     def __init__(self) -> None:
         self.sign, self.seen, self.segment = 1, 0, 0

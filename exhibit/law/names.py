@@ -92,8 +92,8 @@ class FileNames:
     def find_all(self, name: str) -> list[str]:
         """Return the files that a name may refer to.
 
-        Names are compared in ever looser forms. The first form that matches exactly one file decides; otherwise,
-        return all files that match in the strictest form that matches any.
+        Names are compared in several forms, the strictest first. The first form that matches exactly one file
+        decides. If no form matches exactly one file, return all matches of the strictest form that has any.
         """
         several: list[str] = []
         for level, spelling in zip(self._levels, _list_spellings(name), strict=False):
@@ -153,7 +153,10 @@ _ENDINGS = (*ABBREVIATED, *SPELT, *INITIALS, "GmbH", *DOTTED)
 
 @cache
 def _make_ending_pattern() -> re.Pattern[str]:
-    """Return the pattern for a legal form at the end of a line, including those in the legal systems' files."""
+    """Return the pattern for a company's legal form at the end of a line, such as `Inc.`.
+
+    It includes the legal forms that the files of the legal systems list.
+    """
     others = (form for system in load_systems() for form in system.data.get("companies", "").split())
     dotted = dict.fromkeys(form.rstrip(".") for form in others if "." in form)
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, (*_ENDINGS, *dotted)))})\.?,?$", re.IGNORECASE)
@@ -235,9 +238,10 @@ def name_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 13)
 def _list_shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
-    """Return a word's form for comparison, whether it has a capital like a name, and its parts.
+    """Return the entries for a word: usually one, two for `Nondisclosure`, because it equals `Non-Disclosure`.
 
-    `Nondisclosure` gives two such entries, because it equals `Non-Disclosure`.
+    An entry has the word's form for comparison, whether the word is written like a name (with a capital, or
+    with digits and letters), and the parts of a word such as `DataBank`.
     """
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
@@ -268,10 +272,10 @@ def count_proper_words(text: str) -> Counter[str]:
 
 
 def list_pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Word, Word]]:
-    """Yield pairs of neighbouring words that both have a capital or are numbers, as in `No. 3`.
+    """Yield pairs of neighbouring words in which each word has a capital or is a number, as in `No. 3`.
 
     Args:
-        lower: yield all neighbouring words.
+        lower: yield all pairs of neighbouring words, also words without a capital.
     """
     for first, second in pairwise(row):
         named = all(word.capital or word.term.isdigit() for word in (first, second))

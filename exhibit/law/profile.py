@@ -227,7 +227,13 @@ def _find_names(region: str, first: re.Match[str], listed: bool) -> Iterator[str
 
 
 def _name(match: re.Match[str], region: str, listed: bool) -> str:
-    """Return the party's name in a match; empty if the matched words are not a name."""
+    """Return the party's name in a match; empty if the matched words are not a name.
+
+    Args:
+        region: the text in which the match was found.
+        listed: whether the parties are in a list; then a name needs neither a legal form nor an alias
+            after it.
+    """
     name: str = match["name"] or ""
     forms = list(_HAS_FORM.finditer(name))
     if forms:

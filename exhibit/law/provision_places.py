@@ -29,7 +29,11 @@ _COUNTED = 3
 
 
 class ProvisionPlace(NamedTuple):
-    """The location of a provision, without running heads and page numbers; `whole` if a cited part is not found."""
+    """The location of a provision: its spans, without running heads and page numbers.
+
+    `whole` is true if a cited part of the provision was not found; the spans then cover the smallest unit
+    around it that was found.
+    """
 
     spans: tuple[Span, ...]
     whole: bool = False
@@ -101,8 +105,9 @@ class ProvisionIndex:
         return self._find_begun(step)
 
     def _find_begun(self, step: ProvisionStep) -> list[Span]:
-        """Return the ranges that begin at a line with a provision's word and number, or with its decimal number
-        alone.
+        """Return the ranges that begin at a line with a provision's word and number, such as `Article 5`.
+
+        If there is none, return the ranges that begin at a line with its decimal number alone, such as `2.01`.
         """
         words = "|".join(re.escape(word) for word, sort in list_unit_sorts().items() if sort == step.sort)
         word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
@@ -112,7 +117,7 @@ class ProvisionIndex:
         return lined
 
     def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
-        """Return the sections whose word is the most common in the document.
+        """Return those sections whose word for the unit, such as `Art`, is the most common in the document.
 
         If a law writes `Art 6` and a treaty annexed to it `Artikel 6`, only the law's article is returned.
         """
@@ -208,7 +213,7 @@ def _find_own_span(section: Section) -> Span:
 
 
 def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
-    """Return the sections of the highest level, outside schedules if any are outside.
+    """Return the sections of the highest level; sections in schedules count only if there are no others.
 
     Of sections with the same heading, only the longest is returned.
     """
@@ -228,7 +233,10 @@ def _measure_length(one: _Labelled) -> int:
 
 
 def _find_bracketed(text: str, span: Span, number: str) -> Span | None:
-    """Return a part inside a line, `(b) any breach; (c) …`, up to the next part of the same kind."""
+    """Return the span of a part inside a line, such as `(b) any breach;` before `(c)`; None if it is not found.
+
+    The part ends at the next number in brackets or, if `number` is a letter, at the next letter in brackets.
+    """
     start = re.compile(rf"(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)", re.IGNORECASE).search(text, *span)
     if start is None:
         return None

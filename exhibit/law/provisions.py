@@ -201,7 +201,10 @@ def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
 
 
 def _read_numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list[tuple[str, _Path]], int]:
-    """Return the numbers after a word, each with the steps in brackets after it, and the end of the numbers."""
+    """Return the numbers after a unit's word, and the offset of their end.
+
+    Each number comes with the path in brackets after it: in `Sections 3(a) and 5`, 3 has the path (a).
+    """
     word, number, end = match["word"].lower(), match["number"], match.end()
     plural = word == "§§" or word in ("ss.", "arts.", "artt.") or (word.endswith("s") and word not in ("abs", "ss"))
     if plural and (ends := re.fullmatch(r"(\d+)[-–](\d+)", number)):

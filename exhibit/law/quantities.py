@@ -131,12 +131,15 @@ class Quantity(NamedTuple):
 
     @property
     def is_place(self) -> bool:
-        """Whether the figure is the number of a section or a page, which an answer may add."""
+        """Whether the figure is the number of a section, page or the like; a reply may add such a reference."""
         return self.kind == "label" and self.unit in PLACES
 
     @property
     def dimension(self) -> tuple[str, str]:
-        """The kind and, for labels and measures, the unit; only figures of one dimension are comparable."""
+        """The dimension of a figure: its kind and, if the kind is `label` or `measure`, its unit.
+
+        Only figures of the same dimension are comparable.
+        """
         return self.kind, self.unit if self.kind in ("label", "measure") else ""
 
     def equals(self, other: "Quantity", scale: Decimal = Decimal(1)) -> bool:

@@ -301,7 +301,10 @@ def _is_silent(clause: str) -> bool:
 
 @cache
 def _read_silences() -> list[tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]]:
-    """Return the words of each legal system for documents, for stating something, for denials, and for silence."""
+    """Return a tuple for each legal system: its words for documents, for stating, for denials and for silence.
+
+    The words for stating and for silence are only the beginnings of words.
+    """
     lists = [
         [words.split() for words in system.data["silence"]] for system in load_systems() if "silence" in system.data
     ]

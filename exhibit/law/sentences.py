@@ -96,7 +96,10 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
 
 @cache
 def _list_numbered() -> frozenset[str]:
-    """Return the abbreviations before a number, including the legal systems': `odst. 1`, `Abs. 1`, `č. 89/2012`."""
+    """Return the abbreviations after which a number may follow in the same sentence, without their full stop.
+
+    They include those of the legal systems: `odst. 1`, `Abs. 1` and `č. 89/2012`.
+    """
     forms = (
         form for system in load_systems() for forms in system.data.get("below", {}).values() for form in forms.split()
     )

@@ -114,7 +114,11 @@ class Value:
 
 
 def find_values(text: str) -> list[Value]:
-    """Return the values of a text in order; of overlapping values, only the one that starts first, or the longest."""
+    """Return the values of a text in order, without overlaps.
+
+    Of overlapping values, the one that starts first is returned; if two start at the same offset, the longer
+    one.
+    """
     values: list[Value] = []
     for kind, pattern in _PATTERNS.items():
         for start, end in _find_windows(text, kind):
@@ -302,9 +306,10 @@ def _replace_parts(match: re.Match[str], parts: dict[str, str]) -> str:
 
 
 def write_digits(number: Decimal, like: str) -> str:
-    """Return a number in digits, with the decimals of `like`, and with commas if `like` has them.
+    """Return a number in digits, with as many decimals as `like`, and with commas if `like` has commas.
 
-    If `like` is below 10,000, it may be too small for a comma, so a number from 10,000 has commas.
+    If `like` has fewer than five digits, it is too short to show whether commas are used; then a number from
+    10,000 gets commas.
     """
     whole, _, decimals = like.partition(".")
     commas = "," in whole or (number >= 10_000 and len(whole) < len("10000"))
@@ -355,5 +360,5 @@ def keys_of(text: str) -> frozenset[tuple[str, str]]:
 
 
 def states_any(text: str, values: Iterable[tuple[str, str]]) -> bool:
-    """Return whether a text states at least one of some values."""
+    """Return whether a text states at least one of the values, each given as its kind and its key."""
     return not keys_of(text).isdisjoint(values)

@@ -49,5 +49,8 @@ def denies(text: str) -> bool:
 
 
 def says_contrary(text: str) -> bool:
-    """Return whether a clause says the contrary of its kind: a licence not granted, an assignment free of consent."""
+    """Return whether a clause says the opposite of what such clauses usually say.
+
+    For example, it does not grant a licence, or it allows an assignment without consent.
+    """
     return bool(_WITHHOLDS.search(text) or (_PERMITS.search(text) and not _FORBIDS.search(text)))

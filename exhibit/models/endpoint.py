@@ -80,7 +80,7 @@ class Endpoint:
         return {"choices": [{"message": {"content": text}, "finish_reason": reason}], "usage": usage}
 
     def scrub(self, text: str) -> str:
-        """Return a server's text with the key removed, also where asterisks hide a part of the key."""
+        """Return a text from the server without the API key, also if asterisks mask a part of the key."""
         return self._client.secrets.strip(text)
 
     def close(self) -> None:
@@ -202,13 +202,13 @@ class Prices:
 
 @dataclass
 class Receipt:
-    """One request's share of the budget: its worst case, until its actual cost is known."""
+    """The cost that one request takes from the budget: the highest possible cost until the actual cost is known."""
 
     cost: float
 
 
 class Budget:
-    """Counts the requests and their cost for all threads of a run."""
+    """A budget that all threads of a run share: it counts requests and their cost."""
 
     def __init__(self, *, max_requests: int | None, max_cost: float | None, prices: Prices) -> None:
         self.prices = prices

@@ -1,14 +1,14 @@
 """Builds all-MiniLM-L6-v2 as an ONNX graph from its weights: token ids in, unit vectors out.
 
-Weights with a head give a graph that reads a question and a passage together and outputs their score. With
-a span head the graph also outputs the log-odds that the answer is yes, and six numbers for each token: the
-log-odds that the token is inside the quote that answers, begins it, or ends it, and the same for the short
-answer in the quote. The texts of a batch have the same number of tokens, so there is no padding and no
-mask.
+If the weights have a head, the graph reads a question and a passage together and outputs a score. If they
+also have a span head, the graph outputs two more things: the log-odds that the answer is yes, and six
+numbers for each token. Three of the six are the log-odds that the token is inside the quote that answers,
+begins the quote, or ends it; the other three are the same for the short answer in the quote. The texts of a
+batch have the same number of tokens, so there is no padding and no mask.
 
-In int8, a graph of vectors or with a span head has one scale per token and one per column of the weights:
-CPUs have instructions for this, and it takes half the time. A graph of scores alone has one scale per
-block, as when its confidence was calibrated.
+In int8, a graph that outputs vectors or spans has one scale per token and one per column of the weights:
+CPUs have instructions for this, and it takes half the time. A graph that outputs scores only has one scale
+per block of the weights, because its confidence was calibrated with such scales.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,13 +52,19 @@ _PROBED_ROWS = (1, 13)
 def build_graph(
     weights: dict[str, _SINGLE], *, precision: str, samples: Sequence[Sequence[int]] = (), signed: bool = False
 ) -> onnx.ModelProto:
-    """Return the network in int8, fp16 or fp32: embeddings, six layers of attention and feed-forward, mean, norm.
+    """Return the network as an ONNX graph in int8, fp16 or fp32.
 
-    With a head, the graph has a second input, which marks the passage's tokens, and outputs a score instead of
-    a unit vector. With a span head, it also outputs the log-odds of a yes, and six numbers for each token.
-    `samples` are the token ids of typical texts: with them, int8 has one scale per token, except in a graph of
-    scores alone; otherwise it has one per block. `signed` stores weights that have a scale per column as signed
-    integers: see `has_exact_signed_products`.
+    If the weights have a head, the graph has a second input, which marks the passage's tokens, and outputs a
+    score instead of a unit vector. If they also have a span head, it also outputs the log-odds of a yes, and
+    six numbers for each token.
+
+    Args:
+        weights: the weights of the network by name.
+        precision: `int8`, `fp16` or `fp32`.
+        samples: the token ids of typical texts. With samples, an int8 graph has one scale per token and one per
+            column; without them, or if it outputs scores only, it has one scale per block.
+        signed: whether weights with a scale per column are stored as signed integers: see
+            `has_exact_signed_products`.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
     rows = precision == "int8" and samples and (reads or not judges)
@@ -83,7 +89,7 @@ def build_graph(
 
 
 def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
-    """Add the embeddings and all layers; return the name of the output, each token's state."""
+    """Add the embeddings and all layers; return the name of the output, which has a state for each token."""
     state = _embed_tokens(graph, pairs=pairs)
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"
@@ -98,10 +104,10 @@ def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
 
 
 def _add_quoted(graph: "_Graph", state: str) -> str:
-    """Add the input of the yes-or-no head; return its name.
+    """Add the input of the yes-or-no head, and return the name of this input.
 
-    It is the first token's state, followed by the mean state of the passage's tokens, weighted by the
-    probability that each is in the quote.
+    The input is the first token's state, followed by a weighted mean of the states of the passage's tokens. The
+    weight of a token is the probability that it is in the quote.
     """
     inside = graph.add("Sigmoid", graph.add("Slice", TOKENS, *map(graph.add_integers, (0, 1, 2))))
     passage = graph.add("Unsqueeze", graph.add("Cast", "types", to=TensorProto.FLOAT), graph.add_integers(2))
@@ -114,7 +120,7 @@ def _add_quoted(graph: "_Graph", state: str) -> str:
 
 
 def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
-    """Add the embeddings; return the name of the output, each token's state before the first layer."""
+    """Add the embeddings; return the name of the output, which has each token's state before the first layer."""
     kinds = graph.weights["embeddings.token_type_embeddings.weight"]
     words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
     length = graph.add("Slice", graph.add("Shape", "ids"), graph.add_integers(1), graph.add_integers(2))
@@ -164,7 +170,7 @@ def _attend_at_once(graph: "_Graph", state: str, prefix: str) -> str:
 
 
 class _Graph:
-    """The nodes and constants of a graph under construction, each named by its number."""
+    """The nodes and constants of an ONNX graph under construction; names such as `constant_3` contain a number."""
 
     def __init__(
         self, weights: dict[str, _SINGLE], precision: str, peaks: Mapping[str, _SINGLE], *, signed: bool = False
@@ -214,7 +220,7 @@ class _Graph:
         return self.add_product(state, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
 
     def add_product(self, state: str, weight: _SINGLE, bias: _SINGLE) -> str:
-        """Add the product of a state and a matrix, plus a bias; return the name of its output.
+        """Add the product of a state and a matrix, plus a bias; return the name of the sum.
 
         In int8, each block of the matrix has its own scale.
         """
@@ -271,7 +277,7 @@ class _Graph:
         self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
 
     def normalise(self, state: str, name: str) -> str:
-        """Add a layer normalisation."""
+        """Add a layer normalisation; return the name of its output."""
         return self.add(
             "LayerNormalization", state, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), epsilon=EPSILON
         )
@@ -296,10 +302,10 @@ class _Graph:
 def has_exact_signed_products(multiply: Callable[[_BYTES, _SINGLE], _SINGLE] | None = None) -> bool:
     """Return whether this processor multiplies unsigned states by signed weights without an overflow.
 
-    Processors with instructions for dot products of 8-bit integers do, and are up to three times as fast with
-    signed weights. Other processors add two products in 16 bits, which can overflow. Unsigned weights are exact
-    on all processors, so that all compute the same vectors. The test multiplies the largest numbers; `multiply`
-    computes the product in place of onnxruntime.
+    Processors with instructions for dot products of 8-bit integers have no overflow, and are up to three times
+    as fast with signed weights. Other processors add two products in 16 bits, which can overflow. They get
+    unsigned weights, which are exact on all processors, so that all processors compute the same vectors. The
+    test multiplies the largest numbers. It uses onnxruntime, or the function `multiply` if that is given.
     """
     chance = np.random.default_rng(0)
     weight = chance.choice(np.array([-127, 127], np.float32), _PROBED)
@@ -312,7 +318,7 @@ def has_exact_signed_products(multiply: Callable[[_BYTES, _SINGLE], _SINGLE] | N
 
 
 def _multiply_signed(state: _BYTES, weight: _SINGLE) -> _SINGLE:
-    """Return the product of states, whose zero point is 128, and signed weights, as onnxruntime computes it."""
+    """Return the product of unsigned states (zero point 128) and signed weights, as onnxruntime computes it."""
     graph = _Graph({}, "int8", {}, signed=True)
     scales = np.full(weight.shape[1], _ZERO - 1, np.float32)
     product = graph.add_integer_product("states", weight, scales)
@@ -329,9 +335,9 @@ chunks.
 
 
 def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) -> dict[str, _SINGLE]:
-    """Return, for each product of the network, the largest absolute value of each input channel on these texts.
+    """Return the largest absolute value of each input channel, for each product of the network, by product name.
 
-    `samples` are the token ids of the texts.
+    The values are measured on the texts in `samples`, which are given as token ids.
     """
     graph = _Graph(weights, "fp32", {})
     _encode(graph, pairs=False, approximate="tanh")  # the approximation is precise enough for a maximum
@@ -344,10 +350,10 @@ def read_peaks(weights: dict[str, _SINGLE], samples: Sequence[Sequence[int]]) ->
 
 
 def balance(peaks: _SINGLE, weight: _SINGLE) -> _SINGLE:
-    """Return the divisor of each channel that makes states and weights equally hard to quantise.
+    """Return a divisor for each input channel that makes states and weights equally hard to quantise.
 
-    Divisors are powers of two: they lose no precision, and differences in the last bits between processors do not
-    change them.
+    States are divided by it, and weights are multiplied by it. A divisor is rounded to a power of two. So it
+    loses no precision, and is the same on processors whose results differ in the last bits.
     """
     shares = np.sqrt(np.maximum(peaks, 1e-6) / np.maximum(np.abs(weight).max(axis=0), 1e-6))
     rounded: _SINGLE = np.exp2(np.rint(np.log2(shares / np.median(shares)))).astype(np.float32)

@@ -1,8 +1,9 @@
 """MiniLM for all back ends: its shape, its weights, its tokenizer, and the names of its vectors.
 
-Texts become the same token ids as with the model's own tokenizer, but each word is tokenised once: the tokenizer never
-looks across a space, so the ids of a text are those of its words in a row. Most words recur, so a cache of words takes
-a fraction of the time, and a device need not wait for its tokens.
+Texts get the same token ids as with the model's own tokenizer, but each distinct word is tokenised only
+once. This is possible because the tokenizer never looks across a space: the ids of a text are the ids of
+its words in a row. Most words recur, so a cache of words saves most of the time, and a device need not wait
+for tokens.
 """
 
 import atexit
@@ -65,7 +66,7 @@ TOKENIZER = File("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27ee
 
 @dataclass(frozen=True)
 class Network:
-    """A network: a function that returns its weights, and the names of its vectors and of its graph in the cache."""
+    """A network: a function that returns its weights, the name of its vectors, and the name of its cached graph."""
 
     name: str
     """The name of its vectors, before the variant."""
@@ -90,7 +91,8 @@ def with_adapter(weights: Weights, strength: float = STRENGTH) -> Weights:
 def open_legal_network(strength: float = STRENGTH) -> Network:
     """Return the network of the embedder `legal`.
 
-    Its name contains the adapter's checksum and the strength, so that cached vectors are never confused.
+    The network's name contains the adapter's checksum and the strength, so that cached vectors of different
+    adapters are never confused.
     """
     name = f"legal-{read_record(ADAPTER)['sha256'][:8]}-{strength:g}"
     return Network(name, f"{name}-", lambda: adapt_weights(strength))
@@ -107,7 +109,10 @@ def find_model_folder() -> Path:
 
 
 def find_file(file: File) -> Path:
-    """Return a file with the right checksum: from the cache, from the installed package, or downloaded."""
+    """Return the path of a file of the model, from the cache or an installed package; otherwise download it.
+
+    The checksum of the file is checked.
+    """
     return find_here(file) or _download(file)
 
 
@@ -134,7 +139,7 @@ def put_in_cache(path: Path, data: bytes) -> None:
 
 
 def read_or_make(path: Path, make: Callable[[], bytes]) -> bytes:
-    """Return a cached file if its checksum is right; else make it and write it to the cache."""
+    """Return the content of a cached file if its checksum is right; otherwise call `make` and cache the result."""
     seal = path.with_suffix(".sha256")
     if path.is_file() and seal.is_file():
         data = path.read_bytes()
@@ -221,8 +226,8 @@ def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
 def merge(network: Mapping[str, _SINGLE], low: Mapping[str, _SINGLE], *, strength: float) -> dict[str, _SINGLE]:
     """Return the network's weights plus the low-rank weights times `strength`.
 
-    For each name that has `up` and `down` in `low`, the product `up @ down` is added to the weight of that
-    name.
+    For each NAME with `NAME.up` and `NAME.down` in `low`, the product `up @ down` times `strength` is added to
+    `NAME.weight`.
     """
     merged = dict(network)
     for name in (key.removesuffix(".down") for key in low if key.endswith(".down")):

@@ -1,9 +1,9 @@
-"""The extractive reader: it finds the exact words of passages that answer a question, or none.
+"""The extractive reader: a model that finds the exact words of passages that answer a question, or none.
 
-It is MiniLM with low-rank weights of 2.7 MB on top of those of the reranker `legal`, and three heads. The first gives
-the log-odds that a passage answers, the second that the answer is yes. The third gives, for each token, the log-odds
-that it is inside the quote that answers, begins it or ends it, and the same for the short answer in the quote.
-bench/results/models.md names its training data.
+It is MiniLM with low-rank weights of 2.7 MB, added to those of the reranker `legal`, and three heads. The
+first head gives the log-odds that a passage answers. The second gives the log-odds that the answer is yes.
+The third gives, for each token, the log-odds that the token is inside the quote that answers, begins it or
+ends it, and the same for the short answer in the quote. bench/results/models.md names the training data.
 """
 
 import math
@@ -59,7 +59,7 @@ Numbers = npt.NDArray[np.floating]
 
 
 class AnswerSpan(NamedTuple):
-    """A span of a passage that answers, in characters, half-open, with the confidence of its tokens in log-odds."""
+    """A character span of a passage that answers, half-open, with the mean log-odds of its tokens."""
 
     start: int
     end: int
@@ -79,7 +79,10 @@ class Reading(NamedTuple):
 
 
 class QuestionKind(NamedTuple):
-    """A kind of question: its wording in a benchmark, and the log-odds that a training document answers it."""
+    """A kind of question: its wording in a benchmark, and how often documents of the training data answer it.
+
+    `usual` is this frequency in log-odds.
+    """
 
     asks: str = ""
     usual: float = 0.0
@@ -90,7 +93,7 @@ class QuestionKind(NamedTuple):
 
 
 def network() -> Network:
-    """Return the network: the reranker's with the reader's own weights on top, as in training."""
+    """Return the reader's network: the reranker's weights plus the reader's own weights and heads."""
     name = f"legal-reader-{read_record(WEIGHTS)['sha256'][:8]}"
 
     def merged() -> dict[str, npt.NDArray[np.float32]]:
@@ -110,9 +113,9 @@ def shared_reader() -> "Reader":
 class Kinds:
     """Classifies a question's vector as one of the kinds of questions on which the reader was trained.
 
-    A question in words outside the training data is read better together with the wording of its kind in the training
-    data (bench/results/models.md). A passage's vector also shows which kinds of questions it answers. The vectors are
-    those of the embedder `legal`.
+    The reader reads an unfamiliar wording better if the training data's wording for the same kind of question
+    is added (bench/results/models.md). The vector of a passage also shows which kinds of questions it answers.
+    All vectors must be those of the embedder `legal`.
     """
 
     def __init__(self) -> None:
@@ -139,15 +142,15 @@ class Kinds:
         return self._kinds[best] if likely[best] >= self._least * likely.sum() else QuestionKind()
 
     def answers(self, kind: QuestionKind, passages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Return the log-odds that each passage answers a question of a kind, from the passages' vectors."""
+        """Return, for each passage, the log-odds that it answers a question of this kind, computed from its vector."""
         weight, bias, *_ = (array[kind.number] for array in self._spots)
         odds: npt.NDArray[np.float32] = passages @ weight + bias
         return odds
 
     def together(self, kind: QuestionKind, odds: npt.NDArray[np.float32]) -> float:
-        """Return the log-odds that one of a document's passages answers, from their vectors.
+        """Return the log-odds that a document answers a question of this kind; `odds` has those of its passages.
 
-        Only the best few passages count: the many others of a long document add mostly noise.
+        Only the best few passages count, because the many others of a long document add mostly noise.
         """
         slope, offset = (float(array[kind.number]) for array in self._spots[2:])
         return slope * float(np.logaddexp.reduce(np.sort(odds)[-FEW:])) + offset
@@ -160,7 +163,7 @@ def shared_kinds() -> Kinds:
 
 
 class Reader(PairModel):
-    """Runs each passage unpadded on its own thread: a passage's result never depends on the others."""
+    """The reader model: it reads each passage unpadded on its own thread, so that no result depends on the others."""
 
     def __init__(self, variant: str | None = None) -> None:
         super().__init__(network(), choose_variant("reader", "legal", variant), CALIBRATION)
@@ -185,15 +188,17 @@ class Reader(PairModel):
         usual: float = 0.0,
         also: Sequence[Also] = (),
     ) -> float:
-        """Return the calibrated probability that one of the passages answers: a logistic function of all scores.
+        """Return the calibrated probability that one of the passages answers: a logistic function of all arguments.
 
         Args:
-            scores: the reader's scores of the passages.
-            found: a reranker's confidence for the same question, if there is one; both are then combined.
-            spot: the log-odds from the vectors of all passages of a document (`Kinds.together`); without readings,
-                the probability is computed from them alone.
+            scores: the reader's scores of the passages; it may be empty if `spot` is given.
+            found: a reranker's confidence for the same question. By default there is none.
+            spot: the log-odds that the document answers, from the vectors of all its passages (`Kinds.together`).
+                By default they are not used.
             usual: the prior log-odds of the question's kind.
-            also: the cases in which the same score means more, such as passages that are the whole document.
+            also: the cases that apply, each of which shifts the log-odds: `short` (a short question about passages
+                that are the whole document), `whole` (any other question about such passages), `policy` (a privacy
+                policy).
         """
         calibration = self._calibration
         curve = calibration["alone" if found is None else "together"]
@@ -229,9 +234,10 @@ def _answer_span(places: Sequence[tuple[int, int]], tokens: tuple[int, int], ins
 
 
 def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the half-open range of at least one token, inside one of the given ranges, that has the greatest score.
+    """Return the range of tokens with the greatest score that is inside one of the given ranges.
 
-    A range is scored as in `decode`. None if no range is given.
+    The range is half-open and has at least one token; it is scored as in `decode`. Return None if no range is
+    given.
     """
     best: tuple[float, tuple[int, int]] | None = None
     for low, high in within:

@@ -1,4 +1,4 @@
-"""The pipeline from the command line: `exhibit index|search|answer`.
+"""The pipeline from the command line: `exhibit index`, `exhibit search` and `exhibit answer` (or `ask`).
 
 exhibit index samples/cuad/CUAD_v1/full_contract_pdf --out index --preset routed
 exhibit search index "Which law governs the distributor agreement?"

@@ -75,7 +75,7 @@ class AzureIndex:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Run the checks of the index; return the name of each, whether it passed, and the observed value."""
+        """Run the checks of the index; return a tuple for each check: its name, whether it passed, the observed value."""
         documents = self.documents(None)
         unnamed = sum(row["passages"] for row in documents if not row["document"])
         return [
@@ -84,7 +84,7 @@ class AzureIndex:
         ]
 
     def _read_rows(self, fields: str, category: str | None) -> Iterator[dict[str, Any]]:
-        """Yield the rows of the index, or of one category; raise an error if there are more than Azure can list."""
+        """Yield the rows of the index, or of one category; raise an error if Azure cannot list so many rows."""
         start, total = 0, 1
         while start < total:
             body = {"search": "*", "select": fields, "top": _PAGE, "skip": start, "count": True}

@@ -1,4 +1,4 @@
-"""The settings of a pipeline: those of the index and those of the search. A preset is a named set of both."""
+"""The settings of a pipeline: one group for the index, one for the search. A preset is a named set of both."""
 
 import argparse
 import difflib
@@ -45,7 +45,7 @@ class FlagModel(BaseModel):
 
 
 class Ingest(FlagModel):
-    """The settings that determine an index: after a change of one, the index must be built again."""
+    """The settings that determine the content of an index: if one changes, the index must be built again."""
 
     ocr: bool = False
     """read pages without text by OCR; this changes offsets: for a bundle with located gold, use convert --ocr"""
@@ -90,7 +90,10 @@ class Ingest(FlagModel):
 
 
 class Weights(FlagModel):
-    """The weight of each kind of evidence beside the dense score; scores are in standard deviations, 0 = off."""
+    """The weight of each retrieval signal relative to the dense (vector) score; 0 turns a signal off.
+
+    All scores are in standard deviations, so that they can be added.
+    """
 
     lexical: Weight = 0.55
     """the question's words in a chunk, rare words more; it counts less where no chunk contains most of them"""
@@ -189,7 +192,7 @@ class Config(Search, Ingest):
     @model_validator(mode="before")
     @classmethod
     def _gather_weights(cls, given: Any) -> Any:
-        """Accept `weight_lexical` for `weights.lexical`: flags use this form."""
+        """Accept flat names, which flags use: move `weight_lexical` to `weights.lexical`, and so on."""
         if not isinstance(given, Mapping):
             return given
         single = {name.removeprefix(WEIGHT): given[name] for name in given if name.startswith(WEIGHT)}
@@ -213,10 +216,7 @@ class Config(Search, Ingest):
 
     @property
     def reads(self) -> bool:
-        """Whether the reader (the extractive question-answering model) answers.
-
-        Then it also decides on refusals, and one process holds the model.
-        """
+        """Whether answers come from the reader (the extractive question-answering model)."""
         return self.answerer == "reader" or (self.answerer == "auto" and self.llm == "none")
 
     @property
@@ -234,11 +234,11 @@ class Config(Search, Ingest):
         return getattr(self.weights, name.removeprefix(WEIGHT)) if name.startswith(WEIGHT) else getattr(self, name)
 
     def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":
-        """Return the config of an index with the user's settings applied.
+        """Return the config of an index in which the user's settings (`own`) replace those of the index.
 
-        An index may come from another person, and its settings must not decide where questions and keys are sent.
-        So an error is raised if a part of the pipeline may use a server and the user has not named that part as
-        well.
+        An index may come from another person, and must not decide where questions and keys are sent. So raise an
+        error if a setting of the index names a plug-in that may use a server, and the user did not give this
+        setting.
         """
         for name in ASKED:
             value = getattr(self, name)

@@ -223,9 +223,10 @@ class Waiting:
 
 
 def let_go(folder: Path, store: str, *, but: str = "") -> None:
-    """Delete the data that vector stores hold outside an index's folder, except for the store `but`.
+    """Delete the data that vector stores hold outside the folder of an index, except the data of the store `but`.
 
-    `store` is the user's setting; its argument is the address at which data may be deleted.
+    `store` is the store that the user names, such as `milvus:URI`. By naming it, the user allows deletion at
+    this address; the address in the index alone does not.
     """
     named, _, argument = store.partition(":")
     for name in list_plugins("exhibit.rag.stores"):
@@ -234,9 +235,10 @@ def let_go(folder: Path, store: str, *, but: str = "") -> None:
 
 
 def index_kind(store: str) -> FolderKind:
-    """Return the `FolderKind` of an index, which tells an atomic replacement how to recognise and delete one.
+    """Return the `FolderKind` of an index: how to recognise an index folder, and how to delete its data elsewhere.
 
-    `store` is the user's setting: it names the place outside the folder where vectors may be deleted.
+    `store` is the store that the user names, such as `milvus:URI`. By naming it, the user allows deletion at
+    this address; the address in the index alone does not.
     """
     return FolderKind(
         "an index",
@@ -278,7 +280,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def parse_manifest(path: Path) -> dict[str, Any]:
-    """Return the content of a manifest or a build record; raise an error if its format is damaged or unknown."""
+    """Return the content of a manifest, or of the record of an unfinished index.
+
+    Raise an error if the file is damaged or has an unknown format.
+    """
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

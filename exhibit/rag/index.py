@@ -152,7 +152,7 @@ class Index:
         return self._stores[layer]
 
     def use(self, stores: dict[Layer, VectorStore]) -> None:
-        """Set the vector stores of the layers to stores that the caller has opened."""
+        """Use vector stores that the caller has opened, one for each layer."""
         self._stores = stores
 
     def chunk(self, key: int) -> Chunk:
@@ -259,7 +259,7 @@ class Index:
 
     @contextmanager
     def _hold_lock(self) -> Iterator[None]:
-        """Lock the index's folder for the block; inside another such block the lock is already held."""
+        """Lock the index's folder for the block; do nothing if this process already holds the lock."""
         if self._is_held:
             yield
             return
@@ -300,7 +300,7 @@ class Index:
         self._database.close()
 
     def keys(self, layer: Layer) -> Keys:
-        """Return the keys that the vectors of a layer have, in ascending order."""
+        """Return the keys that a layer's vectors should have according to the database, in ascending order."""
         if layer == "chunk":
             return self.table[:, 0]
         if layer == "document":
@@ -310,9 +310,9 @@ class Index:
         return np.concatenate([none, *(make_section_keys(number, sections) for number, sections in rows)])
 
     def _settle(self, layer: Layer) -> None:
-        """Remove the vectors that belong to no document, and hide those that another process is adding.
+        """Remove a layer's vectors that belong to no document, and hide vectors that another process is adding.
 
-        A remote store may hold vectors of interrupted runs.
+        An interrupted run may leave vectors without a document in a remote store.
         """
         store = self.store(layer)
         count, last = self._measure_extent(layer)

@@ -1,8 +1,8 @@
 """FAISS's index types: how each is built, when it is rebuilt, and how many rows a search compares.
 
-Every type is an IndexIDMap2 around FAISS's own index, whose rows are numbered in the order of adding. Flat and fp16
-delete removed rows. `pq` cannot: there a removed row gets the key -1, no search returns it, and the index is rebuilt
-without such rows when it is saved, which is fast.
+Every type is an IndexIDMap2 around FAISS's own index, whose rows are numbered in the order of adding. The
+types flat and fp16 delete a removed row at once. The type `pq` cannot: it gives the row the key -1, so that
+no search returns the row. When a `pq` index is saved, it is rebuilt without such rows, which is fast.
 """
 
 import os
@@ -151,9 +151,9 @@ def _make_sketch_index(vectors: Vectors) -> Any:
 
 
 def search_rows(index: faiss.IndexIDMap2, queries: Vectors, k: int, rows: Keys) -> tuple[Vectors, Keys]:
-    """Return the k best of some rows of a `pq` index for each query, compared by their full vectors.
+    """Return, for each query, the scores and keys of the k best among the given rows of a `pq` index.
 
-    FAISS cannot search the sketches with a selector.
+    The rows are compared by their full vectors, because FAISS cannot limit a search of sketches to some rows.
     """
     return _search_selected(index, unwrap_index(index).refine_index, queries, k, faiss.IDSelectorBatch(rows))
 

@@ -55,7 +55,7 @@ for so many strings.
 
 @dataclass(frozen=True)
 class Summary:
-    """The summaries of a document: one line on the whole, and one on each section if sections get vectors."""
+    """The summaries of a document: one line on the document and, with `layers = all`, one line on each section."""
 
     document: str
     sections: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A document that a worker has read: all data except its vectors, and except a summary that needs an LLM."""
+    """A document that a worker has read. It lacks the vectors, and the summary if that needs a language model."""
 
     entry: Entry
     """The document's entry, without its number and its summary."""
@@ -238,7 +238,10 @@ def ingest(
 
 
 def _name_by_path(path: Location, index: Index) -> str:
-    """Return a unique name for a file whose name another file has: the shortest end of its path that is unused."""
+    """Return a unique name for a file that shares its file name with another file, such as `2019/lease.pdf`.
+
+    The name is the shortest end of the path, of at least two parts, that no document of the index has.
+    """
     parts = str(path).replace("\\", "/").split("/")
     names = ("/".join(parts[-length:]) for length in range(2, len(parts) + 1))
     return next((name for name in names if name not in index), parts[-1])
@@ -255,7 +258,7 @@ def _check_unchanged(path: Location, sha256: str) -> None:
 
 
 class _Vectors:
-    """Collects the strings of all documents, then embeds and stores them in batches."""
+    """A queue of all texts of all documents that need vectors; it embeds and stores them in batches."""
 
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index = index
@@ -302,9 +305,10 @@ class _Vectors:
             waiting.close()
 
     def _knows(self, prepared: Prepared) -> bool:
-        """Return whether the embedder supports a document's language.
+        """Return whether a document is to be embedded: whether the embedder supports its language.
 
-        It is true if the embedder names no languages, or if the index has no words to search instead.
+        Return True if the embedder states no languages. Also return True if the index has no lexicon, since the
+        document could then be found by its vectors only.
         """
         languages: Collection[str] | None = getattr(self._embedder, "languages", None)
         if languages is None or prepared.words is None:
@@ -343,9 +347,10 @@ _DPI = 200.0
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:
-    """Read a file like `read_document`, but run OCR if a page has no text; the notes name the recognised pages.
+    """Read a file like `read_document`, but run OCR if a page has no text.
 
-    The PDF with the recognised text is cached, so that OCR runs only once for each file.
+    The document's notes name the pages that OCR has read. The PDF with the recognised text is cached, so that
+    OCR runs only once for each file.
     """
     document = read_document(path)
     texts = (document.text[page.span.start : page.span.end] for page in document.pages)
@@ -367,7 +372,7 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
 
 
 def _as_pdf(path: Path, place: Path) -> Path:
-    """Write the frames of an image as the pages of a PDF beside the path `place`, and return the path of the PDF."""
+    """Write an image as a PDF, one page per frame, in the folder of `place`; return the path of the PDF."""
     target = place.with_suffix(".pages.pdf")
     with Image.open(path) as image:
         frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(image)]

@@ -41,9 +41,9 @@ def category_of(entry: Entry) -> str:
 
 
 def kind_of(path: str) -> str:
-    """Return the kind of a section by its title, such as `definitions` or `term`; "" if the title names none.
+    """Return the kind of a section by its title, such as `definitions` or `term`; "" if the title names no kind.
 
-    The kinds are those of a confidentiality agreement. The title is the last heading of `path`.
+    The title is the last heading of `path`. The kinds are the usual sections of a confidentiality agreement.
     """
     match = _KIND.search(path.rpartition(" > ")[2])
     return (match.lastgroup if match else None) or ""
@@ -68,7 +68,7 @@ class Inspector:
         self.category = {e.filename: own_labels.get(e.filename, category_of(e)) for e in self.index.documents}
 
     def list_entries(self, category: str | None) -> list[Entry]:
-        """Return all documents, or those of one category; letter case and punctuation in its name are ignored."""
+        """Return all documents, or those of one category; letter case and punctuation of `category` are ignored."""
         every = self.index.documents
         return [
             e
@@ -141,7 +141,7 @@ class Inspector:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Run the checks of an index; return the name of each, whether it passed, and the observed value."""
+        """Run the checks of an index; return a tuple for each check: its name, whether it passed, the observed value."""
         empty = [entry.filename for entry in self.index.documents if not entry.characters]
         checks = [
             ("documents have text", not empty, f"{len(self.index.documents)} documents, {len(empty)} empty"),

@@ -70,7 +70,7 @@ def _open(unfinished: Path, folder: Path, config: Config | None, own: Mapping[st
 
 
 def _peek(index: Index, layer: Layer, keys: Keys) -> VectorStore:
-    """Return a store with the vectors that another process has written under some keys.
+    """Return a store with the vectors of a layer that another process has already written under `keys`.
 
     The store is empty if the plug-in does not allow a second process to read.
     """

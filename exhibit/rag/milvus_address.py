@@ -57,7 +57,7 @@ class Address(NamedTuple):
         return {name: self._parse_value(name) for name in _OPTIONS[self.kind] if name not in ("ef", "nprobe")}
 
     def widen(self, k: int) -> dict[str, Any]:
-        """Return the search parameters for k results; HNSW examines at least k candidates."""
+        """Return the search parameters for k results; for HNSW, `ef` (the number of candidates) is at least k."""
         if self.kind == "HNSW":
             return {"ef": max(self._parse_value("ef"), k)}
         return (
@@ -69,7 +69,10 @@ class Address(NamedTuple):
 
 
 def parse_origin(uri: str) -> tuple[str, str, int | None]:
-    """Return the scheme, host and port of a URI: a token is valid for these, whichever database the URI names."""
+    """Return the scheme, host and port of a URI, which identify a server, without the database that the URI names.
+
+    A token for a server is valid for all its databases.
+    """
     try:
         parts = urlsplit(uri)
         return parts.scheme.lower(), parts.hostname or "", parts.port

@@ -103,9 +103,9 @@ class Pipeline:
     ) -> Report:
         """Build an index of a folder, of one file, or of several files, local or at a URL; a failure leaves no index.
 
-        If a file's checksum differs from the one in `sha256`, no index is built. Vectors are cached, so that a repeated
-        run computes only the vectors that an interrupted run lacked. While vectors are computed, other processes can
-        search the index (`open` with `unfinished`).
+        If a file's checksum differs from the one in `sha256`, no index is built. Vectors are cached, so that a run
+        after an interrupted one computes only the missing vectors. While vectors are computed, other processes can
+        search the index: they call `open` with `unfinished`.
         """
         paths = find_files(source) if isinstance(source, Path | Remote) else list(source)
         if not paths:
@@ -185,9 +185,10 @@ class Pipeline:
     def search(
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
     ) -> list[Retrieved]:
-        """Return the passages for each question.
+        """Return the retrieved passages of each question.
 
-        `depth` replaces the config's depth, `documents` limits the search to these.
+        `depth` replaces the number of passages in the config. `documents` are the names of the files to search; by
+        default all files are searched.
         """
         parts = self._parts(self.config if depth is None else self.config.model_copy(update={"depth": depth}))
         if documents is not None:
@@ -216,7 +217,11 @@ class Pipeline:
         ]
 
     def _annotate(self, answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-        """Return an answer with notes on the version of a law, on other values in other documents, on amendments."""
+        """Return an answer with three kinds of notes added where they apply.
+
+        They state the version of a law, a different value in another document or clause, and the amendment that
+        changed a cited section.
+        """
         answer = with_disagreement(with_version(answer, retrieved, context), context, self._open_built)
         return with_changes(answer, retrieved, context)
 
@@ -240,7 +245,7 @@ class Pipeline:
         return replace(context, asked=QueryVector(self.embedder.name, vector))
 
     def summaries(self, retrieved: Retrieved) -> dict[str, str]:
-        """Return the summaries of the documents that a question's passages come from."""
+        """Return the summary of each document that the selected passages of a question come from, by file name."""
         names = {hit.chunk.document for hit in retrieved.selected}
         return {name: self._open_built.entry(name).summary for name in sorted(names)}
 
@@ -275,9 +280,9 @@ class Pipeline:
 
     @cached_property
     def summary_llm(self) -> LLM | None:
-        """The language model that summarises.
+        """The language model that writes summaries: the model of the answers, or the one that `summary_llm` names.
 
-        If it is not the answers' model, it has its own limits on requests and cost.
+        A separate model has its own counts of requests and cost against the limits in the config.
         """
         return self.llm if self.config.summary_llm == "same" else self._open_llm(self.config.summary_llm, {})
 
@@ -288,7 +293,7 @@ class Pipeline:
         return llm
 
     def _caps(self, model: str | None) -> dict[str, object]:
-        """Return the limits on requests and cost of the language model, as arguments of its plug-in."""
+        """Return the options for a language model from the config: top_p, the request and cost limits, and the prices."""
         config = self.config
         if config.max_cost is not None and (config.price_in is None or config.price_out is None):
             raise ToolkitError(
@@ -309,10 +314,7 @@ class Pipeline:
         return reranker
 
     def _patience(self, opening: Callable[..., object]) -> dict[str, float]:
-        """Return the timeout as an argument of a part whose `open` takes one, such as a client of a server.
-
-        Else no argument.
-        """
+        """Return `{"timeout": seconds}` if the function `opening` takes a timeout and one is set, else an empty dict."""
         return {"timeout": self._timeout} if self._timeout and "timeout" in signature(opening).parameters else {}
 
     @cached_property
@@ -324,7 +326,7 @@ class Pipeline:
 def find_files(source: Location, *, suffixes: Sequence[str] = ()) -> list[Location]:
     """Return every file of a folder in order, with the attachments of mails; or the one file that is given.
 
-    The list includes unreadable files: the error that occurs when they are read names them.
+    Unreadable files are included: reading them later raises an error that names them.
     """
     if isinstance(source, Remote):
         files: Sequence[Location] = _remote_files(source)

@@ -34,7 +34,7 @@ def make_section_keys(document: int, sections: int) -> Keys:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A unit of retrieval: a span, not a copy; its text is always `document.text[span]`."""
+    """A unit of retrieval: a span of a document. The text of the chunk is always `document.text[span]`."""
 
     document: str
     span: Span
@@ -47,7 +47,7 @@ class Chunk:
     """
 
     def place(self, at: int) -> tuple[str, int | None]:
-        """Return the headings above an offset in the chunk, and its page."""
+        """Return the headings and the page that apply at the offset `at` of the document, which is inside the chunk."""
         before = [(section, page) for start, section, page in self.inner if start <= at]
         return before[-1] if before else (self.section, self.page)
 
@@ -79,10 +79,13 @@ class VectorStore(Protocol):
         """Remove rows; unknown keys are no error."""
 
     def keep(self, keys: Keys) -> None:
-        """Remove every row whose key is not among these."""
+        """Remove every row whose key is not in `keys`."""
 
     def fence(self, last: int) -> None:
-        """Hide rows with a greater key, unless this process has added them: another process may be adding rows."""
+        """Hide rows whose key is greater than `last`, except rows that this process adds.
+
+        Another process may be adding the hidden rows.
+        """
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         """Return the scores and keys of the k best rows of each query, best first; a missing row has the key -1.
@@ -91,7 +94,7 @@ class VectorStore(Protocol):
         """
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the rows under these keys, in their order; unknown keys are left out."""
+        """Return the vectors of the rows with these keys, in the order of `keys`; unknown keys are left out."""
 
     def save(self) -> None:
         """Write all additions and removals."""
@@ -160,7 +163,7 @@ class AnswerContext:
     """The question's vector, from which an answerer may compute the question's kind."""
 
     def find_cited_sources(self, text: str) -> list[Source]:
-        """Return the sources that a text cites by number, also where no rule could check the claim before it."""
+        """Return the sources whose numbers a text cites, whether or not they support the text."""
         numbers = {number for citation in find_citations(text) for number in citation.numbers}
         return [source for source in self.sources if source.number in numbers]
 

@@ -1,4 +1,8 @@
-"""The regular expressions and word lists for questions: kinds of documents, names, leads, openers."""
+"""Regular expressions and word lists for parsing questions.
+
+They match words for kinds of documents (`agreement`), words written like names, words that introduce a name
+(`Under`) and words that begin a question (`Which`).
+"""
 
 import re
 

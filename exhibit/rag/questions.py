@@ -1,9 +1,10 @@
 """Parses a question into a query: the words that name a document, and the words that ask.
 
-A document is named by the words around a word for its kind (`Kenway's Non-Disclosure Agreement`, `the Supply
-Agreement between A and B`), by a clause before the question (`Consider …;`, `Under …,`, `Kenway NDA:`), or by a name
-alone (`Does Fiverr …`). Words without a kind beside them are a name if few documents have them in their file names,
-titles and parties. Such words both name the document and belong to the question.
+A document is named in one of three ways. The words around a word for its kind name the document (`Kenway's
+Non-Disclosure Agreement`, `the Supply Agreement between A and B`). A clause before the question names it
+(`Consider …;`, `Under …,`, `Kenway NDA:`). Or a name stands alone (`Does Fiverr …`): here a word counts as
+a name if only few documents have it in their file names, titles and parties. Such a word also stays part of
+the question.
 """
 
 import re
@@ -32,7 +33,10 @@ _DESCRIBING = 2
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed question; every word is in `lead`, `names` or `asks`."""
+    """A parsed question: the words that introduce a name, the words that name a document, and the words that ask.
+
+    They are in `lead`, `names` and `asks`. Every word of the question is in at least one of these fields.
+    """
 
     question: str
     lead: str = ""
@@ -52,15 +56,15 @@ class Query:
 def is_written_as_name(text: str) -> bool:
     """Return whether a text has a word that is written like a name: with a capital, a figure or a possessive.
 
-    It is the only test for a name if there is no collection whose names can be looked up.
+    `understand` uses this test by default, when there is no collection in which names can be looked up.
     """
     return any(patterns.NAMED.match(word) and word.strip(".,?").lower() not in patterns.STOP for word in text.split())
 
 
 def understand(question: str, carried: Carried = is_written_as_name) -> Query:
-    """Parse a question into the words that name a document and the words that ask; no word is lost.
+    """Parse a question into the words that name a document and the words that ask.
 
-    `carried` returns whether a text has a word that names a document of the collection.
+    The function `carried` returns whether a text has a word that names a document of the collection.
     """
     if len(question) > _LONGEST:
         return _make_query(question, "", question, apart=False)
@@ -74,9 +78,9 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
 
 
 def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
-    """Return the query of a question that names a document and asks something in other words.
+    """Return the query of a question whose names can be separated from the words that ask.
 
-    Return None if no document is certainly named, or if no other word remains.
+    Return None if no reference certainly names a document, or if no words that ask remain.
     """
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
@@ -97,7 +101,10 @@ def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Que
 def _parse_mentions(
     question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried
 ) -> Query:
-    """Return the query of a question whose names cannot be separated: all words ask, and some may also name."""
+    """Return the query of a question whose names cannot be separated from the rest.
+
+    All words of the question are words that ask, and some of them are also taken as names.
+    """
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _find_mentions(text, quotes, carried)
     return _make_query(question, " ".join(filter(None, (*named, mentions))), text, apart=False)
@@ -121,7 +128,10 @@ def _make_query(question: str, names: str, asks: str, *, apart: bool, lead: str 
 
 
 def _find_frame(text: str, span: Span) -> Span:
-    """Return the span of a name, extended to its sentence if that asks nothing: `Could you look into … for me?`."""
+    """Return the span to remove with a name: its whole sentence, or the name alone if the sentence asks something.
+
+    A sentence that asks nothing is, for example, `Could you look into the Kenway NDA for me?`.
+    """
     before = [match.end() for match in patterns.END.finditer(text[: span.start])]
     after = patterns.END.search(text, span.end)
     start, end = before[-1] if before else 0, after.end() if after else len(text)
@@ -179,12 +189,13 @@ def _is_inside(at: int, spans: list[Span]) -> bool:
 
 
 def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
-    """Return whether a clause names a document: `In the event of termination,` and `Under Delaware law,` do not.
+    """Return whether a clause before a question names a document.
 
-    After a lead word such as `Under`, a word for a kind of document or a quotation suffices. Otherwise a
-    document of the collection must have a word of the clause in its name. In addition, unless the clause stands
-    between a lead word and a semicolon, it must contain names only: in `If Kenway is sold, who pays?` all words
-    ask.
+    `led`: a lead word such as `Under` precedes the clause. `strong`: a semicolon follows it. After a lead word,
+    a word for a kind of document or a quotation suffices. Otherwise the clause must have a word that names a
+    document of the collection. Unless the clause is both `led` and `strong`, all its other words must be names
+    too: in `If Kenway is sold, who pays?` the clause belongs to the question. `In the event of termination,`
+    and `Under Delaware law,` name no document.
     """
     if led and (patterns.KIND.search(clause) or patterns.QUOTED.search(clause)):
         return True
@@ -205,10 +216,11 @@ def _is_joining_word(word: str) -> bool:
 
 
 def _find_mentions(text: str, quotes: list[Span], carried: Carried) -> str:
-    """Return the words of a text that may be names: words written like names, and words in documents' names.
+    """Return the words of a text that may name a document, joined by spaces.
 
-    The word that opens a question is left out. If a word that is written like a name is in a document's name,
-    words in lower case are no names: `If an agency asks Viber …` names no Agency Agreement.
+    These are words in quotation marks, words written like names, and lower-case words that name a document of
+    the collection. The lower-case words are left out if a word written like a name already names a document: in
+    `If an agency asks Viber …`, `agency` does not mean an Agency Agreement.
     """
     names: list[tuple[str, bool]] = []
     fresh = True
@@ -308,17 +320,17 @@ def _is_describing_word(word: str) -> bool:
 
 
 def _is_joined(word: str, at: int) -> bool:
-    """Return whether the word before a joining word (`of`, `and`) is part of a name.
+    """Return whether `word`, which precedes a joining word (`of`, `and`), can be part of a name.
 
-    The first word of a question, at offset 0, is not.
+    The first word of a question, at offset 0, cannot.
     """
     return bool(patterns.NAMED.match(word)) and word[-1] not in ",;?!" and word.lower() not in patterns.STOP and at > 0
 
 
 def _find_name_end(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
-    """Return the offset at which a name ends, and whether it is certainly a name.
+    """Return the offset at which a name ends, and whether the words after the kind make it certainly a name.
 
-    `at` is the end of the word for its kind. Words such as `between A and B for C` may follow it.
+    `at` is the end of the word for the document's kind. The name may go on after it: `between A and B for C`.
     """
     end, sure = at, False
     while True:
@@ -333,7 +345,7 @@ def _find_name_end(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
 
 
 def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
-    """Return the offset at which a list of names ends; `at`, where it would begin, if there is no list."""
+    """Return the offset of the end of the list of names that begins at `at`; `at` itself if no name is there."""
     end, most = at, at + _REACH
     plain = lower and not re.search(r"[A-Z]", text[at:most]) and not any(at <= span.start < most for span in quotes)
     for match in patterns.TOKEN.finditer(text, at, most):

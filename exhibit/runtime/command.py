@@ -46,7 +46,7 @@ _invocation: ContextVar[Invocation] = ContextVar("invocation", default=_ALONE)
 
 @contextmanager
 def set_invocation(invocation: Invocation) -> Iterator[None]:
-    """Set the invocation of the commands that run in the block."""
+    """Set how the user called the command, for all commands that run in the block."""
     token = _invocation.set(invocation)
     try:
         yield
@@ -169,7 +169,10 @@ def print_usage_error(wrong: str, nearest: str, program: str) -> int:
 def parser_of(
     program: str, doc: str | None, commands: Mapping[str, Any], kinds: Mapping[str, Any], **words: object
 ) -> tuple[Parser, dict[str, Parser]]:
-    """Return a parser with one subcommand per command in a TOML file, and each subcommand's own parser."""
+    """Return a parser with a subcommand for each entry of `commands`, and the parsers of the subcommands by name.
+
+    `commands` is read from a TOML file. `kinds` and `words` are used as in `add_arguments`.
+    """
     how = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog=rename_commands(program), description=rename_commands(doc or ""), formatter_class=how)
     added = parser.add_subparsers(dest="command", required=True)

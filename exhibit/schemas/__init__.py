@@ -1,4 +1,4 @@
-"""The definition of a bundle: models, JSON Schema, reading, writing, validation, errors."""
+"""The definition of a bundle: its models and JSON Schema, its reader, writer and validator, and the errors."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -25,7 +25,7 @@ SCHEMAS: dict[str, type[BaseModel] | Any] = {
 
 
 def generate() -> dict[str, str]:
-    """Return each schema file's text."""
+    """Return the text of each JSON Schema file, by file name."""
     texts = {}
     for name, model in SCHEMAS.items():
         schema = TypeAdapter(model).json_schema()

@@ -38,7 +38,10 @@ class MarkedPassage(_Model):
 
 
 class Better(_Model):
-    """A reviewer's correction of a question: the right answer, and the right passages or that there are none."""
+    """A reviewer's correction of a question: the right answer, and the right passages.
+
+    If no passage of the documents answers the question, `is_impossible` is True and there are no passages.
+    """
 
     contexts: list[MarkedPassage] = []
     is_impossible: bool = False

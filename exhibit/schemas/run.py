@@ -148,7 +148,10 @@ class RunRepeat(_Part):
 
 
 class QuestionFlips(_Part):
-    """For one question, the number of replies that differ from the most common verdict, cited files or answer."""
+    """For one question that was asked several times, the number of replies that differ from the most common one.
+
+    Replies are compared separately by verdict, by cited files and by answer. `asked` is the number of replies.
+    """
 
     id: int | str
     asked: int
@@ -158,7 +161,10 @@ class QuestionFlips(_Part):
 
 
 class FlipCounts(_Part):
-    """The number of questions that get another verdict, other cited files or another answer when asked again."""
+    """The number of questions whose replies differ when the question is asked several times.
+
+    Differences are counted separately for the verdict, the cited files and the answer.
+    """
 
     questions: int = 0
     verdict: int = 0
@@ -241,7 +247,7 @@ class Measured(_Part):
 
 
 class RunConfig(_Part):
-    """`config.json`: the requested configuration; the settings of the tested system keep their own names."""
+    """`config.json`: the requested configuration; extra fields are allowed for the settings of the tested system."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
@@ -302,7 +308,10 @@ class Confidence(_Part):
 
 
 class MissingEvidence(_Part):
-    """`evidence.json`: counts and sentences about the evidence that questions and passages lack."""
+    """`evidence.json`: counts of missing data of questions and of retrieved passages, such as missing file names.
+
+    A metric cannot be computed if its data is missing. `lines` states the counts in sentences.
+    """
 
     questions: int = 0
     lacking: dict[str, int] = {}

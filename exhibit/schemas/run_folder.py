@@ -185,11 +185,17 @@ class RunFolder:
         return self._read_optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
     def confidence(self, dataset: str) -> files.Confidence:
-        """Return the calibration of the confidence of a dataset's answers; it counts 0 questions without the file."""
+        """Return how well the confidence of a dataset's answers is calibrated.
+
+        If the run has no `confidence.json` for the dataset, the result has 0 questions.
+        """
         return self._read_optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
 
     def missing(self, dataset: str) -> files.MissingEvidence:
-        """Return the counts of evidence that a dataset's questions lack; all counts are 0 without the file."""
+        """Return the counts of the data that a dataset's questions and passages lack, from `evidence.json`.
+
+        If the file does not exist, all counts are 0.
+        """
         return self._read_optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence())
 
     def _read_optional(self, name: str, otherwise: Content) -> Content:
@@ -253,7 +259,10 @@ def _is_near(one: float | None, other: float | None) -> bool:
 
 
 def _compute_means(rows: Iterable[files.RunQuestion], groups: str | None) -> files.Means:
-    """Return a dataset's means without intervals: over its rows, or over the means of its groups."""
+    """Return the mean of each metric over a dataset's rows, without confidence intervals.
+
+    If `groups` names a label, average the rows with the same label value first, then average these group means.
+    """
     values: dict[str, dict[str, list[float]]] = {}
     errors = 0
     for row in rows:

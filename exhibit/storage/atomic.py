@@ -30,7 +30,10 @@ _SWAP = 2  # RENAME_EXCHANGE on Linux, RENAME_SWAP on macOS
 
 
 class FolderKind(NamedTuple):
-    """A kind of output folder: its name in messages, and the test whether an existing folder is of this kind."""
+    """A kind of output folder, such as a bundle.
+
+    It has a name for messages, and a function that tells whether an existing folder is of this kind.
+    """
 
     name: str
     is_one: Callable[[Path], bool]
@@ -48,9 +51,10 @@ _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.partial")
 
 
 def find_unfinished_folder(out: Path) -> Path | None:
-    """Return the unfinished folder of `out`, for reading; None if there is none.
+    """Return the temporary folder of an unfinished run that writes to `out`; None if there is none.
 
-    Part of the folder's name is random. Code that writes to the folder or removes it checks its identity, not its name.
+    The folder is found by its name, which is partly random. The result is therefore safe only for reading: code
+    that writes to the folder or removes it must check its identity.
     """
     start = name_beside(out, "." + 16 * "0" + _PARTIAL).name[: -len(_PARTIAL) - 17]
     try:
@@ -298,7 +302,10 @@ def _find_fault(path: Path, home: Path) -> str | None:
 
 
 def _find_home(folder: Path) -> Path:
-    """Return the folder that links may lead into: `folder` itself, or in the Hub's cache the repository's folder."""
+    """Return the folder that links below `folder` must not lead out of.
+
+    This is `folder` itself; in the cache of the Hugging Face Hub it is the folder of the whole repository.
+    """
     for parent in (folder, *folder.parents):
         if parent.name == "snapshots" and (parent.parent / "blobs").is_dir():
             return parent.parent.resolve()

@@ -34,7 +34,10 @@ def key_of(*parts: str) -> bytes:
 
 
 class Cache:
-    """A key-value store in one file, shared by threads and processes; a kill loses at most one `put`."""
+    """A key-value store in one SQLite file, shared by threads and processes.
+
+    If a process is killed, only the `put` that it was executing is lost.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -111,5 +114,5 @@ def _split_keys(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def _has_checksum(value: object, checksum: int) -> bool:
-    """Return whether a stored value has its checksum; a damaged value may even have another type."""
+    """Return whether a stored value is undamaged: it is a byte string, and its checksum is the recorded one."""
     return isinstance(value, bytes) and zlib.crc32(value) == checksum

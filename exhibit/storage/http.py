@@ -247,7 +247,7 @@ AddressPolicy = Callable[[str, int], Sequence[str]]
 
 
 class BoundedBackend(httpcore.SyncBackend):
-    """A network backend on whose connections no wait exceeds the deadline of the current thread."""
+    """A network backend that ends every wait on a connection when the current thread's deadline has passed."""
 
     def __init__(self, policy: AddressPolicy | None = None) -> None:
         self._policy = policy
@@ -307,9 +307,10 @@ def _compute_time_left(timeout: float | None, error: type[Exception]) -> float |
 
 
 class Rules:
-    """The robots.txt rules for one robot on one host: the groups for this robot, or the groups for all robots.
+    """The robots.txt rules for one robot on one host.
 
-    Without any rules every path is allowed.
+    These are the rules that name the robot or, if no rules name it, the rules for all robots. Without any
+    rules, every path is allowed.
     """
 
     def __init__(self, robot: str = "", text: str = "") -> None:

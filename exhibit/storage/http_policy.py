@@ -1,6 +1,6 @@
-"""Policy for HTTP exchanges: errors without secrets, deadlines, retries, size limits on bodies, streams.
+"""Policy for HTTP exchanges: errors without secrets, deadlines, retries, size limits, and event streams.
 
-A small body that decompresses to gigabytes is refused while it arrives.
+A small body that would decompress to gigabytes is refused while it arrives.
 """
 
 import email.utils
@@ -260,7 +260,10 @@ class TooLargeError(BodyError):
 
 
 class Body:
-    """Decodes a body while it arrives; no layer may decompress to more than `most` bytes."""
+    """A decoder that decompresses a reply's body while it arrives.
+
+    A body may be compressed several times; no decompression step may produce more than `most` bytes.
+    """
 
     def __init__(self, headers: Mapping[str, str], *, most: int) -> None:
         """Read the reply's headers; raise if there are too many encodings or an unknown one."""

@@ -225,7 +225,11 @@ def check_out(out: Location, *, force: bool) -> Path:
 
 @contextmanager
 def fetch_file(file: Location) -> Iterator[Path]:
-    """Yield a local path of a file; a remote file is downloaded, and removed when its last reader has finished."""
+    """Yield a local path of a file.
+
+    A remote file is downloaded to a temporary folder; blocks that need the same file at the same time share
+    this copy. The copy is removed after the last of these blocks, unless `keep_recent_files` keeps it.
+    """
     if isinstance(file, Path):
         yield file
         return
@@ -255,7 +259,7 @@ def keep_recent_files(*, files: int = 8) -> Iterator[None]:
 
 
 class _Held:
-    """A downloaded file in its own temporary folder, which is removed after the last reader."""
+    """A downloaded file in its own temporary folder, which is removed when nothing refers to this object."""
 
     def __init__(self, file: Remote) -> None:
         with ExitStack() as stack:

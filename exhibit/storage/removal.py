@@ -149,9 +149,9 @@ class UnfinishedRecord:
         self._path = find_cache_folder() / "unfinished" / f"{digest}.json"
 
     def write(self, folder: Path, *identities: FolderIdentity | None) -> None:
-        """Record the unfinished folder's name and the identities that it may have.
+        """Record the name of the unfinished folder and the identities that a folder with this name may have.
 
-        These are the identity of the new folder and, after the exchange, that of the old folder.
+        The folder may be the new one or, after the new and the old folder have been swapped, the old one.
         """
         record = {"name": folder.name, "identities": [list(one) for one in identities if one]}
         with suppress(OSError):  # without a cache, a killed run's folder stays until the user removes it

@@ -23,9 +23,10 @@ def validate_at(root: Location) -> list[Problem]:
 
 
 def _list_remote_entries(root: Remote) -> dict[str, FileEntry]:
-    """Return the checksums and sizes of a remote bundle's files, without those in the local mirror.
+    """Return the checksum and size of each file of a remote bundle, by name.
 
-    Each file is downloaded, hashed and removed again.
+    train.json, gold.jsonl and bundle.json are left out, because the local mirror already contains them. Every
+    other file is downloaded, hashed and removed again.
     """
     files = list_files(root)
     return {

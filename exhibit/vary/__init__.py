@@ -1,1 +1,1 @@
-"""Makes variants of bundles by rule: with changed values, with amendments, with injected instructions."""
+"""Makes variants of bundles by rule, for example with changed values, amendments or injected instructions."""

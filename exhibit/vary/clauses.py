@@ -38,7 +38,7 @@ class Clause:
 
     @property
     def name(self) -> str:
-        """The words by which another clause refers to it."""
+        """The name by which other clauses refer to this clause, such as `Section 3.2`."""
         return f"{self.word} {self.number}"
 
     def holds(self, span: Span) -> bool:

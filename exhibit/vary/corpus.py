@@ -1,7 +1,7 @@
-"""A bundle as text: the input and output of a kind of variation.
+"""A bundle as text: the input and the output of each kind of variation.
 
-A kind changes texts by edits. `apply_edits` applies them and moves every gold span along, so that gold is
-right by construction.
+A kind of variation changes texts by edits. `apply_edits` applies the edits and moves every gold span
+accordingly, so that gold stays correct.
 """
 
 from bisect import bisect_left, bisect_right
@@ -61,7 +61,7 @@ class TextPassage:
 
     @property
     def places(self) -> tuple[tuple[Span, ...], ...]:
-        """All places of the passage, each a tuple of spans."""
+        """All occurrences of the passage, each as a tuple of spans; the occurrence that the source means is first."""
         return (self.spans, *self.alternatives)
 
 

@@ -264,7 +264,10 @@ class ValueChanger:
     # ------------------------------------------------------------ the new value
 
     def _choose_another(self, values: Sequence[Value]) -> Decimal | str:
-        """Return a new number or place for equal values: of the same type, and not yet in the document."""
+        """Return a new number or place that replaces all of `values`, which are equal.
+
+        The new value has the same type and does not occur in the document yet.
+        """
         first = values[0]
         options = self._list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
@@ -373,7 +376,11 @@ def _list_percentages(value: Value) -> list[Decimal]:
 
 
 def _list_amounts(value: Value) -> list[Decimal]:
-    """Return the amount times several factors, without results that have over one more significant digit."""
+    """Return candidates for a changed amount: the amount multiplied by several factors.
+
+    A candidate may have at most one significant digit more than the amount, and has decimals only if the amount
+    has decimals.
+    """
     digits = len(f"{value.number.normalize():f}".rstrip("0").replace(".", "").rstrip("0")) + 1
     options = [value.number * factor for factor in _FACTORS]
     exponent = Decimal(value.number).as_tuple().exponent

@@ -17,7 +17,7 @@ __all__ = ["write_comparison", "write_report"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name at its first use: a worker that draws pages does not need the modules of the report."""
+    """Import a public name at its first use, so that a worker that only draws pages loads no module of the report."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

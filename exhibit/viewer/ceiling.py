@@ -95,7 +95,7 @@ def measure_dataset(
 
 
 def format_table(ceilings: Sequence[Ceiling]) -> list[str]:
-    """Return the figures as lines: the parsers, then the chunkers."""
+    """Return the measurements as the lines of a text table: first the parsers, then the chunkers."""
     lines: list[str] = []
     for is_chunker, title in ((False, "parser"), (True, "chunker")):
         some = [one for one in ceilings if one.is_chunker == is_chunker]
@@ -130,7 +130,10 @@ def _format_figure(share: float | None) -> str:
 
 
 def draw_page(title: str, ceilings: Sequence[Ceiling], notes: Sequence[str]) -> str:
-    """Return a page that needs no other file: a bar for each row, and the passages that were lost or cut."""
+    """Return a self-contained HTML page with the measurements of parsers and chunkers as bars.
+
+    Under the bars, the page lists the gold passages that each parser or chunker lost or cut.
+    """
     parts = [Markup("<h1>{}</h1>").format(f"What is left of the gold: {title}"), _draw_legend()]
     parts += [Markup("<p>{}</p>").format(note) for note in notes]
     for is_chunker, heading in ((False, "Parsers"), (True, "Chunkers")):

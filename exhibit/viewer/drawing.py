@@ -37,7 +37,10 @@ DocumentKey = tuple[str, str]
 
 @dataclass
 class Wanted:
-    """The pages to draw for a report: the number of each document, the rank of each page, and the spans to mark."""
+    """The pages to draw for a report, and the spans to mark on them.
+
+    Each document has a number. Each page has a rank: pages with the lowest rank are drawn first.
+    """
 
     numbers: dict[DocumentKey, int] = field(default_factory=dict)
     _ranks: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -48,9 +51,10 @@ class Wanted:
         return self.numbers.setdefault((dataset, filename), len(self.numbers))
 
     def ask(self, row: RunQuestion, at: Mapping[str, PlacedSpans], *, rank: int | None) -> list[list[int]]:
-        """Return the pages that a question shows, as `[document number, page number]`.
+        """Return the pages that the report shows for a question, each as `[document number, page number]`.
 
-        With a rank, the pages are also registered for drawing; pages with the lowest rank are drawn first.
+        If `rank` is given, also register these pages for drawing, and the spans to mark on them. Pages with the
+        lowest rank are drawn first.
         """
         shown = []
         for filename, page in choose_pages(row, at):
@@ -88,8 +92,10 @@ class Wanted:
 def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int = _PAGES) -> list[tuple[str, int]]:
     """Return the pages to show for a question as `(filename, page)`; the page is 0 if the document has no pages.
 
-    First come pages with gold, then pages of passages that are cited or ranked first: at most `most` pages
-    together, with room for both. After them come the other pages of these passages.
+    Pages with gold come first. Then comes the page of each retrieved passage that is cited or is among the top
+    results. Together, these are at most `most` pages. The gold pages leave room for the others, but at least
+    two gold pages are shown if there are two. The further pages of long passages follow; they do not count
+    towards `most`.
     """
     gold = dict.fromkeys(_list_gold_pages(row, at))
     passages = row.reply.passages
@@ -140,7 +146,10 @@ def draw(
     jobs: int | None = None,
     limits: Limits | None = None,
 ) -> Drawings:
-    """Draw at most `most` of the wanted pages as images in `folder`, and pass each drawn document's data to `put`."""
+    """Draw at most `most` of the wanted pages as images in `folder`; None for `most` means all pages.
+
+    For each drawn document, call `put` with the document's number and its data for the page's script.
+    """
     chosen = wanted.choose_pages(most) if most != 0 else {}
     items, faults = _make_sheets(wanted, chosen, datasets, folder)
     documents: list[int] = []
@@ -272,7 +281,10 @@ def _measure_box(box: Box) -> list[float]:
 
 
 class PlacedSpans(NamedTuple):
-    """The gold spans in one document, and the spans of each retrieved passage in it, by the passage's number."""
+    """The spans to mark in one document: the gold spans, and the spans of the retrieved passages.
+
+    `passages` maps the number of each passage to its spans.
+    """
 
     gold: list[Span]
     passages: dict[int, list[Span]]
@@ -313,7 +325,10 @@ def meets(span: Span, others: Iterable[Span]) -> bool:
 
 
 def find_gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
-    """Return the ranges of a passage that are gold, counted from its beginning; adjacent ranges are joined."""
+    """Return the parts of a passage that are gold as `(start, end)`; adjacent parts are joined.
+
+    `span` is the passage's span in its document. The returned offsets count from the start of the passage.
+    """
     parts = [Span(max(span.start, g.start), min(span.end, g.end)) for g in gold if _count_shared(span, g)]
     cuts = sorted({edge for part in parts for edge in part})
     ranges: list[tuple[int, int]] = []
@@ -325,7 +340,10 @@ def find_gold_ranges(span: Span, gold: Iterable[Span]) -> list[tuple[int, int]]:
 
 
 def find_kept_ranges(added: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """Return the ranges of a passage's text without the ranges that a system added."""
+    """Return the ranges of a passage's text that come from the document.
+
+    `added` are the ranges that the system inserted into the text; `length` is the length of the text.
+    """
     edges = [0, *chain(*sorted(added)), length]
     return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
 

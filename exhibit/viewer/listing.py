@@ -59,7 +59,7 @@ class Facet:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The index of each value in `values()`; it is valid only after all lines have been counted."""
+        """The index of each value in `values()`; valid only after all lines of the question list have been counted."""
         return {value: number for number, value in enumerate(self.values())}
 
     def as_json(self) -> Record:
@@ -69,7 +69,10 @@ class Facet:
 
 
 class Catalogue:
-    """The filters of the question list: facets, which every line has, and labels, which only some questions have."""
+    """The filters of the question list: facets and labels.
+
+    A facet applies to every question. A label exists only for some questions.
+    """
 
     def __init__(self, facets: Sequence[Facet]) -> None:
         """Store the facets in the order in which a line lists their values."""
@@ -91,10 +94,11 @@ class Catalogue:
                 del self._labels[name]
 
     def make_line(self, values: Sequence[str], fields: Sequence[Any], labels: Mapping[str, str]) -> list[Any]:
-        """Return a line of the list as data for the page's script.
+        """Return a line of the question list as data for the page's script.
 
-        It consists of the numbers of its facet values (-1: no value), its fields, a pair of numbers for each label
-        and its value, and the text of the labels that are not filters.
+        The line contains the index of its value for each facet (-1: no value), then `fields`, then a flat list with
+        the label's index and the value's index for each label that is a filter. Last comes one string with the
+        values of all other labels.
         """
         numbers = [facet.numbers.get(value, -1) for facet, value in zip(self.facets, values, strict=True)]
         known = [
@@ -109,7 +113,11 @@ class Catalogue:
 
 
 class PieceWriter:
-    """A writer that takes cases in the order of the list, and writes their lines and contents to data files."""
+    """A writer of the data files that a page loads for its question list.
+
+    The questions are added in the order of the list. For each question, the writer stores a line of the list,
+    and a case: the details that the page shows when the question is opened.
+    """
 
     def __init__(self, folder: Path, catalogue: Catalogue, wanted: Wanted) -> None:
         """Store the output folder, the filters, and the register of pages to draw."""
@@ -123,7 +131,11 @@ class PieceWriter:
         self._block = Cases(self.metrics, wanted)
 
     def add(self, rows: Sequence[RunQuestion | None], line: list[Any], *, rank: int | None = None) -> None:
-        """Add a case and its line; with a rank, its pages are registered for drawing, the lowest rank first."""
+        """Add a question: its row in each run, and its line of the list.
+
+        If `rank` is given, the question's pages are registered for drawing; those with the lowest rank are drawn
+        first.
+        """
         self._block.add(rows, rank=rank)
         self._lines.append(line)
         self.total += 1
@@ -249,7 +261,10 @@ def _compare_sides(one: RunQuestion, other: RunQuestion) -> str:
 
 @dataclass
 class Outcomes:
-    """Counts over the questions of one run: outcomes, reply times, lost gold, and the most confident mistakes."""
+    """Statistics over the questions of one run: outcomes, reply times, and the stages that lose gold.
+
+    For each kind of fault, the question with the most confident wrong answer is stored as well.
+    """
 
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
     """The outcomes by dataset."""
@@ -331,7 +346,10 @@ def dataset_of(sides: Sequence[Side]) -> str:
 
 
 class Matching:
-    """The questions of one or more runs, matched by content; faults, or changes for the worse, come first."""
+    """The questions of one or more runs; with several runs, equal questions are matched by their content.
+
+    After `scan`, the worst come first: with one run, faults; with several runs, changes for the worse.
+    """
 
     def __init__(self, runs: Sequence[RunResults]) -> None:
         self.runs = list(runs)
@@ -358,7 +376,10 @@ class Matching:
         return len(self._places)
 
     def scan(self) -> Iterator[list[Side]]:
-        """Yield every question once and count it; after the last one, sort the questions for the list."""
+        """Yield every question once, as its row in each run, and count its outcome in the run's tally.
+
+        After the last question, the questions are sorted for the list.
+        """
         order = list(CHANGES if self.several else OUTCOMES)
         seen: Counter[tuple[str, str]] = Counter()
         ranked = []
@@ -379,7 +400,10 @@ class Matching:
         self.ranks = [rank for _, _, rank in ranked]
 
     def __iter__(self) -> Iterator[list[Side]]:
-        """Yield the questions in order, reading one at a time."""
+        """Yield each question as a list of its rows, one for each run (None if the run did not ask the question).
+
+        The order is that of the list, if `scan` has finished. Rows are read from disk one question at a time.
+        """
         return map(self._read_sides, self._places)
 
     def _read_sides(self, places: Sequence[int | None]) -> list[Side]:

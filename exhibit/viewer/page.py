@@ -107,7 +107,10 @@ def list_languages() -> list[str]:
 
 @cache
 def _read_texts(language: str) -> dict[str, Any]:
-    """Return a language's translations: texts of templates and scripts, and as `words` the texts that fill them."""
+    """Return the translations of a language: each English text of a template or script with its translation.
+
+    The key `words` holds a second mapping, for the texts that the program inserts into a page.
+    """
     if language == "en":
         return {"words": {}}
     return tomllib.loads((_LANGUAGES / f"{language}.toml").read_text(encoding="utf-8"))
@@ -197,7 +200,11 @@ CHANGES: dict[str, OutcomeLook] = {name: OutcomeLook(**fields) for name, fields 
 
 
 def is_right(row: RunQuestion) -> bool | None:
-    """Return whether the answer is right; None for an unjudged answer, a failed reply or an impossible question."""
+    """Return whether the answer is right; None if this is unknown.
+
+    It is unknown for an answer that was not judged, for a failed reply, and for a question that the documents
+    do not answer.
+    """
     if row.is_impossible or row.reply.error:
         return None
     if ANSWERED_RIGHTLY in row.scores:  # absent where the run measured only some metrics
@@ -214,8 +221,9 @@ def is_right(row: RunQuestion) -> bool | None:
 def find_outcome(row: RunQuestion) -> str:
     """Return the outcome of a question: one of `OUTCOMES`.
 
-    A right answer from another passage is not a fault, unless it contains invented figures. The refusal of an
-    answerable question is an outcome of its own, whatever was retrieved.
+    A right answer that was found in a passage other than the gold is not a fault, unless it contains invented
+    figures. If the system refuses a question that the documents answer, the outcome is `wrongly refused`,
+    whatever was retrieved.
     """
     right = is_right(row)
     if row.scores.get("false_refusal_rate") and not row.reply.error:
@@ -232,7 +240,10 @@ def find_outcome(row: RunQuestion) -> str:
 
 
 def explain_outcome(row: RunQuestion) -> list[str]:
-    """Return sentences that explain a question's outcome; the evidence or the error message comes last."""
+    """Return sentences that explain a question's outcome.
+
+    The last sentence states the facts on which the verdict is based or, for a failed reply, the error message.
+    """
     name = find_outcome(row)
     if name == "failed":
         return [OUTCOMES[name].meaning, "The error:", row.reply.error or "unknown"]
@@ -252,10 +263,17 @@ def number_value(numbers: dict[str, int], value: str) -> int:
 
 
 class Cases:
-    """Cases that a page loads in one data file; a text that several cases share is stored once."""
+    """The details of several questions (cases), which a page loads as one data file.
+
+    A text that several cases share is stored once.
+    """
 
     def __init__(self, metrics: dict[str, int], wanted: Wanted) -> None:
-        """Start without cases; `metrics` and `wanted` number the metrics and documents of the whole report."""
+        """Start without cases.
+
+        `metrics` maps each metric to its number, and `wanted` gives each document its number; both are shared by
+        the whole report.
+        """
         self.cases: list[Record] = []
         self._texts: dict[str, int] = {}
         self._files: dict[int, str] = {}
@@ -361,7 +379,7 @@ def fields_of(runs: Sequence[str]) -> list[str]:
 
 
 def make_brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
-    """Return a question's values of the fields in `fields_of`."""
+    """Return a question's line of the list: the values of the fields that `fields_of` names, in that order."""
     known = [row for row in rows if row is not None]
     errors = dict.fromkeys(cut(row.reply.error, _ERROR) for row in known if row.reply.error)
     return [

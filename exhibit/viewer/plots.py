@@ -36,7 +36,7 @@ class Point:
 
 @dataclass(frozen=True)
 class PlotLine:
-    """A line through points, with the outlines of the bands that show its intervals."""
+    """A line through points; `bands` are the outlines of the areas that show the line's confidence intervals."""
 
     name: str
     points: list[Point]
@@ -109,7 +109,10 @@ def compute_y(share: float) -> float:
 
 
 def format_outline(sides: Sequence[tuple[float, float, float]]) -> str:
-    """Return the outline of a band as SVG points, from triples of x, upper y and lower y."""
+    """Return the outline of a confidence band as the `points` of an SVG polygon.
+
+    `sides` contains a triple of x, upper y and lower y for each point of the line.
+    """
     points = [(x, high) for x, high, _ in sides] + [(x, low) for x, _, low in reversed(sides)]
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
@@ -130,7 +133,10 @@ def make_plots(run: RunResults, seconds: Sequence[float]) -> list[Plot]:
 
 
 def plot_over_k(means: Means, families: Sequence[str], title: str, note: str) -> Plot | None:
-    """Return a plot of metrics over k, with evenly spaced cutoffs; None with fewer than two cutoffs."""
+    """Return a plot of metrics over the cutoff k; None if there are fewer than two cutoffs.
+
+    The cutoffs have equal distances on the x axis, whatever their values are.
+    """
     values = {family: _group_depths(means, family) for family in families}
     depths = sorted({k for estimates in values.values() for k in estimates})
     if len(depths) < 2:
@@ -157,7 +163,10 @@ def _draw_depths(family: str, estimates: Mapping[int, Estimate], x: Mapping[int,
 
 
 def plot_by_dataset(run: RunResults) -> Plot | None:
-    """Return a plot with a bar for each dataset, of the first suitable metric with a value; None if there is none."""
+    """Return a bar plot of one metric, with a bar for each dataset; None if no metric can be plotted.
+
+    The metric is `char_recall` if it has a value, otherwise the first metric that is a share and has a value.
+    """
     names = sorted(filter(_is_plotted, shorten_metrics(run.means)), key=lambda name: not name.startswith("char_recall"))
     each = {name: run.means_of(name) for name in run.datasets}
     for metric in names:
@@ -251,7 +260,11 @@ def _draw_curve(name: str, rows: Sequence[Mapping[str, float]], x: str, y: str, 
 def stack_shares(
     counted: Mapping[str, Counter[str]], order: Sequence[str] = tuple(reversed(OUTCOMES))
 ) -> list[dict[str, Any]]:
-    """Return a stacked bar for each name: the number of questions with each outcome, with positions in per cent."""
+    """Return the data of a stacked bar for each name in `counted`: the name, the total and the segments.
+
+    A segment shows the number of questions with one outcome; its position and width are in per cent of the
+    total.
+    """
     return [
         {"name": name, "total": counts.total(), "parts": _make_parts(counts, order)}
         for name, counts in counted.items()

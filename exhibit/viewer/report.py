@@ -33,7 +33,10 @@ _MOST_VALUES = 45  # rows: CUAD has 41 kinds of clauses
 
 
 class Cell(NamedTuple):
-    """A mean as a table cell shows it: the value, its details and its change; unknown parts are empty."""
+    """A mean as a table cell shows it: the value, its details, and its difference from the first run.
+
+    Fields that are unknown are empty.
+    """
 
     mean: str
     details: str = ""
@@ -150,7 +153,10 @@ def make_cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = ""
 
 
 def with_ceiling(metric: str, own: Cell, means: Means) -> Cell:
-    """Return a cell with the upper limit of its metric added, if the run measured that limit."""
+    """Return a cell with the highest reachable value of its metric added to the details, as `at most 80`.
+
+    The cell is returned unchanged if the run did not measure this upper limit.
+    """
     ceiling = means.get(ceiling_of(metric, means) or "")
     if ceiling is None or ceiling.mean is None or not own.details:
         return own
@@ -224,7 +230,11 @@ def _make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
 
 
 def _make_warnings(run: RunResults) -> list[str]:
-    """Return the warnings above the figures: drafted questions, variants without a control, and missing evidence."""
+    """Return the warnings above the figures of a report.
+
+    They concern questions that a program drafted, variants of a bundle whose unchanged control is not in the
+    run, gold with invisible text, and information that questions or passages lack.
+    """
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
     missing = (f"{line}." for name in run.datasets for line in run.missing(name).lines)
     return [*drafted, *variant_warnings(run), *missing]
@@ -387,7 +397,10 @@ def write_opening(tally: Outcomes, language: str = "en") -> list[str]:
 
 
 def choose_worth_looking_at(tally: Outcomes, language: str = "en") -> list[Look]:
-    """Return the questions to look at first: the most confident mistake of each of the most serious kinds."""
+    """Return the questions to look at first: one for each of the most serious kinds of mistake.
+
+    Of each kind, it is the question with the most confident answer.
+    """
     kinds = [name for name in OUTCOMES if name in tally.worst and name != "failed"][:_WORTH]
     rows = [(name, tally.worst[name]) for name in kinds]
     return [

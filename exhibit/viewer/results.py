@@ -185,7 +185,11 @@ def _print_gold(options: Any) -> int:
 
 
 def format_gold(dataset: Dataset, *, listed: int) -> list[str]:
-    """Return lines about a dataset's gold: the share located, counts by method, and the passages not located."""
+    """Return lines about a dataset's gold passages.
+
+    They state the share of passages that were located, how many were located by each method, and up to `listed`
+    passages that were not located.
+    """
     worded = [(case, gold) for case in dataset.cases for gold in case.gold if gold.text and gold.text.strip()]
     counts = Counter(gold.how for _, gold in worded)
     located = len(worded) - counts["absent"]
@@ -230,7 +234,7 @@ _FORMULA = tuple("=+-@\t\r")
 
 
 def make_records(runs: Sequence[RunResults]) -> Iterator[Record]:
-    """Yield a record for each question, with its values in each run, in the order of the page's list."""
+    """Yield a record for each question, with its values in each run, in the order of the report's question list."""
     matching = Matching(runs)
     for _ in matching.scan():
         pass  # the order is known after all are read
@@ -399,7 +403,7 @@ def _make_body(
 
 
 def _find_differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
-    """Return the settings that differ between the runs."""
+    """Return the settings that differ between the runs, each as its name and its value in every run."""
     settings = [run.settings for run in runs]
     names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
     values = {name: [one.get(name, "–") for one in settings] for name in names}

@@ -1,4 +1,8 @@
-"""Variants and their controls in a report: the result of each question, and curves over the size of the corpus."""
+"""The part of a report about variants: bundles that were changed by rule.
+
+Each question of a variant is compared with the same question in the control, the bundle without the change.
+Plots show the metrics over the corpus size.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -30,7 +34,7 @@ _SHOWN = 300  # questions of a variant that the report lists
 
 
 class TwinQuestion(NamedTuple):
-    """A question of a variant, with its result there and the result of the same question in the control."""
+    """A question that is in a variant and in its control, the unchanged bundle, with its result in each of them."""
 
     key: str
     """The dataset and the id, by which the page finds the question."""

@@ -1,7 +1,7 @@
 """Writes benchmarks/*.json from the texts in corpus/: `python -m samples.legalbenchrag.make`.
 
-A snippet is given by its words, and its span is the first place where they occur, or the n-th with `nth`.
-Offsets count characters as they are in the file, the byte order mark included.
+The code below gives the words of each snippet. Its span is the first occurrence of the words in the file,
+or the n-th with `nth`. Offsets count the characters of the file, including a byte order mark.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def unquoted(snippet: Snippet) -> Snippet:
 
 
 def benchmarks() -> dict[str, list[tuple[str, list[Snippet]]]]:
-    """Return the tests of each benchmark."""
+    """Return the tests by the name of their benchmark: each is a question and the snippets that answer it."""
     nda = "Consider the Mutual NDA of Quillmere Optics and Harrow Vale Instruments;"
     form = "Consider the confidentiality undertaking of Brackenridge Water Trust's bidders;"
     sponsor = "Consider the Sponsorship Agreement of Pellworth & Finch and the Corran Bay Regatta Association;"

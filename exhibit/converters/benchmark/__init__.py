@@ -112,7 +112,7 @@ def format_points(*texts: str) -> str:
 
 @dataclass(frozen=True)
 class RawDocument:
-    """A document to add to the corpus: an official file, or text or HTML to print."""
+    """A document to add to the corpus: an official file to copy, or text or HTML to print to PDF."""
 
     filename: str
     title: str
@@ -182,7 +182,8 @@ class Quote:
 class RawRow:
     """A question as a converter read it.
 
-    `filename` is the document that the question is about; an impossible question needs it, as it has no quote.
+    `filename` is the document that the question is about. It must be set for an impossible question, because
+    such a question has no quote that names the document.
     """
 
     id: int
@@ -255,9 +256,10 @@ class Tally:
     def leave_out_all(
         self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
     ) -> None:
-        """Leave out all items from which a document or a row was made.
+        """Count as left out all items from which a document or a row was made.
 
-        If there are no items, count the document or the row itself under `name`. With `fault`, they are faulty.
+        If there are no items, count the document or the row itself under `name`. With `fault`, count the items as
+        faults of the source.
         """
         detail = f": {more}" if more else ""
         count = self.fault if fault else self.leave_out
@@ -273,11 +275,11 @@ class Tally:
         self.leave_out(reason, name, item=item)
 
     def note(self, remark: str, name: str) -> None:
-        """Record a note about something unusual in the source that leaves nothing out."""
+        """Record a note about something unusual in the source; the item itself is not left out."""
         self.noted.setdefault(remark, []).append(escape_surrogates(name))
 
     def account(self, kept: Iterable[Item]) -> dict[str, Account]:
-        """Return the numbers of files and rows of the source that were kept and left out.
+        """Return, for each kind of item (`files` or `rows`), the numbers of items that were kept and left out.
 
         Raise BundleError if an item was neither kept nor left out, which is a bug.
         """

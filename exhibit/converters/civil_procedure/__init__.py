@@ -1,1 +1,1 @@
-"""Parts of the CPR converter: its documents, its citations, its search exports."""
+"""Modules of the CPR converter: they read the documents, parse citations and resolve them to sections."""

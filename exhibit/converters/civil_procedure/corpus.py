@@ -52,7 +52,10 @@ LONGEST_WHOLE = 25_000
 
 @dataclass(frozen=True)
 class RowEvidence:
-    """The texts of a row besides its citation, which are weighed as evidence and never decide alone."""
+    """The texts of a row other than its citation.
+
+    These texts are evidence for or against a candidate document; they never select a document alone.
+    """
 
     source_type: str = ""
     fields: tuple[str, ...] = ()
@@ -129,13 +132,13 @@ class Corpus:
 
     @cached_property
     def courts(self) -> dict[str, set[str]]:
-        """The courts whose guides are in the corpus."""
+        """The courts whose guides are in the corpus, each with its possible initials."""
         return {court: short for _, courts in self.guides for court, short in courts.items()}
 
     def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], RulesFile]]:
         """Yield the documents that a name can mean, each with `exact` or `normalised`.
 
-        Three rules are tried: the whole name, the number in it, the court in it. The first that matches decides.
+        Documents are matched by the whole name, else by the number in the name, else by the court in the name.
         """
         exact = {source.raw.filename for source in self._exact.get(name, ())}
         ways = (self._plain.get(normalise_name(name), ()), self._find_by_number(name), self._find_by_court(name))
@@ -167,9 +170,10 @@ class Corpus:
     # ------------------------------------------------------------ resolving a citation
 
     def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
-        """Return the citations in a bracket, each with its resolution.
+        """Return the citations in a square bracket of an answer, each with its resolution.
 
-        A bracket is split at its semicolons only if it cannot be resolved as a whole.
+        If the bracket cannot be resolved as one citation, it is split at its semicolons. If no part can be resolved
+        either, the bracket remains one citation.
         """
         whole = self.resolve(citation, row)
         pieces = [piece.strip() for piece in citation.text.split(";")]
@@ -257,7 +261,7 @@ class Corpus:
                 yield from self._find_headings(source, citation, row)
 
     def _find_named(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        """Yield a candidate for each document that a citation without a section can name as a whole."""
+        """Yield a candidate for each document that a citation names; yield nothing if the citation has a section."""
         if citation.section:
             return
         for how, source in self.documents(citation.document):

@@ -1,6 +1,6 @@
 """The layout of a document for resolving citations: its lines, headings, sections and pages.
 
-Headings are found by `law.structure`, as in every document.
+Headings are detected by `law.structure`, the same code that other documents use.
 """
 
 import re
@@ -28,7 +28,7 @@ from exhibit.schemas.errors import DocumentError, LimitError
 
 
 class SourceLine(NamedTuple):
-    """A line of the text, or a paragraph of a document that is not yet printed."""
+    """A line of an extracted text, or a paragraph of a document that has no file yet and will be printed to PDF."""
 
     start: int
     end: int
@@ -65,7 +65,10 @@ _DIGITS = 10  # digits of a page number: Python refuses to parse thousands
 
 
 class LayoutLines(NamedTuple):
-    """The lines of a document without running heads, page numbers and contents, and data from the removed lines."""
+    """The lines of a document without running heads, page numbers and table of contents.
+
+    Other fields hold the entries of the contents, the printed page numbers and the offsets of running heads.
+    """
 
     kept: Sequence[SourceLine]
     entries: Mapping[str, str]
@@ -181,7 +184,7 @@ def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outl
 def _make_heading(
     text: str, section: Section, lines: Sequence[SourceLine], starts: Sequence[int], *, apart: bool
 ) -> RuleHeading:
-    """Return a section's heading; with `apart`, a space may separate the letter from the number, as in `3.5 A`."""
+    """Return a section's heading; with `apart`, read a number with a separate letter, such as `3.5 A`, as `3.5A`."""
     start, end = section.title
     first = lines[min(bisect_left(starts, start), len(lines) - 1)]
     last = lines[max(bisect_left(starts, section.span.end) - 1, 0)]
@@ -244,9 +247,10 @@ class Layout:
             yield self._find_section(RuleHeading(lines[0].start, lines[-1].end, name, 0, page=lines[0].page))
 
     def find_meant(self, text: str) -> Iterator[tuple[RuleHeading | None, float, bool]]:
-        """Yield each heading that a text can mean, its similarity, and whether a heading above it also matches.
+        """Yield each heading that a text can mean, its similarity to the text, and whether a parent heading matches.
 
-        The heading is None if only the table of contents lists it.
+        The third value is True if the text names two headings, as in `Part 3, Costs`, and a heading above matches
+        the first name. The heading is None if only the table of contents contains it.
         """
         any_heading = False
         whole = read_name(text)
@@ -276,7 +280,8 @@ class Layout:
     def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
         """Yield the headings that match `right` and are below a heading that matches `left`, with their similarity.
 
-        An exact match may also count without a matching heading above it, if its number fits.
+        An exact match of `right` can also count without such a parent heading: if its number begins with the number
+        in `left`, or if `left` is only the number of a Part.
         """
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
@@ -299,7 +304,8 @@ class Layout:
     def _find_section(self, heading: RuleHeading) -> RuleHeading:
         """Return a heading that `headings` does not contain, with the end of its section.
 
-        The section ends at the next heading that is at most one level deeper than the titled heading before it.
+        Let A be the last titled heading before the section. The section ends at the next titled heading that is at
+        most one level deeper than A.
         """
         above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
         level = above.level if above else 1
@@ -330,9 +336,9 @@ _SHORT = 50_000
 
 
 def layout_of(source: RulesFile) -> Layout:
-    """Return the layout of a document, from its blocks if it has any, else from its file.
+    """Return the layout of a document, from its text blocks if there are any, else from its file.
 
-    Only a short document with blocks is read in this process; a worker reads every other one.
+    A short document with blocks is read in this process. All other documents are read in a worker process.
     """
     if source.blocks and len(source.raw.text or "") <= _SHORT:
         return read_layout(source)
@@ -371,9 +377,9 @@ def _read_lines(source: RulesFile) -> Iterator[SourceLine]:
 
 
 def read_bookmark_levels(path: Path) -> dict[str, float]:
-    """Return the rank of each title in a PDF's bookmarks.
+    """Return the rank of each title in a PDF's bookmarks, keyed by the title's letters.
 
-    Titles at the depth of the numbered chapters, or above it, have the rank of a chapter.
+    A title has the rank of a chapter if it is at the depth of the highest numbered title or above it, else 0.
     """
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]

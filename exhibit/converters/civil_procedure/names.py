@@ -64,7 +64,8 @@ class Name:
 def read_name(text: str, *, loose: bool = True) -> Name:
     """Return a heading's kind, number and title.
 
-    With `loose`, the text is read as in a citation: `9 Hearings` has the number 9.
+    With `loose`, the text is read as in a citation: `9 Hearings` has the number 9. Without `loose`, a plain
+    integer at the start of a heading does not count as its number.
     """
     cut = bool(_CUT.search(text))
     text = _SPACES.sub(" ", _CUT.sub("", text)).strip()
@@ -276,9 +277,10 @@ _SYNONYMS = {"queens": "kings", "patent": "patents"}
 
 
 def find_courts(text: str, *, guides_only: bool = False, any_case: bool = False) -> dict[str, str]:
-    """Return the courts that a text names, by their distinguishing words: `commercial` for the Commercial Court.
+    """Return the courts that a text names, as `{distinguishing words: name in the text}`.
 
-    A court may be named directly or by its guide. The Circuit Commercial Court is not the Commercial Court.
+    For example, the key of the Commercial Court is `commercial`. A court may be named directly or by its guide;
+    with `guides_only`, only guides count. The Circuit Commercial Court is not the Commercial Court.
     Names must be capitalised, unless `any_case` is set or the whole text is in one case.
     """
     flat = " ".join(re.sub(r"[-_]+", " ", text).split())
@@ -292,7 +294,10 @@ def find_courts(text: str, *, guides_only: bool = False, any_case: bool = False)
 
 
 def guide_courts(names: Iterable[str]) -> dict[str, set[str]]:
-    """Return the courts in the names of a guide, each with its initials; a guide may incorporate another guide."""
+    """Return the courts that the names of a guide contain, as `{distinguishing words: possible initials}`.
+
+    There may be several courts, because a guide may incorporate another guide.
+    """
     courts: dict[str, set[str]] = {}
     for name in names:
         for court, words in find_courts(name, guides_only=True).items():
@@ -308,7 +313,10 @@ def names_court(text: str, courts: Mapping[str, Collection[str]]) -> bool:
 
 
 def find_strange_courts(text: str, known: Mapping[str, Collection[str]], *, guides_only: bool) -> list[str]:
-    """Return the courts and guides that a text names and that `known` does not contain."""
+    """Return the names of courts in a text that `known` does not contain.
+
+    With `guides_only`, only names of court guides, such as `Commercial Court Guide`, are considered.
+    """
     return [words for words in find_courts(text, guides_only=guides_only).values() if not names_court(words, known)]
 
 

@@ -1,4 +1,4 @@
-"""Parses exports and pages of a CPR corpus in a worker, so that a hostile file cannot stop the conversion."""
+"""Parses search-index exports and HTML pages in a worker process, so that a hostile file cannot stop the run."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -64,7 +64,7 @@ class IndexExport:
 
 
 class ParsedPage(NamedTuple):
-    """An HTML file: its title, its paragraphs and headings, and the whole page to print."""
+    """An HTML file: its title, its paragraphs and headings, and its whole markup, which is printed to PDF."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -180,7 +180,7 @@ _OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
 
 
 def blocks_of(title: str, text: str) -> list[Block]:
-    """Return the blocks to print: a document's name and its text, paragraph by paragraph."""
+    """Return the blocks to print to PDF: a document's name, then its text, paragraph by paragraph."""
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", drawable(text)) if part.strip()]
     blocks = [Block("h1", title)]
     if paragraphs and make_file_key(heading_of(text)).startswith(make_file_key(title)):

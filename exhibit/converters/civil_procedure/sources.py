@@ -1,4 +1,4 @@
-"""The documents of a CPR corpus: search-index exports whose chunks are joined, PDFs, and HTML to print."""
+"""The documents of a CPR corpus: PDFs, HTML to print to PDF, and search-index exports whose chunks are joined."""
 
 import hashlib
 import re
@@ -62,7 +62,10 @@ class RulesFile:
         return self.origin
 
     def document(self) -> Document:
-        """Return the document's text, with pages if it has a file; raise DocumentError if it cannot be read."""
+        """Return the document's text; raise DocumentError if the document cannot be read.
+
+        The text has page positions only if it is read from a file.
+        """
         file = self.raw.path or self.raw.original
         return Document(self.raw.filename, self.raw.text or "") if file is None else read_document(file)
 

@@ -1,1 +1,1 @@
-"""The web as a source: allowed addresses, and how pages are downloaded, printed and cached."""
+"""Web pages as a source: checks their addresses, downloads them, prints them to PDF and caches the PDFs."""

@@ -1,7 +1,8 @@
 """Downloads URLs over HTTP: obeys robots.txt, pauses, retries, checks each redirect, limits time and size.
 
-Requests that a page makes in the browser are sent from here, too. Each host name is resolved once. All
-connections use the address that was checked, even if the name resolves to another address later.
+The browser has no network access, so this module also sends the requests that pages in the browser make.
+Each host name is resolved once. All connections use the IP address that was checked, even if the host name
+resolves to another address later.
 """
 
 import ipaddress
@@ -108,7 +109,7 @@ _SPECIAL = tuple(
 
 
 def flaw_of(url: str) -> str | None:
-    """Return the reason why a string is not an acceptable web address; None if it is one."""
+    """Return the reason why a string is not an acceptable web address; None if the string is acceptable."""
     try:
         parsed = httpx.URL(url)
         urlsplit(url).port  # noqa: B018  # the names are read with it, and it is stricter about some hosts
@@ -122,7 +123,8 @@ def flaw_of(url: str) -> str | None:
 def is_public(address: str) -> bool:
     """Return whether an IP address is public.
 
-    A NAT64 address is judged by the IPv4 address in it. Other IPv6 addresses that contain one are not public.
+    A NAT64 address is public if the IPv4 address in it is public. Every other IPv6 address that contains an
+    IPv4 address is not public.
     """
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip in _NAT64:  # the address of a public host in a network without IPv4
@@ -243,7 +245,11 @@ class Downloader:
             return response.status, kept, response.read()
 
     def _follow(self, url: str, *, limit: int, sift: bool) -> PageReply:
-        """Request a URL and follow its redirects one by one; check each address before the request."""
+        """Request a URL and follow its redirects one by one; check each address before it is requested.
+
+        With `sift`, also obey robots.txt (unless the policy ignores it), and raise FetchError if the reply is not a
+        document.
+        """
         # cookies set by one redirect are sent to the next, never for another URL
         cookies: dict[str, dict[str, str]] = defaultdict(dict)
         for _ in range(_MOST_HOPS + 1):

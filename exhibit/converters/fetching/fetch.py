@@ -1,15 +1,15 @@
 """Downloads URLs as PDFs: the publisher's PDF if there is one, else the page printed by Chromium.
 
-A converter whose source contains links uses it like this:
+A converter whose source contains links uses this module like this:
 
     add_fetch_arguments(parser)                                   # in add_arguments
     fetched = fetch_all(urls, folder=fetch_folder(), policy=read_policy(options))
     report(fetched, tally)                                        # counts failed URLs by reason
     documents = [RawDocument(f.filename, title, f.path, source=f.url, printer=f.printer) for f in … if f.path]
 
-`fetch_all` never raises for a bad page: the result for each URL has a path or a reason. It raises a SourceError, before
-any download, if two URLs would have the same file name or a URL has none. Fetched files stay in the folder, so that
-the next run requests only the missing ones.
+`fetch_all` never raises for a bad page: the result for each URL has a path or a reason. It raises a
+SourceError, before any download, if two URLs would give the same file name or if a URL gives no file name.
+Fetched files stay in the folder, so that the next run requests only the missing files.
 """
 
 import asyncio
@@ -98,7 +98,7 @@ unusable: neither a page nor a PDF, or too large. failed: an error of the server
 
 @dataclass(frozen=True)
 class UrlLine:
-    """The result for one URL; a line of the manifest."""
+    """The result of fetching one URL; the manifest, a JSONL file, has one line for each result."""
 
     url: str
     filename: str
@@ -191,7 +191,7 @@ def fetch_folder() -> Path:
 def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
     """Count every URL without a PDF by reason, once for each table row that has the URL.
 
-    For the other URLs, record the notes on their PDFs.
+    For every URL with a PDF, record the note on the PDF, if there is one.
     """
     for url, one in fetched.items():
         name = f"{one.url}: {one.detail}" if one.detail else one.url
@@ -299,7 +299,7 @@ class _Crew:
 
 
 def _as_page(reply: PageReply) -> PageReply:
-    """Return a reply with a file, such as a Word document, as a reply with the HTML page to print."""
+    """Convert a reply that contains a file, such as a Word document, to a reply with an HTML page to print."""
     with make_scratch_folder() as folder:
         path = folder / f"document{reply.suffix}"
         path.write_bytes(reply.data)

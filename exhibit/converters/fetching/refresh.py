@@ -246,7 +246,7 @@ def _shorten(text: str) -> str:
 
 
 def as_json(one: PageState) -> dict[str, Any]:
-    """Return a page's state as `--changes` writes it."""
+    """Return a page's state as the JSON object that `--changes` writes for it."""
     row = asdict(one)
     row["changes"] = [change._asdict() for change in one.changes]
     return row

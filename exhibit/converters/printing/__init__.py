@@ -1,1 +1,1 @@
-"""Prints documents for which the source has no PDF: with a browser, or in this process."""
+"""Prints documents to PDF if the source has no PDF: HTML with a browser, most plain text with ReportLab."""

@@ -218,7 +218,7 @@ class PdfPrinter:
         self._stack.close()
 
     def print(self, raw: RawDocument, corpus: Path) -> Printed:
-        """Print a document into the corpus in a separate process, from its original if it has one."""
+        """Print a document into the corpus in a separate process; if it has an original file, print that file."""
         if self._worker is None:
             # the files of a killed browser are removed with the folder
             self._folder = self._stack.enter_context(make_scratch_folder())
@@ -230,7 +230,7 @@ class PdfPrinter:
 
 @dataclass(frozen=True)
 class _Sheet:
-    """A task for the printing process: a document to print, or None to close the browser."""
+    """A task for the printing process: print `document`, or close the browser if `document` is None."""
 
     document: RawDocument | None
     corpus: Path
@@ -285,7 +285,7 @@ class _Text(NamedTuple):
 
 
 def _read_text(raw: RawDocument) -> _Text | None:
-    """Return the blocks of a document that is printed without a browser, and the notes from reading it; else None."""
+    """Return the text blocks of a document and the notes from reading it; None if printing it needs a browser."""
     if raw.html is not None:
         return None
     if raw.original is None:

@@ -302,7 +302,10 @@ def join_arabic_letters(line: str) -> str:
 
 @cache
 def _read_forms() -> dict[str, dict[str, str]]:
-    """Return the positional forms of each Arabic letter, from Unicode's table."""
+    """Return the positional forms of each Arabic letter from Unicode's table, as `{letter: {form: character}}`.
+
+    The keys of the forms are `initial`, `medial`, `final` and `isolated`.
+    """
     forms: dict[str, dict[str, str]] = {}
     for code in (*range(0xFB50, 0xFBB2), *range(0xFBD3, 0xFC00), *range(0xFE80, 0xFEF5)):
         form, _, letter = unicodedata.decomposition(chr(code)).partition(" ")

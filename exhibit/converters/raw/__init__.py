@@ -1,1 +1,1 @@
-"""Readers of raw benchmark data: archives, tables of records, files paired with rows by their names, laws."""
+"""Reads raw benchmark data: archives, tables of records, laws, and files that rows refer to by name."""

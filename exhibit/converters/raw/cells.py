@@ -58,7 +58,8 @@ def read_cell_words(cell: Any) -> str:
 def read_cell_text(cell: Any, field: str) -> str:
     """Return the text of a cell; several texts are joined by semicolons.
 
-    An object gives its field `field`, else its text field. A chat gives the user's last message.
+    For an object, return its field `field`, else the field that holds its text. For a chat, return the user's
+    last message.
     """
     found = list_cell_values(cell)
     if found and all(isinstance(one, dict) and "role" in one for one in found):

@@ -29,7 +29,7 @@ _NESTED = ("text", "provision", "document")
 
 
 def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
-    """Return the column of each role: the one that the user named, else the first with a common name.
+    """Return the column of each role: the one that the user named, else the first with a usual name for the role.
 
     A dotted path (`evidence.words`) names a field of the objects in a column.
     """

@@ -72,7 +72,7 @@ class Shelf:
         return {key: names[0] for key, names in keys.items() if key and len(names) == 1}
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
-        """Return the document of each name that has one; the reasons for the other names are added to `lost`."""
+        """Return the document for each name; for a name without a document, store the reason in `self.lost`."""
         tally.take(_make_item(file) for file in self.files)
         for path, why in list_left_out(self.folder) if self.folder else ():
             tally.leave_out(why, path.relative_to(self.folder or path).as_posix())
@@ -102,9 +102,9 @@ class Shelf:
     def find_others(
         self, documents: dict[str, RawDocument], *, take: bool, limited: bool, tally: Tally
     ) -> dict[str, RawDocument]:
-        """Return the documents of the folder that no question is about; count those that are left out.
+        """Return the documents of the folder that no question is about.
 
-        All of them are left out with `limited` or without `take`.
+        Without `take`, or with `limited`, return none of them. Every document that is left out is counted.
         """
         asked = {item for document in documents.values() for item in document.items}
         taken = {document.filename for document in documents.values()}
@@ -139,9 +139,7 @@ class Shelf:
     # ------------------------------------------------------------ files
 
     def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Assign each name to a file of the folder: by its path or exact name, then by similarity to the other
-        files.
-        """
+        """Assign each name to the file of the folder with that path or name, else to a file with a similar name."""
         if not names:
             return {}
         by_name = {file.name: file for file in self.files}

@@ -149,8 +149,8 @@ class GoldReader:
     ) -> Iterator[CitedPassage]:
         """Yield the passages of the text column, each with its document.
 
-        The document is stated in the passage's object, or is the row's only document, or is the one at the same
-        position in the row. Raise ValueError if the number of documents does not fit.
+        The document is the one in the passage's object, else the row's only document. If the row lists several
+        documents, there must be one for each passage, in the same order; otherwise, raise ValueError.
         """
         column, _ = self._split_path("text")
         beside = {role: self._read_numbers(cells, role) for role in ("page", "start", "end", "grade")}
@@ -253,10 +253,10 @@ class GoldReader:
 
 
 def name_unplaced(passages: Sequence[CitedPassage], acceptable: Sequence[CitedPassage]) -> list[str]:
-    """Return the names of accepted passages that cannot become alternatives of the gold.
+    """Return the names of the accepted passages that cannot become alternatives to the gold.
 
-    An alternative must be in a document of the gold. An accepted document without a provision must be gold as a
-    whole.
+    An accepted provision can become an alternative if its document contains gold. An accepted document without
+    a provision can become an alternative only if the document is gold as a whole, not just a passage of it.
     """
     gold, whole = {one.document for one in passages}, {one.document for one in passages if not _is_part(one)}
     return [
@@ -274,7 +274,7 @@ _IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
 
 
 def _choose_nth(found: Sequence[int], at: int, count: int) -> int | None:
-    """Return the number for the passage at position `at`; None unless there are as many numbers as passages."""
+    """Return the number in `found` for the passage at position `at`; None unless `found` has `count` numbers."""
     return found[at] if len(found) == count else None
 
 

@@ -1,4 +1,4 @@
-"""The versions of laws: files of a folder by their day, or the history of a Git repository."""
+"""Reads the versions of laws, from dated files in a folder or from the history of a Git repository."""
 
 import re
 from collections import defaultdict

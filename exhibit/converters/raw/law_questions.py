@@ -108,7 +108,7 @@ class QuestionMaker:
         return self.system.language != self.last.law.system.language
 
     def rows(self) -> Iterator[RawRow]:
-        """Yield the questions, kind by kind."""
+        """Yield all questions, grouped by kind, such as what a provision says, what it said, and whether it changed."""
         for make in (
             self._ask_says,
             self._ask_said,
@@ -250,7 +250,10 @@ class QuestionMaker:
         )
 
     def _name_law(self, at: int) -> str:
-        """Return the law's code or title; in an English question about a foreign law, its English name may be used."""
+        """Return the name of the law for a question: its code, else its title; the hash `at` selects among several.
+
+        An English question about a foreign law may use the law's English name.
+        """
         names = (
             list_english_names(make_law_name(self.title).codes) if self.foreign and self.system.language == "en" else ()
         )
@@ -291,7 +294,7 @@ class QuestionMaker:
         )
 
     def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
-        """Yield each reference of a paragraph to a § in the corpus: its words, the version, and the § itself."""
+        """Yield each reference of a paragraph to a § in the corpus: the reference's text, the cited version and the §."""
         words = self.last.law.words(paragraph)
         for reference in find_provisions(words, self.last.law.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):

@@ -1,4 +1,4 @@
-"""Laws in Markdown: their parts, and their text as it will be printed."""
+"""Reads laws in Markdown: their divisions, such as chapters and §§, and the text that will be printed to PDF."""
 
 import re
 import textwrap
@@ -21,7 +21,10 @@ _PLACEHOLDER = re.compile(r"\(X+\)\s*")  # the mark of bundestag/gesetze before 
 
 
 class LawHeading(NamedTuple):
-    """A heading: the number of its `#` marks, its text, and the level and label of the part that it names."""
+    """A heading of a law: its number of `#` marks, its text, and the level and label of the division it opens.
+
+    `rest` is the text after the label. The level is None if the heading has no label.
+    """
 
     depth: int
     text: str
@@ -120,10 +123,11 @@ class _Reader:
 
 
 def _open(stack: list[LawHeading], heading: LawHeading) -> None:
-    """Remove the parts that a heading ends from the stack of open parts, and add the heading.
+    """Remove the headings whose divisions end at a new heading from the stack, and add the new heading.
 
-    Parts are compared by their kind and by the depth of their marks: Czech laws use the same mark for divisions
-    and titles of every level, and German laws use one name at several levels.
+    Headings are compared by the rank of their level and by their number of `#` marks, as neither is enough.
+    Czech laws use the same number of marks for divisions and titles of every level. German laws use one name
+    for divisions of several levels.
     """
     rank = _rank(heading)
     if heading.level is None:

@@ -298,7 +298,7 @@ def _find_parties(page: str) -> list[str]:
 
 
 def _as_usual(name: str, text: str) -> str:
-    """Return a name; one in capitals gets the spelling that the agreement uses elsewhere: `BioTelemetry, Inc.`."""
+    """Return a name; if it is in capitals, use its spelling elsewhere in the text, such as `BioTelemetry, Inc.`."""
     if name.isupper():
         words = r"\s+".join(re.escape(word) for word in name.split())
         written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))

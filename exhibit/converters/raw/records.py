@@ -61,7 +61,8 @@ def read_records(
     """Return the rows of a table; count a row that cannot be read, and raise for a table that cannot be read.
 
     Args:
-        accounted: whether each row must end up kept or left out; a release with several tables is counted differently.
+        accounted: whether the tally must check later that each row was kept or left out; False for a source
+            with several tables, such as queries and grades, whose rows are not counted one by one.
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
@@ -313,8 +314,9 @@ _DatelessLoader.yaml_implicit_resolvers = {
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
     """Return the rows in parsed JSON or YAML; None if there are none.
 
-    They may be a list of objects at the top, under a known name or under the only name; columns of equal
-    length; or objects by id.
+    Four forms are accepted: a list of objects; an object with such a list under a known key or as its only
+    list; an object of columns, which are lists of equal length; and an object whose keys are ids and whose
+    values are the rows.
     """
     if isinstance(data, list):
         return data if all(isinstance(item, dict) for item in data) else None

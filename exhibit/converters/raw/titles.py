@@ -172,7 +172,11 @@ def read_title(path: Path) -> str:
 
 
 def ask_titles(texts: Mapping[str, Callable[[], str]]) -> dict[str, str]:
-    """Ask an OpenAI-compatible server for titles; replies are cached, so that each title is requested once."""
+    """Return a title for each file name, requested from an OpenAI-compatible server.
+
+    Each value of `texts` is a function that returns a document's text. Replies are cached, so that each title
+    is requested once.
+    """
     model = os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
     module, _ = load_plugin("exhibit.models.llms", "openai")
     llm: LLM = module.open(model, {"retries": 1, "cache": find_cache_folder() / "titles"})

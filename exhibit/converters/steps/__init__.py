@@ -1,1 +1,1 @@
-"""The steps of every conversion: flags, reading, patches, documents, the bundle."""
+"""The steps of every conversion: parse flags, read the source, apply patches, add documents, write the bundle."""

@@ -236,7 +236,10 @@ def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Pat
 
 
 def _make_gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
-    """Yield one line of gold per context; a row without contexts has one line with its labels."""
+    """Yield the lines of gold.jsonl: one per gold passage of each row.
+
+    A row without gold passages has one line, which holds its labels.
+    """
     for row in rows:
         if not row.quotes:
             yield gold_of(row.id, None, row.filename, NOWHERE, {**row.labels, **_label_family(row.filename, done)})
@@ -253,7 +256,10 @@ def _label_family(filename: str | None, done: dict[str, Done]) -> dict[str, Labe
 
 
 def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
-    """Return the label with the locations of the same clause in versions of other days; empty if there are none."""
+    """Return the label `other_versions`: where the same clause is in versions of the document from other days.
+
+    A location has the form `file#start-end`. The result is an empty dictionary if there are no locations.
+    """
     places = [
         f"{quote.filename}#{start}-{end}"
         for quote in row.near_misses
@@ -344,7 +350,10 @@ def _describe(
 
 
 def counts_of(rows: Sequence[Row], gold: Sequence[Gold], *, documents: int, hows: Collection[str]) -> Counts:
-    """Return the counts for bundle.json; a locating method that is not in `hows` is listed only if it occurs."""
+    """Return the counts for bundle.json.
+
+    Locating methods in `hows` are always listed; other methods are listed only if they located a passage.
+    """
     impossible = sum(row.is_impossible for row in rows)
     words = {row.id: row.contexts for row in rows}
     # a file without a quote counts as a context, but not as a quote that was missed

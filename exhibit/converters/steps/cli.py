@@ -1,4 +1,4 @@
-"""The command line that all converters share: flags, errors, the summary table."""
+"""The command line that all converters share: its flags, error messages and summary table."""
 
 import argparse
 import textwrap
@@ -62,7 +62,7 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
 
 
 def make_parser(converter: Converter) -> argparse.ArgumentParser:
-    """Return a parser with the flags of every converter and those of this one."""
+    """Return a parser with the flags that all converters share and the flags of this converter."""
     info = converter.INFO
     command = f"python -m converters.{info.name}"
     about = (info.benchmark, info.summary, f"The source must contain {info.expects}.", info.by_hand)

@@ -11,7 +11,11 @@ FAMILY = "family"
 
 
 def mark_families(done: dict[str, Done], tally: Tally) -> dict[str, Done]:
-    """Return the documents; those of a family get the labels `family`, `amends` and `effective_from`."""
+    """Return the documents, with labels added to those that belong to a family of contracts.
+
+    `family` names the first document of the family, `amends` the document that an amendment changes, and
+    `effective_from` the day on which an amendment takes effect.
+    """
     agreed = {name: one.contract for name, one in done.items() if one.contract is not None}
     amendments = [one.member for one in agreed.values() if one.member.amendment is not None]
     if not amendments:

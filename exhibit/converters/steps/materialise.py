@@ -187,7 +187,10 @@ _LETTERS = 3
 def _with_hidden(
     places: dict[Quote, QuotePlace], document: Document, hidden: Sequence[HiddenSpan]
 ) -> dict[Quote, QuotePlace]:
-    """Return the locations; one that includes words invisible on the page also states the reasons."""
+    """Return the locations of the quotes; a location with text that is invisible on the page gets a reason.
+
+    The field `hidden` of the location states why the text is invisible; it is empty for visible text.
+    """
 
     def explain_place(place: QuotePlace) -> str:
         letters: Counter[str] = Counter()
@@ -218,9 +221,10 @@ class _Finder:
 
     @cached_property
     def _paired(self) -> tuple[Fold, Fold] | None:
-        """The folds of the source's text and of the document, if both fold to the same text; else None.
+        """The folded text of the source and the folded text of the document, if they are equal; else None.
 
-        The same offset in both folds then means the same character.
+        Folding removes differences such as case and hyphens. As the folded texts are equal, the same offset in both
+        means the same character.
         """
         source, document = Fold.of(self.source or "", loose=True), self.document.loose
         if source.text == document.text:
@@ -238,7 +242,10 @@ class _Finder:
         return ProvisionIndex(self.document)
 
     def _find_provision(self, quote: Quote) -> QuotePlace:
-        """Return the location of a provision that the source names; its remark says if it is absent or ambiguous."""
+        """Return the location of a provision that the source names instead of a quote.
+
+        If the provision is absent or ambiguous in the document, there is no location, and `remark` states why.
+        """
         places = [self._provisions.find(named) for named in read_provisions(quote.provision)[:1]]
         found = places[0] if places else []
         if len(found) != 1:
@@ -252,8 +259,9 @@ class _Finder:
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _with_acceptable(self, where: QuotePlace, quote: Quote) -> QuotePlace:
-        """Return a location with the accepted provisions as alternatives; `not_accepted` lists those that are
-        missing.
+        """Return a location with the quote's acceptable provisions as alternatives.
+
+        `not_accepted` lists the acceptable provisions that are absent or ambiguous in the document.
         """
         named = {text: [self._provisions.find(one) for one in read_provisions(text)] for text in quote.acceptable}
         found = [place[0].spans for places in named.values() for place in places if len(place) == 1]
@@ -267,7 +275,11 @@ class _Finder:
         return self._with_acceptable(where, quote) if quote.acceptable else where
 
     def _place_alone(self, quote: Quote) -> QuotePlace:
-        """Return the location of a quote, without accepted passages; a cited section has the method `section`."""
+        """Return the location of a quote, without the acceptable provisions as alternatives.
+
+        The location of a cited section has the method `section`. A quote that is the answer itself has the method
+        `answer`, and it has a location only if it is long enough and occurs exactly once.
+        """
         if quote.provision and not quote.text:
             return self._find_provision(quote)
         where = self._place(quote)
@@ -345,7 +357,7 @@ def _place(spans: Spans, document: Document, how: How, score: float, alternative
 
 
 class SharedDocuments:
-    """The documents of a first bundle that the next bundle reuses: a variant and its control share many documents."""
+    """The documents of a first bundle that a second bundle reuses, such as those of a variant and its control."""
 
     def __init__(self, texts: Path, corpus: Path, later: Sequence[RawRow]) -> None:
         """Store the folder for texts, the final corpus folder of the first bundle, and the rows of the next bundle."""

@@ -1,4 +1,7 @@
-"""Pages that a source states: whether they count from 0 or 1, and the choice between equal locations by page."""
+"""Uses the pages that a source states to choose between equal locations of a quote.
+
+It also decides whether the source counts pages from 0 or from 1.
+"""
 
 from bisect import bisect_right
 from collections import Counter

@@ -264,7 +264,10 @@ def write_changed(
 
 
 def _read_card_text(info: BundleInfo) -> CardText:
-    """Return the converter's texts for the card; a bundle that has no converter's name was made from a table."""
+    """Return the converter's texts for the dataset card.
+
+    If no converter has the bundle's name, the bundle was made by the converter `table`.
+    """
     if info.name not in list_plugins("exhibit.converters"):
         return CardText(converter="table")
     about: DatasetInfo = load_plugin("exhibit.converters", info.name)[0].INFO

@@ -1,4 +1,7 @@
-"""Worker processes on this machine: few items in flight, results in order; a late or dead worker is replaced."""
+"""An engine with worker processes on this machine; a worker that dies or exceeds its time limit is replaced.
+
+Only a few items are in flight, and results come in the order of the items.
+"""
 
 import os
 import threading
@@ -44,7 +47,7 @@ class _Crew:
     """Runs items in up to `size` workers, with one thread per worker; results are futures."""
 
     def __init__(self, function: Callable[[Any], Any], limits: Limits, *, size: int) -> None:
-        """Start without workers: each of the first items starts one worker."""
+        """Prepare the crew without starting workers: each of the first `size` items starts one."""
         self._open_place, self._size = partial(Workplace, *pack_work(function, limits)), size
         self._looked_after: list[tuple[threading.Thread, Workplace]] = []
         self._jobs: SimpleQueue[tuple[Future[Outcome[Any]], bytes, str] | None] = SimpleQueue()
@@ -82,7 +85,7 @@ class _Crew:
 
 
 class OneWorker(Generic[In, Out]):
-    """Runs one item at a time in one process, which stays open until an item kills it.
+    """A worker process that runs one item at a time and is reused for all items, until an item kills it.
 
     Programs that the process has started, such as a browser, stay open with it.
     """

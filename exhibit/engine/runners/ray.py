@@ -66,7 +66,7 @@ class Runner:
                     ray.cancel(sent.ref, force=True)
 
     def _count_room(self) -> int:
-        """Return how many items may be in flight: done but not yet yielded, running, or waiting for a worker."""
+        """Return the maximum number of items in flight: sent to the cluster, and not yet yielded."""
         processors = int(ray.cluster_resources().get("CPU", 1)) or 1
         jobs = self.jobs or processors
         # a cluster with more processors than `jobs` would run all items in flight at once
@@ -79,7 +79,7 @@ class _Sent(NamedTuple):
 
 
 class _Work:
-    """A function that is stored in the cluster once for all items."""
+    """A function that is stored in the cluster once, and applied there to each item that is sent."""
 
     def __init__(self, function: Callable[[Any], Any], limits: Limits) -> None:
         # pickle the function by value if the script defines it: the cluster's machines do not have the script
@@ -92,7 +92,7 @@ class _Work:
         return self._task.remote(self._work, cloudpickle.dumps(item), name_item(item))
 
     def outcome(self, sent: _Sent) -> Outcome[Any]:
-        """Return an item's outcome; retry when its worker died."""
+        """Return the outcome of an item that was sent; send it again if its worker died."""
         ref = sent.ref
         for tried in range(1, TRIES + 1):
             try:
@@ -111,9 +111,10 @@ class _Work:
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
-    """Run an item in a child process of a Ray worker, and wait for it: the child process can be killed.
+    """Run an item in a child process of a Ray worker, and wait for the result: a child process can be killed.
 
-    The outcome is returned as bytes: arrays that are read in place from Ray's store would be read-only.
+    The outcome is returned as bytes, because arrays that Ray's store returns without copying would be
+    read-only.
     """
     function, limits, folder = work
     place = Workplace(dump(MapWork.of(function, limits)._replace(folder=folder)), limits)
@@ -209,7 +210,10 @@ def find_missing(paths: list[str]) -> list[str]:
 
 
 def find_paths(value: Any, deep: int = _DEEP) -> Iterator[Path]:
-    """Yield the paths inside a value that exist on this machine; for a file that does not exist yet, its folder."""
+    """Yield the paths inside a value, such as the fields of a dataclass, that exist on this machine.
+
+    For a path that does not exist yet, such as an output file, yield its folder if that exists.
+    """
     if isinstance(value, Path):
         existing = next((one for one in (value, value.parent) if one.exists()), None)
         if existing is not None:

@@ -180,7 +180,10 @@ Measure = Callable[[Sequence[Case], Options], dict[str, Values]]
 
 
 def score_per_case(**scores: Callable[[Case], float | None]) -> tuple[tuple[str, ...], Measure]:
-    """Return `NAMES` and `measure` of metrics that score one case at a time."""
+    """Return the `NAMES` and the `measure` function of a metric module.
+
+    `scores` maps the name of each figure to a function that computes it for one case.
+    """
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
         return {name: score_each(cases, score) for name, score in scores.items()}
@@ -189,7 +192,10 @@ def score_per_case(**scores: Callable[[Case], float | None]) -> tuple[tuple[str,
 
 
 def with_options(**scores: Callable[[Case, Options], float | None]) -> tuple[tuple[str, ...], Measure]:
-    """Return `NAMES` and `measure` of metrics that score one case at a time and need the options."""
+    """Return the `NAMES` and the `measure` function of a metric module.
+
+    `scores` maps the name of each figure to a function that computes it from one case and the options.
+    """
 
     def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
         def score_name(name: str) -> Values:
@@ -321,8 +327,9 @@ def find_needing(names: Iterable[str], need: str) -> list[str]:
 def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:
     """Return the metrics that a short table shows, sorted by group.
 
-    A metric with several cutoffs appears with those that its description names, or with the nearest ones. With
-    `all_families`, metrics that a short table normally omits are included.
+    If a metric was computed at several cutoffs, only the cutoffs in its description are shown; a cutoff that
+    was not computed is replaced by the nearest one. With `all_families`, metrics that a short table normally
+    omits are included.
     """
     families: dict[str, list[str]] = {}
     for name in names:
@@ -372,7 +379,10 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
 def _measure_module(
     module: MetricModule, cases: Sequence[Case], options: Options, **parameters: Any
 ) -> dict[str, Values]:
-    """Return the figures of a metric module, each computed only on the cases that meet its needs."""
+    """Return the values of each figure of a metric module, one value for each case.
+
+    A value is None if the case lacks something that the figure needs.
+    """
     columns: dict[str, Values] = {}
     for needs in dict.fromkeys(describe_metric(name).needs for name in module.NAMES):
         rows = [(row, kept) for row, case in enumerate(cases) if (kept := limit_gold(case, needs, options)) is not None]

@@ -1,4 +1,8 @@
-"""Read the labels of a varied bundle's questions, and the typed values of the replies."""
+"""Read the values before and after the alteration of a varied bundle, and the values that replies state.
+
+A varied bundle has documents that `exhibit vary` altered. A typed value is an amount, a period, a date, a
+percentage or a place (`law.values`).
+"""
 
 from typing import NamedTuple
 
@@ -9,7 +13,7 @@ Keys = frozenset[tuple[str, str]]
 
 
 class StatedValues(NamedTuple):
-    """The right and the wrong typed values of a question, and the values in its reply."""
+    """The typed values of a question: the right ones (`new`), the wrong ones (`old`), and those in the reply."""
 
     new: Keys
     old: Keys
@@ -17,12 +21,15 @@ class StatedValues(NamedTuple):
 
 
 def is_varied(case: Case, *kinds: str) -> bool:
-    """Return whether a question's bundle was varied in one of the given ways (`kinds`)."""
+    """Return whether the question's bundle was altered in one of the given ways, such as `figures`."""
     done = str(case.labels.get("varied") or "").split("+")
     return any(one.partition(":")[0] in kinds for one in done)
 
 
 def find_stated_values(case: Case) -> StatedValues:
-    """Return the typed values in the labels `new` and `old`, and those in the reply; `old` omits values of `new`."""
+    """Return the typed values in the question's labels `new` and `old`, and in the reply.
+
+    A value that both labels have counts only as new.
+    """
     new, old = (keys_of(str(case.labels.get(name) or "")) for name in ("new", "old"))
     return StatedValues(new, old - new, keys_of(case.reply.answer or ""))

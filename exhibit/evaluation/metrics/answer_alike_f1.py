@@ -35,9 +35,10 @@ def _score(case: Case) -> float | None:
 
 
 def _cut_quotes(reply: str) -> str:
-    """Return the text before the first quotation; without a quotation, the first sentence.
+    """Return the part of a reply that is compared with a short expected answer.
 
-    A reply that begins with a quotation returns that quotation.
+    It is the text before the first quotation. If the reply begins with a quotation, it is that quotation; if
+    the reply has no quotation, it is the first sentence.
     """
     quotation = _QUOTED.search(reply)
     if quotation is not None:

@@ -1,8 +1,9 @@
-"""Answered rightly: whether a reply gives the expected answer; None where it is not judged.
+"""Answered rightly: whether a reply gives the expected answer; None where the reply is not judged.
 
-A label that the source gives decides; otherwise the rules of `evaluation.correctness` do. A judge's mark overrules both
-(`evaluation.judgement`). `answer_judged` is the share of replies that are judged. `answer_contained` only searches for
-the expected words.
+If the question asks for a label, the reply must choose the label that the benchmark gives. Otherwise the
+rules of `evaluation.correctness` decide. The mark of a judge, if there is one, overrules both
+(`evaluation.judgement`). `answer_judged` is the share of replies that are judged. `answer_contained` only
+searches for the expected words.
 """
 
 from exhibit.evaluation.cases import find_chosen_label

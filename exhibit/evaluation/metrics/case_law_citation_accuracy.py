@@ -8,7 +8,10 @@ from exhibit.law.references import find_references
 
 
 def _score(case: Case) -> float | None:
-    """Return the share; None where the expected answer cites no case."""
+    """Return the share of the expected answer's neutral citations that the answer has.
+
+    None if the expected answer cites no case.
+    """
     expected = {reference for reference in find_references(case.truth) if reference.kind == "case"}
     given = find_references(case.reply.answer or "")
     return len(expected.intersection(given)) / len(expected) if expected else None

@@ -1,18 +1,20 @@
 """Character precision and recall: how much of the retrieved text is gold, and how much gold is retrieved.
 
 The first k passages are united, so that a character counts once. If a gold passage occurs at several
-places, the place of which the largest share was retrieved counts; of equal places, the first:
+places, only its best place counts: the place with the largest retrieved share or, if several places have
+the same share, the first of them.
 
     recall@k    = sum over golds of length x best share / sum of lengths     (length: of the longest place)
     precision@k = retrieved characters inside those best places / retrieved characters
 
-For gold with one place each, recall is overlap / gold characters. Neither can exceed 1, and recall never
-falls as k grows. Only located gold counts, and a gold passage that a row lists several times counts once.
+If each gold has one place, recall is overlap / gold characters. Precision and recall cannot exceed 1, and
+recall never falls as k grows. Only located gold counts, and a gold passage that is listed several times for
+a question counts once.
 
 The fragments of a passage that occur in its document count; its other text counts only with the option
 `count_added`. A passage from a file that is not in the corpus counts with its whole text and overlaps
 nothing. A passage whose position is unknown is ignored; if all of the first k passages are unknown, both
-figures are None. If nothing was retrieved, both are 0.
+figures are None. If nothing was retrieved, both figures are 0.
 
 Parity "legalbenchrag" is the published definition: passages are not united, the overlaps of each retrieved
 snippet with each gold snippet are added up, and only the first place of a gold counts.

@@ -1,9 +1,12 @@
-"""Chunk economy: how useful the first K passages are, and those that the answer was made from (`context_…`).
+"""Chunk economy: the shares of passages that are essential, complementary, or neither.
 
-A passage is essential if it shares a character with gold, at any of the gold's places. It is complementary
-if it does not, but ends or begins within 500 characters of gold in the same file, so that it may contain
-text that the gold refers to. All other passages are neither. The three shares add up to 1. Passages of
-unknown content are not counted.
+The shares are computed for the first K passages (`chunk_…`) and for the passages that the answer was made
+from (`context_…`).
+
+A passage is essential if it shares a character with gold, at any of the gold's places. A passage that
+shares no character with gold is complementary if it ends or begins within 500 characters of gold in the
+same file, because it may contain text that the gold refers to. All other passages are neither. The three
+shares add up to 1. Passages of unknown content are not counted.
 """
 
 import math
@@ -21,9 +24,10 @@ NAMES = (*(f"{kind}@{K}" for kind in KINDS), *_CONTEXT.values())
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return the three shares for the first k passages, and for the context of the answer.
+    """Return the shares of essential, complementary and other passages.
 
-    None where nothing was retrieved, or where the context is unknown.
+    They are computed for the first k passages, and for the passages that the answer was made from. A share is
+    None if there are no such passages, or if they are unknown.
     """
     depth = cutoff or options.k
     shares: dict[str, Values] = {}

@@ -1,7 +1,8 @@
 """Citations matched: the share of the expected answer's sources that the answer cites.
 
-A source is a gold file or, without gold files, a name in square brackets in the expected answer. It is cited by the
-number of a passage from it, or by its name; names must be equal after normalisation, without their `#page=`.
+The expected sources are the gold files or, without gold files, the names in square brackets in the expected
+answer. An answer cites a source if it gives the number of a passage from that source, or the name of the
+source. Names must be equal after normalisation, without their `#page=`.
 """
 
 from exhibit.evaluation.answer_words import find_cited_files, find_cited_names, list_file_names, normalise_source

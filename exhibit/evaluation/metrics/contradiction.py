@@ -1,7 +1,8 @@
-"""Contradictions: whether a reply states both of two contradictory values, or only one of them.
+"""Contradictions in the documents: whether a reply states both contradictory values, or only one of them.
 
-Typed values are compared exactly. A reply that states neither value, or refuses, counts as 0 in both
-figures. Both are None where a label has no typed value.
+`both_named` is 1 if the reply states both values, and `one_silently` is 1 if it states only one. Typed
+values are compared exactly. If the reply states neither value, or refuses, both figures are 0. Both figures
+are None if one of the labels `old` and `new`, which have the two values, has no typed value.
 """
 
 from exhibit.evaluation.metrics import Case, score_per_case
@@ -10,7 +11,11 @@ from exhibit.law.values import keys_of
 
 
 def _count_named(case: Case) -> int | None:
-    """Return how many of the two values a reply states; None for a question without a contradiction of values."""
+    """Return how many of the two contradictory values a reply states.
+
+    None if no contradiction was added to the question's documents, or if one of the labels `old` and `new`,
+    which have the two values, has no typed value.
+    """
     if not is_varied(case, "contradiction"):
         return None
     values = [keys_of(str(case.labels.get(name) or "")) for name in ("old", "new")]

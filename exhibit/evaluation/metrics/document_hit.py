@@ -1,6 +1,7 @@
 """Document hit: whether any of the first k passages is from a file with gold.
 
-None if no passage is known to be from such a file, but the file of at least one passage is unknown.
+The result is 1 if a passage is known to be from a file with gold. Otherwise it is None if the file of some
+passage is unknown, and 0 if all files are known.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Document-level retrieval mismatch: the share of the first k passages that are from a file without gold.
 
 A passage whose words occur in several files has no known file and is ignored. If fewer than k passages were
-retrieved, the share is over those; without any, it is None. The reported mean is over questions; `pooled`
-is the share over the passages of all questions together.
+retrieved, the share is over the retrieved passages; if none was retrieved, it is None. The reported mean is
+over questions; `pooled` is the share over the passages of all questions together.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
-"""Label accuracy: whether the reply chooses the label that the source gives, where the system is asked for a label.
+"""Label accuracy: whether the reply chooses the label that the benchmark gives to the question.
 
-`--ask-label label` puts the choices into the questions. Impossible questions count: their label means that nothing is
-mentioned, and a refusal chooses it. Macro F1 and the confusion table are in `labels.json`.
+The metric applies only if the system is asked for a label: `--ask-label label` puts the choices into the
+questions. Impossible questions count: their label means that nothing is mentioned, and a refusal chooses
+this label. Macro F1 and the confusion table are in `labels.json`.
 """
 
 from exhibit.evaluation.cases import find_chosen_label

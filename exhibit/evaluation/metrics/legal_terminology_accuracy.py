@@ -50,7 +50,10 @@ _SEED_TERMS = _US_TERMS | _compile_terms(_TERMS["us_in_the_seed"])
 
 
 def _score(case: Case, options: Options) -> float | None:
-    """Return the share of UK terms, halved for each US term; None if the expected answer has no UK term."""
+    """Return the share of the expected answer's UK terms that the answer uses, halved for each US term.
+
+    None if the expected answer has no UK term. A US term that the expected answer also has does not count.
+    """
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
     expected, answer = find_uk_terms(case.truth), case.reply.answer or ""
     if not expected:

@@ -1,11 +1,11 @@
 """Pages and boxes: whether the page and the box that a citation gives contain the cited words.
 
-    page_accuracy     = passages whose words are on the reported page / passages with a page and a place
-    gold_page_accuracy = passages from a gold document on a page with gold / such passages with a page
-    box_accuracy      = mean intersection over union of the reported box and the boxes of the words
+    page_accuracy      = passages whose words are on the reported page / located passages with a page
+    gold_page_accuracy = passages whose reported page has gold / passages from a gold file with a page
+    box_accuracy       = mean intersection over union of the reported box and the boxes of the words
 
-Only the passages that the answer cites by number count; if it cites none, all passages count. The figures
-are None for a system that reports no pages or no boxes.
+Pages are those that the system reports. Only the passages that the answer cites by number count; if it
+cites none, all passages count. The figures are None for a system that reports no pages or no boxes.
 """
 
 from exhibit.evaluation.metrics import Case, Passage, list_gold_files, score_per_case

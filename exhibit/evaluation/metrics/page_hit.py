@@ -1,9 +1,11 @@
 """Page hit: whether any of the first k passages is on a page with gold.
 
-It is the metric for gold that consists of pages, and complements the passage metrics where both are known.
-The pages of a passage are those of its words; the page that the system reports is used only if the words
-were not located. None if the pages of the gold are unknown, or if no passage is on them and the page of
-some passage is unknown.
+It is the main retrieval metric for gold that consists of whole pages. If the gold also has passages, it
+complements the passage metrics. The pages of a passage are the pages on which its words were located; the
+page that the system reports is used only if the words were not located.
+
+The result is None if the pages of the gold are unknown. It is also None if no passage is known to be on a
+page with gold, but the page of some passage is unknown.
 """
 
 from collections.abc import Sequence

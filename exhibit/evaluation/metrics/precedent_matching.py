@@ -1,10 +1,10 @@
 """Precedent matching: how similar the cited sources are to those in the expected answer's brackets.
 
 Each expected source is compared with the most similar cited one. Names that are equal after normalisation
-score 1, and names of which one contains the other 0.95. Other names score up to 0.9, by the share of common
-words; names without a common word score 0, even if their topic is the same. A citation by number counts as
-the name of that passage's file. `precedent_matching_strict` counts only equal names. Parity "seed" gives
-0.75 to names of the same topic, and 0.75 to 0.9 to names with common words.
+score 1. If one name contains the other, they score 0.95. Other names score up to 0.9, by the share of
+common words; names without a common word score 0, even if their topic is the same. A citation by number
+counts as the name of that passage's file. `precedent_matching_strict` counts only equal names. Parity
+"seed" gives 0.75 to names of the same topic, and 0.75 to 0.9 to names with common words.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,11 @@ NAMES = ("precedent_matching", "precedent_matching_strict")
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the mean over the expected sources; None where the expected answer names none."""
+    """Return, for each case, the mean score of the expected sources; None if no source is expected.
+
+    `precedent_matching` averages similarities; `precedent_matching_strict` is the share of sources that are
+    cited by an equal name.
+    """
     rows = [[] if case.reply.error else _score_sources(case, seed=options.parity == "seed") for case in cases]
     return {
         "precedent_matching": [sum(row) / len(row) if row else None for row in rows],

@@ -3,14 +3,15 @@
 Typed values are compared exactly (`law.values`), so that "thirty (30) days" equals "30 days".
 
 - `read_value`: the reply has every new value and no old one.
-- `remembered`: the reply has an old value and no new one; for a removed clause, any of its values, or its
-  words.
-- `another_value`: neither holds, but the reply states a value of the same type as the new one.
+- `remembered`: the reply has an old value and no new one. For a removed clause, the reply has any of the
+  clause's values or, if the clause had none, its words.
+- `another_value`: `read_value` and `remembered` are not 1, but the reply states a value of the same type as
+  the new value.
 
-`read_value` and `another_value` are None where the clause has no typed value now.
+`read_value` and `another_value` are None if the altered clause has no typed value.
 
-For a negated clause, the yes or no at the beginning of the reply is compared; without one, the negated
-words.
+For a negated clause, the yes or no at the beginning of the reply is compared. If the reply does not begin
+with yes or no, the words that were negated are searched in it.
 """
 
 import re
@@ -56,7 +57,11 @@ def _has_another(case: Case) -> float | None:
 
 
 def _compare_polarity(case: Case, wanted: str, other: str) -> float | None:
-    """Return 1 if a reply says the wanted yes or no, 0 if it says the other; None if its words do not decide."""
+    """Return 1 if a reply says the yes or no of the label `wanted`, and 0 if it says that of `other`.
+
+    A reply that does not begin with yes or no is decided by the words of the two labels; None if they do not
+    decide.
+    """
     reply = case.reply.answer or ""
     said = _POLAR.match(reply)
     if said:

@@ -8,7 +8,7 @@ from exhibit.evaluation.metrics import Case, Options, list_gold_texts, with_opti
 
 
 def _score(case: Case, options: Options) -> float | None:
-    """Return the F1 of the top passage; None where no gold has words."""
+    """Return the best F1 of the top passage against any gold text; None if the question has no gold text."""
     cut = split_seed_words if options.parity == "seed" else split_words
     golds, tops = list_gold_texts(case), case.reply.passages[:1]
     return max((set_f1(top.text, gold, cut) for top in tops for gold in golds), default=0.0) if golds else None

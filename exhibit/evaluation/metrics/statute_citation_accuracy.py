@@ -1,10 +1,12 @@
-"""Statute citation accuracy: the share of the expected rules, directions, statutes and guide sections that are cited.
+"""Statute citation accuracy: the share of the expected references that the answer cites.
 
-Expected are the references in the sentences of the expected answer, each once, with ranges expanded; its sources in
-square brackets are scored by `precedent_matching`. "The Act" and "section 14.1" in a reply may mean the law that the
-question names. A coarser reference earns half, a finer one all, and another paragraph of the same rule nothing: see
-`law.references.credit`.
-Further references in the reply cost nothing here: `references_exist` checks them.
+References are to rules, directions, statutes and guide sections. The expected references are those in the
+sentences of the expected answer, each once, with ranges expanded. Its sources in square brackets are scored
+by `precedent_matching`. "The Act" and "section 14.1" in a reply may mean the law that the question names. A
+cited reference that is less precise than the expected one (Part 36 for rule 36.5) scores 0.5, and a more
+precise one scores 1. Another paragraph of the same rule scores 0: see `law.references.credit`.
+
+Further references in the reply do not lower the score: `references_exist` checks them.
 """
 
 from exhibit.evaluation.answer_words import without_named
@@ -21,7 +23,10 @@ def _score(case: Case) -> float | None:
 
 
 def find_expected_references(case: Case) -> list[Reference]:
-    """Return the provisions that the expected answer refers to, each once; cases are scored by another metric."""
+    """Return the provisions that the expected answer refers to, each once.
+
+    References to court cases are left out, because `case_law_citation_accuracy` scores them.
+    """
     cited = find_references(without_named(case.truth), context=case.question)
     return list(dict.fromkeys(reference for reference in cited if reference.kind != "case"))
 

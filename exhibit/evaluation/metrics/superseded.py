@@ -1,9 +1,11 @@
 """Amended contracts: whether a reply states the value in force on the question's date, or another one.
 
-Typed values are compared exactly. `in_force`: the reply has every value of the clause on that date, and
-none of another date. `superseded`: the reply has a value of another date (replaced before the question's
-date, or introduced after it) and not the value in force. Both are None where the clause has no typed value
-on that date.
+- `in_force`: the reply has every value that the clause has on the question's date, and no value of another
+  date.
+- `superseded`: the reply has a value of another date (replaced before the question's date, or introduced
+  after it) and no value that is in force.
+
+Typed values are compared exactly. Both figures are None if the clause has no typed value on that date.
 """
 
 from exhibit.evaluation.metrics import Case, score_per_case

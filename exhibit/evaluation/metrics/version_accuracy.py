@@ -1,7 +1,8 @@
 """Versions of laws: whether the first passage is the right provision, in the version of the question's date.
 
-`provision_first`: the first passage is from the right provision of the right law, in any version.
-`version_accuracy`: if it is, whether its version is the one in force on the question's date.
+`provision_first`: whether the first passage is from the right provision of the right law, in any version.
+`version_accuracy`: whether its version is the one in force on the question's date; None if the first
+passage is not from the right provision.
 """
 
 import re

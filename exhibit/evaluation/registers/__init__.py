@@ -73,7 +73,10 @@ def list_provision_paths(reference: Reference) -> list[str]:
 
 
 def _make_large_path(word: str, number: str, rest: list[str]) -> list[str]:
-    """Return a list with the path of a Schedule, Part, Chapter or Annex; empty for others, such as a recital."""
+    """Return a list with the path of a Schedule, Part, Chapter or Annex.
+
+    The list is empty for any other unit of an instrument, such as a recital.
+    """
     if word not in _KNOWN["inside"]:
         return []
     path = f"{_KNOWN['inside'][word]}/{number}"
@@ -128,7 +131,11 @@ class Register:
         """The results of all references checked so far."""
 
     def outcome(self, reference: Reference) -> Outcome:
-        """Return one word that says whether a register has a reference."""
+        """Return `found`, `absent`, `uncovered` or `unreachable`: whether a register has a reference.
+
+        `uncovered` means that the registers do not cover such a reference, `unreachable` that a register did not
+        answer.
+        """
         return self.check(reference).outcome
 
     def check(self, reference: Reference) -> Lookup:

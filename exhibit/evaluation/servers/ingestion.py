@@ -68,7 +68,10 @@ class Collection:
     # ---------------------------------------------------------------- requests
 
     def _call(self, step: Step | None, deadline: Deadline, *, path: Path | None = None, **more: Any) -> Any:
-        """Return the reply to a step's request; None for a step that the system does not have."""
+        """Send the request of a step of the interface for documents, and return the JSON of the reply.
+
+        None if `step` is None, which means that the system does not have this step.
+        """
         if step is None:
             return None
         own = {**self._settings, "collection": self._name, "collection_id": self._id}

@@ -49,7 +49,10 @@ def _parse_response(response: Response) -> Any:
 
 
 def _find_address(first: Any, poll: PollRequest, server: Polled) -> tuple[str, str]:
-    """Return the path and the base address to poll; a reply that names another host is an error."""
+    """Return the path and the base address to poll, read from the first reply.
+
+    Raise an error if the first reply has neither a task nor an address on the same host.
+    """
     if poll.url:
         url = search(poll.url, first)
         if not isinstance(url, str) or urlsplit(urljoin(server.url, url)).netloc != urlsplit(server.url).netloc:
@@ -74,7 +77,8 @@ def _is_ready(reply: Any, reader: ReplyReader) -> bool:
 def list_polls(reply: Any) -> Iterator[PollRequest]:
     """Yield the poll requests to try for a reply that has a task and no answer.
 
-    They use the address in the reply, or else the task's id at the usual paths.
+    The first requests use the address in the reply, if it has one. The next use the task's id at the usual
+    paths.
     """
     if not isinstance(reply, Mapping):
         return

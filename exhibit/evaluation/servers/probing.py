@@ -72,8 +72,8 @@ class Probe:
     def _ask(self, case: Case, notes: list[str], *, first: bool) -> Read:
         """Return the reply to one question of the probe.
 
-        If the server rejects the form of the request, try the forms that its own description suggests, or the usual
-        ones.
+        If the server rejects the form of the request, try other forms: the one that the server's OpenAPI
+        description defines or, without a description, the usual ones.
         """
         try:
             return self._ask_with_retries(case, first=first)
@@ -99,7 +99,10 @@ class Probe:
             raise
 
     def _ask_polled(self, case: Case, odd: NoAnswerError, notes: list[str]) -> Read:
-        """Return the reply of a server that first returns a task; raise `odd` if polling brings no answer."""
+        """Return the reply of a server that first returns a task, which must be polled.
+
+        `odd` is the error of the first attempt; raise it again if polling brings no answer.
+        """
         for poll in list_polls(odd.reply):
             self._server.poll = poll
             try:
@@ -162,7 +165,10 @@ class Probe:
         return f"The server requires {wanted}: add --set target_parameters='{json.dumps(body, ensure_ascii=False)}'"
 
     def _suggest_paths(self, reply: Any) -> str:
-        """Return a hint with flags whose paths match this reply, or a hint that no path matches."""
+        """Return a hint for the error message: the flags whose paths match this reply, if any match.
+
+        Otherwise the hint says that no answer was recognised, or asks whether this is the right kind of server.
+        """
         if not self._paths:
             return ". Is this the right kind of server?"
         advice = advise(reply, self._names, self._questions)
@@ -253,9 +259,10 @@ def advise(reply: Any, names: Names, questions: Collection[str] = ()) -> Advice:
 
 
 def _find_passage_path(reply: Any, path: str, items: list[Any], names: Names) -> str:
-    """Return the path at which a list's items can be read as passages; empty if they are not passages.
+    """Return a JMESPath that reads the items of a list as passages; empty if the items are not passages.
 
-    The path selects the text of each item and, if possible, its file name.
+    The list is at `path` in the reply. The result selects the text of each item and, if possible, its file
+    name.
     """
     first = items[0]
     if isinstance(first, str):
@@ -286,7 +293,10 @@ def _is_good(given: Any, names: Names, first: Mapping[str, Any], text: str, *, n
 
 
 def without_words(given: Any, names: Names, pages_from: int) -> tuple[bool, bool]:
-    """Return whether no passage has a text, and whether any has the name of a known document."""
+    """Return whether all passages lack both text and position, and whether any names a known document.
+
+    The first value is False if there are no passages.
+    """
     read: tuple[Passage, ...] = read_passages(given, names=names, pages_from=pages_from)
     wordless = bool(read) and not any(one.text.strip() or one.span for one in read)
     return wordless, any(one.filename and names(one.filename) for one in read)

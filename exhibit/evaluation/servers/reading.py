@@ -115,13 +115,16 @@ class ReplyReader:
         return self._finish(read)
 
     def passages(self, paths: Iterable[str], reply: Any) -> Any:
-        """Return the passages at the first path that has any, with fields renamed as the system's TOML file says."""
+        """Return the value at the first of the paths where the reply has passages.
+
+        The fields of the passages are renamed as the system's TOML file says.
+        """
         return self._rename_fields(shapes.find_list([path for path in paths if path], reply))
 
     def _read_stage_lists(self, paths: Iterable[str], reply: Any) -> dict[str, list[Any]]:
-        """Return the passage lists of a reply by stage: `retrieved`, `reranked` and `context`.
+        """Return the passage lists of a reply by stage; the keys are `retrieved`, `reranked` and `context`.
 
-        `paths` are the paths of the reply's passages, which are not repeated as a stage.
+        A list that is already read as the reply's passages, at one of `paths`, is left out.
         """
         taken = shapes.find_list([path for path in paths if path], reply)
         named = {name: getattr(self._reply, name) for name in shapes.STAGE_LISTS}
@@ -193,14 +196,18 @@ class ReplyReader:
         return self._finish(read, ended=ended)
 
     def _read_event_passages(self, kind: str, event: Any, contexts: list[str], *, auto: bool) -> Any:
-        """Return the passages of an event; an event named `sources` may itself be the list."""
+        """Return the passages of a stream event; an event with a name such as `sources` may itself be the list."""
         if auto and isinstance(event, list) and kind in shapes.NAMES["citing"]:
             return event
         return self.passages(contexts, shapes.unwrap(event) if auto else event)
 
     @staticmethod
     def _choose_paths(own: Iterable[str] | None, whole: Iterable[str] | None, usual: Iterable[str]) -> list[str]:
-        """Return the paths in an event: those for streams, else those for whole replies, else the usual ones."""
+        """Return the paths to read in a stream event.
+
+        They are the paths for streams (`own`); if these are not set, the paths for replies that are not streamed
+        (`whole`); if these are not set either, the `usual` paths.
+        """
         return [path for path in (own if own is not None else whole if whole is not None else usual) if path]
 
     def _read_parts(self, response: Response) -> Iterator[Event]:
@@ -266,7 +273,11 @@ def _has_answer_part(kind: str, events: tuple[str, ...]) -> bool:
 
 
 def _join_pieces(pieces: list[tuple[str, str]]) -> str:
-    """Return the answer of a stream: the joined texts of the events named as answers, else of all events."""
+    """Return the answer of a stream: the joined texts of its events.
+
+    If some events have a name that means an answer, only these are joined. A last event that repeats the whole
+    answer is left out.
+    """
     named = [text for kind, text in pieces if kind in shapes.NAMES["answering"]]
     texts = named or [text for _, text in pieces]
     before = "".join(texts[:-1])
@@ -286,7 +297,10 @@ def _count_passages(passages: Any) -> int:
 
 
 def _rank_citations(answer: str, passages: Any, reply: ReplyPart) -> str:
-    """Return an answer with its citations as ranks: some systems cite by the passage's key, or count from 0."""
+    """Return an answer in which each citation is the rank of the cited passage, such as `[1]`.
+
+    Some systems cite a passage by its key, or count passages from 0.
+    """
     keys = [str(key) for key in (passages if isinstance(passages, Mapping) else range(len(passages)))]
     marks = "|".join(re.escape(mark).replace(r"\{n\}", r"(\d+)") for mark in reply.citations)
 

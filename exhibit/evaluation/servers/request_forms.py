@@ -38,7 +38,7 @@ _DEEPEST = 8
 
 
 class MadeRequest(NamedTuple):
-    """A request, and the source of its form."""
+    """A request template, and a text that says where its form comes from."""
 
     template: Any
     where: str
@@ -147,7 +147,10 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _DEEPEST) 
 
 
 def _find_usual(schema: Mapping[str, Any]) -> Any:
-    """Return a default, example or listed value of a schema, or an empty value of its type; None if there is none."""
+    """Return a value to fill in for a schema: its default, a listed value or an example.
+
+    If the schema gives none, return an empty list, an empty object or False, according to its type; else None.
+    """
     listed = [*(schema.get("enum") or ()), *(schema.get("examples") or ())]
     choices = [schema.get("default"), schema.get("const"), *listed, schema.get("example")]
     empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
@@ -156,7 +159,11 @@ def _find_usual(schema: Mapping[str, Any]) -> Any:
 
 
 def _resolve(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
-    """Return a schema with its references resolved; of several alternatives the first that is not null."""
+    """Return a schema with its references resolved.
+
+    If the schema has several alternatives, the first alternative that is not null is used. The result is empty
+    if the references are nested too deeply.
+    """
     for _ in range(depth):
         if not isinstance(schema, Mapping):
             return {}

@@ -167,7 +167,10 @@ class Server:
         return self._ids[collection]
 
     def _add_ranking(self, cited: Any, values: Mapping[str, Any], deadline: Deadline) -> list[Any]:
-        """Return the passages of an answer, followed by those of a separate search, without duplicates."""
+        """Send the system's separate search request, and return the cited passages followed by those found.
+
+        Passages that are found but already cited are left out.
+        """
         ranking = self.system.ranking
         assert ranking is not None
         shared = {name: value for name, value in self.values["parameters"].items() if name in ranking.parameters}
@@ -230,7 +233,8 @@ class Server:
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Upload the documents if requested, and return the ingestion record.
 
-        If nothing is to be uploaded, the record has only the size of the corpus, or which files the server has.
+        If no upload is requested, the record says which files the server has. If the system has no interface for
+        documents, or ingestion is turned off, the record has only the size of the corpus.
         """
         collection = self.collection(dataset)
         documents = self.documents(collection) if self._options.ingest else None
@@ -261,7 +265,10 @@ class Server:
             self.client.close()
 
     def reply(self, case: Case, deadline: Deadline, collection: str, names: Names) -> Reply:
-        """Ask a question once; if the reply cannot be read, raise an HttpError, so that only this question fails."""
+        """Ask a question once, and return the reply.
+
+        Raise an HttpError if the reply cannot be read, so that only this question fails and the run continues.
+        """
         began = time.monotonic()
         try:
             read = self.exchange(case, deadline, collection)

@@ -82,7 +82,7 @@ def _compile_path(path: str) -> Any:
 
 
 def find_words(paths: Iterable[str], fields: Any) -> str | None:
-    """Return the first non-empty text at these paths."""
+    """Return the first text that is not blank at one of the JMESPaths in `paths`; None if there is none."""
     values = (search(path, fields) for path in paths)
     return next((text for text in values if isinstance(text, str) and text.strip()), None)
 
@@ -96,7 +96,10 @@ def read_items(path: str, fields: Any) -> list[Any]:
 
 
 def find_list(paths: Iterable[str], fields: Any) -> Any:
-    """Return the first non-empty value at these paths; else the first empty one; None where there is none."""
+    """Return the first non-empty value at one of the JMESPaths in `paths`.
+
+    If all values are empty, return the first of them; if there are no values, return None.
+    """
     held = [value for path in paths if (value := search(path, fields)) is not None and value is not False]
     return next((value for value in held if _holds_any(value)), held[0] if held else None)
 
@@ -120,7 +123,10 @@ def describe(value: Any, *, depth: int = 4) -> str:
 
 
 def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...] = object) -> Any:
-    """Return the value of the first field that has one of the known names and the right type; None without one."""
+    """Return the value of the first field whose name is a known synonym of `name` and whose type is `kind`.
+
+    None if there is no such field. shapes.toml lists the synonyms.
+    """
     held = (fields[key] for key in NAMES[name] if fields.get(key) is not None)
     return next((value for value in held if isinstance(value, kind)), None)
 
@@ -217,10 +223,10 @@ def read_passages(given: Any, *, names: Names, pages_from: int = 1) -> tuple[Pas
 
 
 def numbers_of(given: Any, passages: Sequence[Passage], *, names: Names) -> tuple[int, ...] | None:
-    """Return the numbers, from 1, of those passages that the list `given` contains.
+    """Return the numbers, from 1, of the passages that the list `given` refers to.
 
-    The list has passage numbers or texts; unknown items are left out. None if `given` is not a list, or if all
-    its items are unknown.
+    The items of `given` are passage numbers or passage texts; items that match no passage are left out. None if
+    `given` is not a list, or if none of its items matches a passage.
     """
     if not isinstance(given, list):
         return None
@@ -242,9 +248,10 @@ STAGE_LISTS = ("retrieved", "reranked", "context")
 def read_stage_lists(
     fields: Any, passages: Any, paths: Mapping[str, Iterable[str]] | None = None
 ) -> dict[str, list[Any]]:
-    """Return the lists of a reply's stages, at their paths or under their usual names.
+    """Return the passage lists that a reply has for the stages `retrieved`, `reranked` and `context`, by stage.
 
-    Empty lists, and the list that is already read as `passages`, are left out.
+    The list of a stage is read at the stage's JMESPaths in `paths`; if the stage has no paths, it is read from
+    the field with the stage's name. Empty lists, and the list that is already read as `passages`, are left out.
     """
     lists = {}
     for name in STAGE_LISTS:
@@ -258,7 +265,11 @@ def read_stage_lists(
 def read_stages(
     lists: Mapping[str, list[Any]], passages: Sequence[Passage], *, names: Names, pages_from: int = 1
 ) -> dict[str, Any]:
-    """Return the fields `retrieved`, `reranked` and `context` of a `Reply`, from the lists of its stages."""
+    """Return the values of the fields `retrieved`, `reranked` and `context` of a `Reply`, by field name.
+
+    `lists` has the passage lists of the stages. `retrieved` becomes a tuple of passages; the other two become
+    the numbers of those items of `passages` that their lists contain. A value is None if its list is missing.
+    """
     before = lists.get("retrieved")
     return {
         "retrieved": None if before is None else read_passages(before, names=names, pages_from=pages_from),
@@ -338,7 +349,10 @@ def _read_span(fields: Mapping[str, Any]) -> Span | None:
 
 
 def _read_numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, ...] | None:
-    """Return the numbers in the first known field that has exactly `count` numbers; None without one."""
+    """Return the numbers in the first field that has a known synonym of `name` and exactly `count` numbers.
+
+    Fields in which all numbers are 0 are ignored. None if there is no such field.
+    """
     for key in NAMES[name]:
         value = _parse_list(fields.get(key))
         numbers = [read_number(one) for one in value] if isinstance(value, list) else []

@@ -132,7 +132,10 @@ class ReplyPart(_Part):
 
 
 class StreamPart(_Part):
-    """Paths in an event of a stream; without a path, that of a whole reply is used."""
+    """The paths of values in an event of a streamed reply.
+
+    If a path is not set here, the path for replies that are not streamed is used.
+    """
 
     format: Literal["json", "text", "parts"] = "json"
     """`json`: events or lines of JSON; `text`: only the answer's text; `parts`: lines of a letter, a colon and JSON."""
@@ -155,7 +158,11 @@ class RankingRequest(_Part):
 
 
 class PollRequest(_Part):
-    """The requests for a reply that is not ready at once: the first returns a task, the next ones its result."""
+    """How to poll for a reply that is not ready at once.
+
+    The reply to the question has only a task. The task is then requested until it is done and its result can be
+    read.
+    """
 
     task: JmesPath = "task_id"
     """The path of the task's id in the first reply; it replaces `{task}` in the path."""
@@ -173,7 +180,7 @@ class PollRequest(_Part):
 class RetrievalRequest(_Part):
     """A request for passages that is sent before the request for the answer.
 
-    The body of the request for the answer may use `{ids}` and `{passages}`.
+    The request for the answer may then use the placeholders `{ids}` and `{passages}` for what was retrieved.
     """
 
     path: UrlPath
@@ -184,7 +191,7 @@ class RetrievalRequest(_Part):
 
 
 class Step(_Part):
-    """A request of the interface for documents, with the paths in its reply."""
+    """One request of a system's interface for documents, such as an upload, with the paths in its reply."""
 
     path: UrlPath
     method: str = "GET"
@@ -202,7 +209,7 @@ class Step(_Part):
 
 
 class DocumentInterface(_Part):
-    """The interface for documents; only `add` is required."""
+    """A system's interface for documents: the requests to upload, list and delete them; only `add` is required."""
 
     url: str = ""
     port: int | None = None

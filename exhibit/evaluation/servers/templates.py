@@ -1,4 +1,4 @@
-"""Fill the placeholders of requests: `{question}`, `{history}`, `{collection}`."""
+"""Fill the placeholders in requests, such as `{question}`, `{history}` and `{collection}`."""
 
 import re
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def fill_path(template: str, values: Mapping[str, Any]) -> str:
 
 
 def uses_history(template: Any) -> bool:
-    """Return whether a template has a placeholder for the earlier turns or for their session."""
+    """Return whether a template has a placeholder for the earlier turns of a conversation or for its session."""
     if isinstance(template, str):
         return "{history}" in template or "{session}" in template or "{thread}" in template
     parts = template.values() if isinstance(template, Mapping) else template if isinstance(template, list) else ()

@@ -74,9 +74,9 @@ def _find_settings_model(wanted: str) -> type[BaseModel] | None:
 
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
-    """Return a target's own settings, validated; None if it has none.
+    """Return a target's own settings, validated; None if the target has no settings of its own.
 
-    Raise one error that lists every unknown or every invalid setting.
+    Raise one error that lists all unknown settings or, if all are known, all invalid ones.
     """
     model = _find_settings_model(wanted)
     name = wanted if wanted.endswith(".toml") else wanted.partition(":")[0]

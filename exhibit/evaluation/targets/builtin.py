@@ -89,7 +89,10 @@ class Builtin:
     # ---------------------------------------------------------------- the index
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Open the index for these documents and settings, building it if it does not exist; return the record."""
+        """Open the index for these documents and settings; build it first if it does not exist.
+
+        Return the ingestion record: the numbers of files, pages and chunks, and the documents that were skipped.
+        """
         folder = self.index_folder(dataset)
         # the lock is beside the folder, which is replaced as a whole; of two runs with the same index, the second one
         # reuses it
@@ -167,7 +170,11 @@ class Builtin:
                 yield NumberedReply(position, self._add_label(cases[position], reply))
 
     def _add_label(self, case: Case, reply: Reply) -> Reply:
-        """Return a reply that begins with a label, where one is requested and no language model chooses it."""
+        """Return a reply whose answer begins with the label that `choose` selects.
+
+        The reply is returned unchanged if the question asks for no label, if there is no answer, or if a language
+        model writes the answer and so chooses the label itself.
+        """
         if not case.choices or reply.error or reply.answer is None or self._pipeline.llm is not None:
             return reply
         reranker = self._pipeline.reranker
@@ -176,7 +183,10 @@ class Builtin:
         return replace(reply, answer=f"{label}. {reply.answer}")
 
     def _make_replies(self, questions: Sequence[str], depth: int | None) -> list[Reply]:
-        """Return the replies to a batch of questions; the search time is divided equally among them."""
+        """Return the replies to a batch of questions.
+
+        The latency of each reply includes an equal part of the time that the search for the whole batch took.
+        """
         began = time.monotonic()
         results = self._pipeline.search(questions, depth=depth)
         searched = (time.monotonic() - began) / len(results)
@@ -237,7 +247,11 @@ def _rank(source: Source, ranked: Sequence[Hit]) -> int:
 
 
 def renumber(text: str, ranks: dict[int, int]) -> str:
-    """Return an answer whose citations are ranks instead of source numbers, which skip duplicate passages."""
+    """Return an answer in which each citation is the rank of a passage instead of the number of a source.
+
+    The two differ because duplicate passages have a rank but no source number. `ranks` maps source numbers to
+    ranks.
+    """
     if all(number == rank for number, rank in ranks.items()):
         return text
 
@@ -248,7 +262,10 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
 
 
 def _read_ingestion(folder: Path, dataset: Dataset, config: Config) -> Ingestion:
-    """Return the ingestion record of an existing index; documents that are not in it are listed as set aside."""
+    """Return the ingestion record of an existing index.
+
+    Documents of the dataset that are not in the index are listed as skipped (`set_aside`).
+    """
     index = open_index(folder, config)
     missing = [f"{name}: not in the index" for name in sorted(dataset.files) if name not in index]
     pages = sum(entry.pages or 0 for entry in index.documents)

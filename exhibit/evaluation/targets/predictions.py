@@ -2,9 +2,10 @@
 
 {"id": 7, "dataset": "cuad", "question": "…", "answer": "…", "passages": ["…", {"filename": "…", "text": "…"}]}
 
-A reply is matched by its dataset and id, or by its question. The shapes of `shapes.toml` are accepted as well: results
-of NVIDIA's blueprint, LangChain, LlamaIndex, Haystack, ragas, evaltools, a run of this project. The recognised shape is
-reported; a field with the expected answer is never read as a reply.
+A reply is matched to its question by dataset and id, or by the text of the question. The formats in
+`shapes.toml` are accepted as well: results of NVIDIA's blueprint, LangChain, LlamaIndex, Haystack, ragas
+and evaltools, and a run of Exhibit itself. The recognised format is reported. A field with the expected
+answer is never read as a reply.
 """
 
 import ast
@@ -187,7 +188,10 @@ def _recognise_shape(path: Path, rows: "Rows") -> shapes.Shape:
 
 
 def _is_copied(case: Case, row: Mapping[str, Any]) -> bool:
-    """Return whether a row is copied from the bundle, with the expected answer and the gold as its contexts."""
+    """Return whether a row is copied from the bundle instead of being a system's reply.
+
+    A copied row has the expected answer as its `answer`, and the gold passages as its `contexts`.
+    """
     contexts = row.get("contexts")
     if row.get("answer") != case.truth or not isinstance(contexts, list) or "passages" in row:
         return False
@@ -202,13 +206,13 @@ def _read_seconds(fields: Mapping[str, Any]) -> float | None:
 
 
 def question_of(row: Mapping[str, Any]) -> str | None:
-    """Return the question of a row; None where it has none."""
+    """Return the text of the question in a row; None if the row has no question."""
     question = shapes.first_of(row, "question", str)
     return None if question is None else normalise_question(question)
 
 
 def id_of(row: Mapping[str, Any]) -> str | None:
-    """Return the id of a row's question; None where it has none."""
+    """Return the id of the question in a row; None if the row has no id."""
     id = shapes.first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
     return None if id is None else str(id)
 
@@ -284,7 +288,11 @@ def _parse_csv(text: str) -> list[dict[str, Any]]:
 
 
 def _parse_cell(text: str) -> Any:
-    """Return the value of a CSV cell: passages, if it is JSON or a Python literal, else its text."""
+    """Return the value of a CSV cell.
+
+    A cell with passages, written as a JSON or Python list or object, is parsed. Any other cell is returned as
+    text, also a cell such as `[1]`, which is a citation.
+    """
     if text.lstrip().startswith(("[", "{")):
         for parse in (json.loads, ast.literal_eval):
             try:

@@ -1,4 +1,4 @@
-"""HTML: the visible words, one line per block, as a browser would break them."""
+"""HTML: the visible text, with a line break after each block, as in a browser."""
 
 import re
 from collections import Counter

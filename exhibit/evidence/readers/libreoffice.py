@@ -45,7 +45,7 @@ def find_command() -> str | None:
 
 
 def page(path: Path) -> Printable:
-    """Return the page that the reader of the newer format makes from the converted file."""
+    """Convert a file with LibreOffice, and return the page that the new format's reader makes from the result."""
     ending, reader = _TARGETS[path.suffix.lower()]
     # check the signature: LibreOffice would print any bytes as text
     head_of(path, kind=f"{path.suffix} file", starts=_HEADS)

@@ -70,7 +70,7 @@ class _Storage:
         self.streams: list[list[str]] = streams if streams is not None else mail.listdir()
 
     def data(self, tag: str, kind: str) -> bytes | None:
-        """Return a property's bytes."""
+        """Return the bytes of the property with this tag and type (`kind`); None if there is no such property."""
         name = [*self.folder, f"__substg1.0_{tag}{kind}"]
         if not self.mail.exists(name) or self.mail.get_type(name) != 2:  # 2: the type of a stream
             return None
@@ -89,7 +89,7 @@ class _Storage:
         return ""
 
     def read_time(self, *tags: int) -> str:
-        """Return the first of these times that is set, such as `2024-03-01 09:30 UTC`; empty if none is."""
+        """Return the first time that is set among these properties, as `2024-03-01 09:30 UTC`; empty if none is set."""
         name = [*self.folder, _FIXED]
         data = self.mail.openstream(name).read() if self.mail.exists(name) else b""
         # the header is 32 bytes at the top, 24 in a mail inside a mail, 8 elsewhere; an entry is 16 bytes

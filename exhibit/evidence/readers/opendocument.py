@@ -137,7 +137,7 @@ def page(path: Path) -> Printable:
 
 
 def _read_lists(*roots: Any) -> Numbering:
-    """Return the numbering of each list style by its name; the numbering of headings has an empty name."""
+    """Return the numbering of all list styles, by the name of the style; headings have the empty name."""
     lists: dict[str, tuple[str, dict[int, ListLevel]]] = {}
     for style in (s for root in roots if root is not None for s in root.iter(*_STYLES)):
         name = style.get(f"{_STYLE}name", "") if style.tag == _STYLES[0] else ""
@@ -154,7 +154,7 @@ def _read_form(level: Any) -> str:
 
 
 def _read_level(level: Any, depth: int, forms: dict[int, str]) -> ListLevel:
-    """Return the numbering of one list level; a number such as "4.2" includes the number of the level above."""
+    """Return the numbering of one list level, including the upper levels that it shows, as in "4.2"."""
     shown = range(max(depth + 1 - parse_whole_number(level.get(f"{_TEXT}display-levels"), 1), 0), depth + 1)
     numbers = ".".join(f"%{chr(ord('1') + at)}" for at in shown if forms.get(at, "none") != "none")
     text = level.get(f"{_STYLE}num-prefix", "") + numbers + level.get(f"{_STYLE}num-suffix", "")
@@ -168,5 +168,5 @@ def _read_edge(styles: Any, name: str) -> Iterator[str]:
 
 
 def parse_whole_number(value: str | None, usual: int) -> int:
-    """Return a number from a file, a million at most; `usual` if the file has none."""
+    """Return a value as a whole number, a million at most; `usual` if the value is missing or not a whole number."""
     return min(int(value), 10**6) if value and value.isdecimal() else usual

@@ -256,7 +256,10 @@ def _open_page(pdf: Any, path: Location, number: int) -> Any:
 
 
 def find_boxes_on_page(page: Any, number: int, parts: Sequence[tuple[int, int]]) -> list[list[Box]]:
-    """Return the boxes of each part, a range of the page's text; no boxes if PDFium cannot open the text."""
+    """Return the boxes of each of the given ranges of a page's text.
+
+    If PDFium cannot open the page's text, no range has boxes.
+    """
     try:
         textpage = page.get_textpage()
     except pdfium.PdfiumError:
@@ -278,14 +281,14 @@ def _find_part_boxes(page: Any, textpage: Any, number: int, characters: range) -
 
 
 class _Counted(NamedTuple):
-    """A page's cleaned text, and PDFium's text index of each of its characters."""
+    """A page's cleaned text, and the index of each of its characters in PDFium's own text, in UTF-16 units."""
 
     text: str
     units: list[int]
 
 
 def read_counted_text(textpage: Any) -> _Counted:
-    """Return a page's cleaned text, and PDFium's text index of each of its characters."""
+    """Return a page's cleaned text, and the index of each of its characters in PDFium's own text."""
     raw = _read_raw_text(textpage)
     # each CR LF became one LF, and PDFium counts UTF-16 units: count both in one pass
     units = [0]
@@ -306,7 +309,7 @@ _BOLD = 600
 
 
 def _find_char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
-    """Return PDFium's character indices for offsets in the cleaned text of a page."""
+    """Return PDFium's character indices for a range of a page's cleaned text; empty if PDFium has none."""
     if end > len(counted.text):
         return _NONE  # words from OCR, which have no characters in the PDF
     # white space at the end of a span would add an empty rectangle

@@ -19,7 +19,10 @@ def page(path: Path) -> Printable:
 
 
 def extract_rtf_text(data: bytes) -> str:
-    """Return the words of an RTF file, which is ASCII and declares the code page of its escapes."""
+    """Return the text of an RTF file.
+
+    The file itself is ASCII; it declares the code page in which its other characters are escaped.
+    """
     from striprtf.striprtf import rtf_to_text
 
     return str(rtf_to_text(data.decode("latin-1"), errors="replace")).strip()

@@ -50,7 +50,7 @@ def _main_part(archive: zipfile.ZipFile) -> str:
 
 
 def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
-    """Return the names of the parts of a kind to which the part `source` refers."""
+    """Return the names of the parts of a kind, such as `header`, to which the archive's part `source` refers."""
     folder, name = posixpath.split(source)
     relations = parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     named = [] if relations is None else [
@@ -60,12 +60,19 @@ def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]
 
 
 def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
-    """Return the path of the part of a kind: the path that the main part names, else the usual path."""
+    """Return the name of the archive's part of a kind, such as `styles`.
+
+    It is the name that the main part refers to, else the usual name, `word/KIND.xml`.
+    """
     return (_find_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
 
 
 def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
-    """Return the changed parts that mammoth reads instead of the originals, and the number of tracked changes."""
+    """Return changed parts of a Word file, by name, and the number of tracked changes in them.
+
+    In these parts the changes are accepted and the numbers of paragraphs are written as text. mammoth reads
+    them instead of the original parts.
+    """
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     numbering, styles = (_part_of(archive, main, kind) for kind in ("numbering", "styles"))

@@ -61,7 +61,11 @@ class Export:
         return next((entry.title for entry in entries if entry.filename == filename), "") or Path(filename).stem
 
     def documents(self, words: Words) -> Iterator[tuple[str, str]]:
-        """Yield each document's name and text, one at a time, and add the text of its gold spans to `words`."""
+        """Yield each document's name and text, one at a time.
+
+        Before a document is yielded, the text of each of its gold spans is stored in `words` under
+        `(filename, start, end)`.
+        """
         spans: dict[str, set[tuple[int, int]]] = defaultdict(set)
         for line in self.bundle.gold:
             spans[line.filename or ""].update(line.spans)

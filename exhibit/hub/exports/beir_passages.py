@@ -51,7 +51,11 @@ def _make_query(question: Question) -> dict[str, Any]:
 
 
 def tile(text: str, size: int = _SIZE) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of chunks that cover the text; each chunk ends at the best break in its second half."""
+    """Yield the start and end of consecutive chunks that cover the text.
+
+    Each chunk ends in its second half: at the last paragraph break or, if there is none, at the last line end,
+    sentence end or space. Without any of these, the chunk has `size` characters.
+    """
     start = 0
     while start < len(text):
         end = min(len(text), start + size)

@@ -18,9 +18,10 @@ does.
 
 
 def write(export: Export, folder: Path) -> None:
-    """Write one benchmark per group of the bundle; a passage in several pieces becomes several snippets.
+    """Write a LegalBench-RAG file for each group of questions in the bundle, and the documents' texts.
 
-    The benchmark refuses a test whose snippets overlap or touch, so such snippets are merged.
+    Each span of a gold passage becomes a snippet. LegalBench-RAG refuses a test whose snippets overlap or
+    touch, so these snippets are merged.
     """
     gold = export.gold()
     paths = _choose_paths(export)
@@ -59,10 +60,10 @@ def write(export: Export, folder: Path) -> None:
 
 
 def merge_cuts(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> list[Cut]:
-    """Return the cuts; cuts of one document that are at most one character apart are merged, as in the benchmark.
+    """Return the cuts; cuts of one document that are at most one character apart are merged.
 
-    A merged cut takes the position of its first part in the list. `after` contains the character after each
-    cut.
+    LegalBench-RAG merges snippets by the same rule. A merged cut takes the list position of its earliest part.
+    `after` maps `(filename, end of a cut)` to the character after that cut, which fills a gap of one character.
     """
     order = list(dict.fromkeys(cuts))
     apart: list[tuple[int, Cut]] = []

@@ -32,7 +32,10 @@ def write(export: Export, folder: Path) -> None:
 def _make_entries(
     export: Export, question: Question, lines: list[Gold], words: Words
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return `(filename, entry)` for each document of a question; empty if the question has none."""
+    """Return a `(filename, entry)` pair for each document that a question is about.
+
+    If no document is known, record the question as left out and return an empty list.
+    """
     cuts = [] if question.is_impossible else export.cut_gold(question, lines, words)
     about = dict.fromkeys(cut.filename for cut in cuts)
     if question.is_impossible:

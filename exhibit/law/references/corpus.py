@@ -191,9 +191,10 @@ def _read_title(line: str) -> _Place | None:
 
 
 def _read_label(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
-    """Return the number at the start of a line, the path of paragraphs inside it, and the rest of the line.
+    """Return the number of the provision at a line, the path of paragraphs inside it, and the rest of the line.
 
-    A line without a number continues the previous provision: return its number `base` and its path `inside`.
+    If the line begins with a number, the path is empty. A line without a number continues the previous
+    provision: return that provision's number, `base`, and its path, `inside`.
     """
     annexed = _ANNEXED.match(line) if place.kind != "rule" else None
     if annexed:

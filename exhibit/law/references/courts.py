@@ -215,7 +215,9 @@ def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str 
 def _infer_guide(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
     """Return the guide of a provision that is cited without a guide's name; None if it is not in a guide.
 
-    After "Circuit Commercial Court Guide section D7.1 … D13 of the CCG", section D7.2 is in the guide of D7.1.
+    A provision belongs to the guide of an earlier provision with a similar number: if D7.1 was cited with the
+    Circuit Commercial Court Guide, D7.2 is in that guide. Without such an earlier provision, it belongs to
+    the guide that was named last. Return "" if the provision is in a guide that is not named.
     """
     last = next((guide.name for guide in reversed(named) if guide.end <= unit.start), None)
     if of_guide := _OF_GUIDE.match(text, unit.end):

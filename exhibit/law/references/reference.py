@@ -140,9 +140,10 @@ class Named(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """A span that one finder has read, so that no other finder may read it, and its references.
+    """A span of a text that cites law, and the references in it.
 
-    It may have no reference, as `Part 1 of the Act` if the Act is unknown.
+    Each span is read by one function only, so that no reference is found twice. A mention may have no
+    references, such as `Part 1 of the Act` if the Act is unknown.
     """
 
     span: Span
@@ -265,7 +266,11 @@ def _read_brackets(brackets: str) -> list[str]:
 
 
 def _replace_last(path: Path, brackets: str, dots: str) -> Path | None:
-    """Return the path of `(4)` after `25.2(2)`, which is 25.2(4): it replaces the last part of its own kind."""
+    """Return the path of brackets that continue an earlier reference: `(4)` after `25.2(2)` means 25.2(4).
+
+    The brackets replace the last bracketed number if they have a number, or the last bracketed letter if they
+    have a letter. Return None if there is nothing to replace.
+    """
     new = _read_brackets(brackets)
     fixed = 1 + len([dot for dot in dots.split(".") if dot])
     for place in range(len(path) - 1, fixed - 1, -1):

@@ -117,7 +117,7 @@ def sort_of(name: str) -> str:
 
 
 class Instruments:
-    """The instruments of a text: those named with a year, and the instruments that short names refer to."""
+    """The instruments (Acts, regulations, orders …) in a text: their full names with a year, and short names."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -134,9 +134,10 @@ class Instruments:
         self._mentions = sorted([*self.named, *by_year])
 
     def _find_full_name(self, sort: str, year: str, before: int) -> str:
-        """Return the full name of the instrument of that kind and year.
+        """Return the full name of an instrument, given its kind and year: `act` and 1996 for `the 1996 Act`.
 
-        Take the name that the text defines for it, else the last such name before the position, else the first one.
+        Return the name for which the text defines this short name. Otherwise return the last instrument of that
+        kind and year before the position, else the first one in the text, else `act 1996` itself.
         """
         if defined := self._defined.get(f"{year} {sort}"):
             return defined
@@ -190,7 +191,7 @@ class Instruments:
 
 
 def _keep_longest(named: list[Named]) -> list[Named]:
-    """Return the instruments whose name is not a part of the next name."""
+    """Return the instruments, but not a name that overlaps the next name and is therefore only a part of it."""
     starts: list[float] = [later.start for later in named[1:]]
     return [one for one, following in zip(named, [*starts, math.inf], strict=False) if one.end <= following]
 

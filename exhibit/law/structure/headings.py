@@ -129,7 +129,7 @@ class _Finder:
             index += taken
 
     def _find_unlabelled(self, index: int) -> Line | None:
-        """Return a line that has no label; None if it has one."""
+        """Return the line at an index; None if the line has a label or does not exist."""
         return self._lines[index] if index < len(self._lines) and self._labels[index] is None else None
 
     def _label(self, index: int) -> Label | None:
@@ -138,7 +138,10 @@ class _Finder:
     # ---------------------------------------------------------------- by the outline
 
     def _find_listed(self, index: int) -> HeadingMatch:
-        """Return the heading at a line and its number of lines, if the outline lists it or its font is larger."""
+        """Return the heading at a line, or None, and its number of lines.
+
+        A heading is found here if the outline lists its title, or if its font is larger or bolder than the text's.
+        """
         for count in range(min(_MOST_LINES, len(self._letters) - index), 0, -1):
             last = index + count - 1
             rank = self._outline.titles.get("".join(self._letters[index:last]) + self._ends[last])
@@ -148,7 +151,10 @@ class _Finder:
         return self._find_large(index) if self._lines[index].start in self._outline.heights else (None, 1)
 
     def _find_large(self, index: int) -> HeadingMatch:
-        """Return the heading at a line with a larger font; the following lines in the same font belong to it."""
+        """Return the heading at a line whose font is larger or bolder than the text's, and its number of lines.
+
+        Following lines in the same font belong to the heading. The heading is None if the line cannot be one.
+        """
         heights = self._outline.heights
         height, last = heights[self._lines[index].start], index
         if self._labels[index] is None and height.height < self._outline.least:
@@ -255,7 +261,7 @@ class _Finder:
         return self._make_unnumbered(index, index + 1, text, "title") if titled else None, 1
 
     def _make_unnumbered(self, first: int, end: int, title: str, style: str) -> Heading:
-        """Return a heading without a number; its rank is just above that of the number below it."""
+        """Return a heading without a number; if a numbered line follows, the heading ranks just above that number."""
         label, (start, stop) = self._label(end), (self._lines[first].start, self._lines[end - 1].end)
         rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _BARE
         kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"
@@ -263,10 +269,10 @@ class _Finder:
 
 
 def _demote_unlisted(heading: Heading) -> Heading | None:
-    """Return a heading that the outline does not list, perhaps with a lower rank; None if it does not count.
+    """Return a heading that the outline does not list, perhaps with a lower rank; None if it must be dropped.
 
-    A schedule gets a lower rank. A title without a number counts only above a number of a low rank, such as
-    4.2.
+    A schedule gets a lower rank. A title without a number is dropped, unless it is above a number of a low
+    rank, such as 4.2. Other headings are returned unchanged.
     """
     if heading.kind == "schedule":
         return replace(heading, rank=heading.rank + 0.5)
@@ -351,7 +357,10 @@ def _make_key(heading: Heading) -> str:
 
 
 def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without a filing's exhibit number; the kind of the document's own name becomes `title`."""
+    """Return the headings without the exhibit number with which a filing begins, such as `Exhibit 10.1`.
+
+    If the first of the other headings is the document's own name, its kind becomes `title`.
+    """
     kept = list(headings)
     while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:
         del kept[0]

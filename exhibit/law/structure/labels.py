@@ -147,7 +147,7 @@ def _read_worded(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _rank_part(level: Level, word: str, number: str, system: LegalSystem) -> tuple[str, float, str]:
-    """Return a part's style, rank and kind.
+    """Return the style, rank and kind of the heading of a part, such as an article or a section.
 
     In an English text, `Section 2` and `Article 2.1` have the style of decimal numbers, like a bare `2.1`.
     """
@@ -160,7 +160,10 @@ def _rank_part(level: Level, word: str, number: str, system: LegalSystem) -> tup
 
 
 def _read_roman_part(line: Line, system: LegalSystem) -> Label | None:
-    """Return the part with a Roman number, as in `II. Der Bund` or `I - pelo navio;`, in a system that uses them."""
+    """Return the label of a part with a Roman number, as in `II. Der Bund` or `I - pelo navio;`.
+
+    Return None if the line has no such label, or if the legal system has no parts with Roman numbers.
+    """
     level = next((level for level in system.levels if level.roman), None)
     if level is None or not line.fresh:
         return None
@@ -172,7 +175,13 @@ def _read_roman_part(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _can_follow(rest: str, level: Level, system: LegalSystem, *, marked: bool, shouts: bool) -> bool:
-    """Return whether these words can follow the label of a heading, such as `Section 4`."""
+    """Return whether the words after a label such as `Section 4` show that the line is a heading.
+
+    Args:
+        rest: the words after the label.
+        marked: whether punctuation follows the label's number.
+        shouts: whether the label's word is in capitals.
+    """
     if system.units and (rest[0] == "(" or rest.split()[0] in system.follows):
         # "§ 10 (weggefallen)" is a heading; "§ 5 Satz 1 gilt" is a reference at the start of a line
         return rest[0] == "("

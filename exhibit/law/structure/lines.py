@@ -146,7 +146,14 @@ def _find_stretches(text: str, flat: str, start: int, end: int) -> Iterator[tupl
 
 
 def _find_furniture(document: Document, listed: bool) -> list[Span]:
-    """Return the running heads, feet and page numbers, but not a part's heading, which begins only one page."""
+    """Return the running heads, feet and page numbers, without headings that were mistaken for running heads.
+
+    A line such as `Part 3` that occurs only once is a heading.
+
+    Args:
+        listed: whether the document's headings are known from a list; then every line with a label is a
+            heading.
+    """
     texts = [document.text[start:end].strip() for start, end in document.furniture]
     counts = Counter(texts)
     pairs = zip(document.furniture, texts, strict=True)
@@ -160,10 +167,13 @@ def _find_furniture(document: Document, listed: bool) -> list[Span]:
 
 
 def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
-    """Yield a range of text, cut where a heading or the first item of a list may begin inside it.
+    """Yield a range of text in pieces, cut where a heading or the first item of a list may begin inside it.
 
-    A very long line, which contains whole sections, is cut before each numbered heading; any other line only
-    after its title.
+    A very long line, which contains whole sections, is cut before each numbered heading. Any other line is
+    cut only before the first item of a list, such as `(a)`, that follows its title.
+
+    Args:
+        wide: whether a wide space separates the range from the text before it.
     """
     if end - start > _RUN_ON:
         marks = _INLINE.finditer(text, start, end)
@@ -254,7 +264,10 @@ _FEWEST_LARGE = 3  # lines: a title page alone does not show the fonts of headin
 
 
 def make_typed_outline(document: Document) -> Outline:
-    """Return an outline of a PDF's lines that are larger or bolder than its text; an empty one if there are few."""
+    """Return an outline of a PDF's lines whose font is larger or bolder than that of its text.
+
+    The outline is empty if there are only a few such lines, or if the file is not a PDF.
+    """
     if document.path is None or ending_of(document.path) != ".pdf":
         return NO_OUTLINE
     with fetch_file(document.path) as here:

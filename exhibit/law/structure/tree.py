@@ -117,9 +117,9 @@ class Node:
 
 
 def place(stack: list[Node], heading: Heading) -> Node | None:
-    """Remove from the stack the sections that end before a heading, and return the heading's node.
+    """Return the tree node for a heading, after removing from the stack the sections that end before it.
 
-    Return None if the line is not a heading after all.
+    Return None if the line is not a heading after all. The new node is not added to the stack.
     """
     if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
         return None  # each WHEREAS after the first belongs to the same recitals
@@ -156,7 +156,8 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
 def _learn_rank(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]) -> float:
     """Return the rank of a part whose level differs from law to law.
 
-    The rank is set where the part first occurs: below the part that is open there. It then stays the same.
+    The first heading of this style in the law sets the rank: just below the section in which it occurs. Later
+    headings of the same style get the same rank.
     """
     if heading.style not in ranks:
         divisions = [node.rank for node in stack if node.heading.style != "unit" and node.rank < _UNIT]

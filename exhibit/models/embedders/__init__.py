@@ -50,7 +50,7 @@ def _quote(text: str) -> str:
 
 
 class VectorCache:
-    """The cached vectors of one model at full precision, so that a second run has the same numbers."""
+    """A cache of the vectors of one model, at full precision, so that a second run gets the same numbers."""
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
         self._dimensions = embedder.dimensions
@@ -63,7 +63,7 @@ class VectorCache:
         return len(self._kept)
 
     def get(self, texts: Sequence[str], *, role: Role) -> tuple[npt.NDArray[np.bool_], Vectors]:
-        """Return which texts are cached, and a row for each text: its vector, or zeros."""
+        """Return a flag for each text (whether it is cached), and a row for each text: its vector, or zeros."""
         keys = [key_of(role, text) for text in texts]
         kept = self._kept.get(keys)
         known = np.array([len(kept.get(key, b"")) == 4 * self._dimensions for key in keys], np.bool_)
@@ -79,7 +79,7 @@ class VectorCache:
 
 
 class CachedEmbedder:
-    """An embedder that calls another one only for texts that are not in the cache, each text once."""
+    """An embedder with a cache: it calls another embedder only for texts that are not cached, once per text."""
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         self.name, self.dimensions = embedder.name, embedder.dimensions

@@ -1,8 +1,8 @@
-"""The default embedders on an NVIDIA device with PyTorch: `cuda` (the network of `legal`), `cuda:minilm`.
+"""The default embedders on an NVIDIA device with PyTorch: `cuda` (the network of `legal`) and `cuda:minilm`.
 
-`legal` and `minilm` use this module if PyTorch finds a device and onnxruntime does not. The embedder has
-the same name as `legal:fp16`, and its vectors are equal up to rounding: an index that was built here can be
-searched on any machine.
+`legal` and `minilm` use this module if PyTorch finds a device and onnxruntime does not. Vectors of `cuda`
+equal those of `legal:fp16` up to rounding, and the index records the same embedder name for both. So an
+index that was built here can be searched on any machine.
 """
 
 from __future__ import annotations
@@ -71,9 +71,10 @@ def open(argument: str | None, *, weights: Path | None = None, device: str = "cu
 
 
 class Cuda:
-    """Embeds batches of texts of equal length, without padding; workers tokenise the next texts meanwhile.
+    """An embedder on a device: it runs batches of texts of equal length, without padding.
 
-    A vector does not depend on the other texts of its batch, except for rounding.
+    Worker processes tokenise the next texts meanwhile. A vector does not depend on the other texts of its
+    batch, except for rounding.
     """
 
     dimensions = WIDTH
@@ -163,8 +164,8 @@ class Encoder:
     def start(self, tokens: Tokens, *, most: int) -> tuple[Rows, Callable[[], Vectors]]:
         """Start to compute the vectors of tokenised texts.
 
-        Return the texts' row numbers in the order of computation, and a function that waits for the vectors in that
-        order.
+        Return the texts' row numbers in the order of computation, and a function that waits for the vectors and
+        returns them in that order.
         """
         batches = tokens.batches(most)
         order = np.concatenate([rows for rows, _ in batches]) if batches else np.zeros(0, np.int64)

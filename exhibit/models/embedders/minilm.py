@@ -143,9 +143,10 @@ class MiniLM:
 
 
 def group_by_length(ids: Sequence[Ids], most: int, tokens: int = 0) -> list[list[int]]:
-    """Return the positions of the texts, grouped by number of tokens, longest first: no long text runs last.
+    """Return the positions of the texts, grouped by number of tokens.
 
-    A group holds at most `most` texts, or more if their sum of tokens is at most `tokens`.
+    The longest texts come first, so that no long text runs last. A group has at most `most` texts; it may have
+    more if they have at most `tokens` tokens in all.
     """
     order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
     batches: list[list[int]] = []
@@ -186,14 +187,20 @@ def load_graph(variant: str, network: Network = OFFICIAL) -> bytes:
 
 
 def find_graph_path(variant: str, network: Network = OFFICIAL) -> Path:
-    """Return the path of a graph in the cache; int8 graphs with signed and unsigned weights have different paths."""
+    """Return the path of a graph in the cache.
+
+    An int8 graph has one path for signed weights and another for unsigned weights (see `takes_signed`).
+    """
     weights = ("-signed" if takes_signed(variant) else "-unsigned") if variant == "int8" else ""
     return find_model_folder() / f"{network.graph}{variant}{weights}-{VERSION}.onnx"
 
 
 @lru_cache
 def takes_signed(variant: str) -> bool:
-    """Return whether a variant's graph has signed weights on this processor; the vectors are the same either way."""
+    """Return whether the int8 graph has signed weights on this processor; False for other variants.
+
+    The vectors are the same with signed and unsigned weights.
+    """
     return variant == "int8" and has_exact_signed_products()
 
 

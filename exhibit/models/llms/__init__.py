@@ -61,10 +61,11 @@ _VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/{name}.t
 def estimate(text: str) -> int:
     """Return the approximate number of tokens of a text, from its words alone.
 
-    Compared with four tokenizers (cl100k, o200k, BERT's word pieces and one more) on 858 passages of 500 characters
-    from contracts, merger agreements, privacy policies and procedure rules: the total of each collection is within 9%
-    of each tokenizer's, and 93 of 100 single passages are within 20%. The weights were fitted on these same passages.
-    Other languages than English need more tokens: a Welsh sentence needed 60% more.
+    The estimate was compared with four tokenizers (cl100k, o200k, BERT's word pieces and one more) on 858
+    passages of 500 characters from contracts, merger agreements, privacy policies and procedure rules. The
+    total of each collection is within 9% of each tokenizer's, and 93 of 100 single passages are within 20%. The
+    weights were fitted on these same passages. Languages other than English need more tokens than estimated: a
+    Welsh sentence needed 60% more.
     """
     if len(_WEIGHTS) > _MOST:
         _WEIGHTS.clear()
@@ -72,7 +73,10 @@ def estimate(text: str) -> int:
 
 
 class _Weights(dict[str, float]):
-    """A cache of the weights of text fragments; without it, computing them took a quarter of the time of a search."""
+    """A cache of the estimated token count of each text fragment.
+
+    Without the cache, a search spent a quarter of its time on computing these counts.
+    """
 
     def __missing__(self, piece: str) -> float:
         weight = self[piece] = _weigh_piece(piece)

@@ -11,7 +11,7 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def open(argument: str | None, options: Mapping[str, object]) -> OpenAI:
-    """Return a client for the deployment that the argument names or, without one, OPENAI_MODEL."""
+    """Return a client for the deployment that the argument names; without an argument, the one in OPENAI_MODEL."""
     deployment = argument or os.environ.get("OPENAI_MODEL")
     if not deployment:
         raise ToolkitError("azure: no deployment is named; give azure:DEPLOYMENT, or set OPENAI_MODEL")

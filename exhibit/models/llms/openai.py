@@ -52,7 +52,7 @@ class ServerOptions:
 
 
 def open(argument: str | None, options: Mapping[str, object]) -> "OpenAI":
-    """Return a client for the model that the argument names or, without one, OPENAI_MODEL."""
+    """Return a client for the model that the argument names; without an argument, for the one in OPENAI_MODEL."""
     model = argument or os.environ.get("OPENAI_MODEL")
     if not model:
         raise ToolkitError("openai: no model is named; give openai:MODEL, or set OPENAI_MODEL")
@@ -222,7 +222,7 @@ class OpenAI:
 
 @dataclass(frozen=True)
 class _Call:
-    """One prompt with its parameters, its cache key, and the objects that stop and retry its request."""
+    """One prompt with its parameters, its cache key, the event that cancels its request, and the retry policy."""
 
     prompt: Prompt
     max_tokens: int
@@ -249,7 +249,7 @@ def _describe(fault: HttpError) -> str:
 
 
 def _message_of(data: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the first choice's message, empty if there is none, and its finish reason."""
+    """Return the message of the first choice (an empty dict if there is none) and its finish reason."""
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):

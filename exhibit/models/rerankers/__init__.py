@@ -1,15 +1,16 @@
-"""Rerankers, which score question and passage together, more slowly than retrieval: one file each."""
+"""Rerankers, one file each: they score a question and a passage together, which is slower than retrieval."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 
 class Reranker(Protocol):
-    """Scores passages for a question. A module in `models/rerankers/` has `open(argument: str | None) -> Reranker`.
+    """A reranker: it scores passages for a question. A module in `models/rerankers/` has the function `open`.
 
-    A reranker with a number `retrieval_weight` is combined with retrieval: the weight multiplies the retrieval score,
-    and both scores are in standard deviations. Otherwise the reranker alone decides the order of the first passages. A
-    reranker with `confidence(scores) -> float` estimates the probability that one of the first chunks answers.
+    It is called as `open(argument: str | None) -> Reranker`. A reranker may have a number `retrieval_weight`.
+    Its score is then added to the retrieval score times this number, with both scores in standard deviations.
+    Otherwise the order of the first passages is by the reranker's score alone. A reranker may also have a
+    method `confidence(scores) -> float`, which estimates the probability that one of the first chunks answers.
     """
 
     name: str
@@ -19,12 +20,12 @@ class Reranker(Protocol):
 
 
 def find_retrieval_weight(reranker: Reranker) -> float | None:
-    """Return the weight of the retrieval score beside a reranker's; None if the two are not combined."""
+    """Return the weight of the retrieval score in the sum with a reranker's score; None if they are not added."""
     weight: float | None = getattr(reranker, "retrieval_weight", None)
     return weight
 
 
 def estimate_confidence(reranker: Reranker, scores: Sequence[float]) -> float | None:
-    """Return the probability that one of the passages with these scores answers; None if there is no estimate."""
+    """Return the probability that one of the passages with these scores answers; None if it cannot be estimated."""
     tell: Callable[[Sequence[float]], float] | None = getattr(reranker, "confidence", None)
     return tell(scores) if tell is not None and len(scores) else None

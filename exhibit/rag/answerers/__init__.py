@@ -1,4 +1,4 @@
-"""Answerers: each module answers from sources in one way; its file name is its name on the command line."""
+"""Answerers: each module is one method of answering from sources. `--answerer` selects a module by file name."""
 
 import re
 from collections.abc import Sequence
@@ -98,9 +98,9 @@ def section_of(document: str, path: str) -> str:
 
 
 def place_of(source: Source, words: str) -> str:
-    """Return the document, section and page of the words that an answer cites from a source, on one line.
+    """Return, on one line, the document, section and page of the words that an answer cites from a source.
 
-    If the source does not contain the words, return its own section and page.
+    If the source does not contain the words, return the section and page at which the source begins.
     """
     section, page = _find_place(source, words)
     parts = [PurePath(source.document).name, section_of(source.document, section)]
@@ -109,9 +109,10 @@ def place_of(source: Source, words: str) -> str:
 
 
 def with_places(text: str, sources: Sequence[Source], form: Form) -> str:
-    """Return an answer that gives the document, section and page of each citation.
+    """Return the text of an answer, with the document, section and page of each citation added.
 
-    With the form `places` they replace the citation's number. With `numbers` they are listed below the answer.
+    With the form `places`, a short name such as `[Part 36#page=3]` replaces the number of each citation. With
+    `numbers`, the text keeps its citation numbers, and a list below it gives document, section and page.
     """
     known = {source.number: source for source in sources}
     cited, lines = find_citations(text), dict[int, dict[str, None]]()
@@ -140,9 +141,10 @@ def _name_citation(source: Source, words: str) -> str:
 
 
 def _find_place(source: Source, words: str) -> tuple[str, int | None]:
-    """Return the headings above the words of an answer in their source, and the page of these words.
+    """Return the section headings and the page of the passage in a source that an answer's words come from.
 
-    A quote in the words is searched first: a short answer and a colon may stand before it.
+    If the words contain a quote, the quote is searched for before the words as a whole. If neither is found,
+    return the section and page at which the source begins.
     """
     for part in (*_QUOTE.findall(words), words):
         first = [re.escape(word) for word in part.strip(" …").split()[:_ENOUGH]]

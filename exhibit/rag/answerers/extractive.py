@@ -1,4 +1,4 @@
-"""Answers without a language model: it quotes the source sentences that match the question best."""
+"""An answerer without a language model: it quotes the sentences of the sources that match the question best."""
 
 import math
 import re
@@ -42,7 +42,7 @@ LOCAL = True
 
 
 def open(config: Config, *, llm: LLM | None) -> "ExtractiveAnswerer":  # noqa: ARG001
-    """Return an answerer that selects sentences by their words and uses no model."""
+    """Return an answerer that selects sentences by the words they share with the question; it uses no model."""
     # the reranker's confidence has refused already, and it is more reliable than words: bench/results/models.md
     return ExtractiveAnswerer(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
 
@@ -58,7 +58,7 @@ class _Candidate:
 
 
 class ExtractiveAnswerer:
-    """Quotes at most three sentences of the sources, or refuses; deterministic."""
+    """An answerer that quotes at most three sentences of the sources, or refuses; it is deterministic."""
 
     name = "extractive"
 
@@ -120,7 +120,11 @@ def _weigh_words(asked: frozenset[str], candidates: Sequence[_Candidate]) -> dic
 
 
 def format_quotable(sentence: str) -> str:
-    """Return a sentence on one line, cut to a maximum length; text like our citations, `[3]`, becomes `(3)`."""
+    """Return a sentence on one line, cut to a maximum length.
+
+    Text that looks like a citation of this pipeline, such as `[3]`, becomes `(3)`. An ellipsis marks a missing
+    beginning or end.
+    """
     for citation in reversed(find_citations(sentence)):
         inside = sentence[citation.span.start + 1 : citation.span.end - 1]
         sentence = f"{sentence[: citation.span.start]}({inside}){sentence[citation.span.end :]}"

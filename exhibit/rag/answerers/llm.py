@@ -110,7 +110,7 @@ class LLMAnswerer:
 
 
 def _judge(question: str, context: AnswerContext, replies: Sequence[Completion]) -> Answer:
-    """Check the last reply and return it as an answer; the usage of the answer counts all replies."""
+    """Return the last of the model's replies as a checked answer; the token usage is the sum over all replies."""
     last = replies[-1]
     usage = _sum_usage(replies)
     retried = len(replies) > 1
@@ -142,7 +142,7 @@ def _find_misquotes(text: str, context: AnswerContext) -> list[str]:
 
 
 def _stands_in(quote: str, source: Document) -> bool:
-    """Return whether a source contains a quotation: all its words, and its figures with the same decimal points."""
+    """Return whether a source contains a quotation: all its words, and its numbers digit for digit."""
     if fold(quote) in fold(source.text):
         return True
     placement = place_text(quote, source)
@@ -152,10 +152,10 @@ def _stands_in(quote: str, source: Document) -> bool:
 
 
 def _choose_better(first: Answer, second: Answer) -> Answer:
-    """Return the better of two answers, the first reply and its retry.
+    """Return the better of two answers: the one to the first prompt or the one to the retry.
 
-    An answer without an error is better, then one with citations or a refusal, then one with fewer unsupported
-    claims. On a tie the retry is returned.
+    The criteria, in this order: no error; citations or a refusal; fewer unsupported claims. If both answers are
+    equal, return the retry.
     """
 
     def rank_weakness(answer: Answer) -> tuple[bool, bool, int]:

@@ -1,4 +1,4 @@
-"""Answers with the exact words of the documents that the reader model selects, or with a refusal."""
+"""An answerer that quotes the text spans which the reader (an extractive question-answering model) selects."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -89,7 +89,7 @@ _GAP = 4
 
 
 def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG001
-    """Return the answerer, which uses no language model."""
+    """Return an answerer that uses the reader (an extractive question-answering model) and no language model."""
     return ReaderAnswerer(refuse_below=config.refuse_below, most=config.reader_passages)
 
 
@@ -104,7 +104,10 @@ class _Window:
         return " ".join(source.text for source in self.sources)
 
     def parts(self, start: int, end: int) -> Iterator[tuple[Source, Span]]:
-        """Yield each source that a span of the text covers, with the span inside that source."""
+        """Yield the sources that the range from `start` to `end` of this window's text overlaps.
+
+        Each source comes with the overlap as a span of the source's own text.
+        """
         at = 0
         for source in self.sources:
             low, high = max(start - at, 0), min(end - at, len(source.text))
@@ -115,7 +118,7 @@ class _Window:
 
 @dataclass(frozen=True)
 class _Words:
-    """A span of words that is part of the answer, and the sources that contain it."""
+    """A quoted span of an answer, with its score and the sources that contain it."""
 
     score: float
     parts: tuple[tuple[Source, Span], ...]
@@ -127,12 +130,12 @@ class _Words:
 
     @property
     def cited(self) -> str:
-        """The words in quotation marks, then their citations."""
+        """The quoted text in quotation marks, then its citations: `“thirty days” [2]`."""
         return f"“{self.text}” " + "".join(f"[{source.number}]" for source, _ in self.parts)
 
 
 class ReaderAnswerer:
-    """Quotes the words that the reader model finds, or refuses; deterministic."""
+    """An answerer that quotes the spans which the reader model selects, or refuses; it is deterministic."""
 
     name = "reader"
 
@@ -141,7 +144,11 @@ class ReaderAnswerer:
         self._reader = reader
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return the spans that answer, each with its citation, and the probability that an answer exists."""
+        """Return the quoted spans that answer, with citations and a confidence, or a refusal if the confidence is low.
+
+        Questions that are not in English, and questions about court rules, laws and judgments, go to the extractive
+        answerer instead.
+        """
         if context.kind in UNREAD or language_of(question) != "en":
             return ExtractiveAnswerer().answer(question, context)
         several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
@@ -186,7 +193,11 @@ class ReaderAnswerer:
     def _read(
         self, asks: tuple[str, str], windows: Sequence[_Window], judge: Callable[[list[float]], float], meant: str
     ) -> tuple[list[tuple[_Window, Reading]], float]:
-        """Return the readings and the probability of an answer; reading stops early once the probability decides."""
+        """Return the windows that were read, each with its reading, and the probability that one of them answers.
+
+        If the question means one document (`meant`), the first window is read alone. The others are read only if
+        the probability is then neither very high nor very low.
+        """
         read: list[tuple[_Window, Reading]] = []
         sure, first = 0.0, 1 if meant else len(windows)
         for few in (windows[:first], windows[first:]):
@@ -198,15 +209,18 @@ class ReaderAnswerer:
 
 
 def _kind(asks: str, context: AnswerContext) -> QuestionKind:
-    """Return the kind of the question; it is empty if the embedder is not `legal`, whose vectors are classified."""
+    """Return the kind of the question, from its words or its vector.
+
+    Only vectors of the embedder `legal` can be classified: with another embedder the kind is empty.
+    """
     asked = context.asked
     return shared_kinds().of(asks, asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else QuestionKind()
 
 
 def _windows(sources: Sequence[Source]) -> list[_Window]:
-    """Return the windows that the reader reads, best first.
+    """Return the texts for the reader model, best first.
 
-    A window joins adjacent passages up to its greatest length.
+    Each text is a window: adjacent passages of one document, joined up to a maximum length.
     """
     windows: list[list[Source]] = []
     for source in sorted(sources, key=lambda source: (source.document, source.hit.chunk.span.start)):
@@ -227,9 +241,11 @@ def _follows(before: Sequence[Source], source: Source) -> bool:
 
 
 def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool) -> list[_Words]:
-    """Return the spans of the best window and of the windows nearly as good, in the order of the sources.
+    """Return the spans to quote, in the order of the sources.
 
-    With `whole` each span is extended to whole sentences; the questions of benchmarks expect shorter spans.
+    They come from the window with the best score and from windows that score nearly as well. With `whole`, each
+    span is extended to whole sentences. It is not used for kinds of questions known from benchmarks, which
+    expect shorter spans.
     """
     behind = BEHIND if meant else 0.0
     found = [
@@ -257,7 +273,7 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool)
 
 
 def extend(span: AnswerSpan, text: str) -> Span:
-    """Return a span with the rest of its sentences; a sentence that announces a list is followed by the list."""
+    """Return a span extended to whole sentences, with the list that follows if one of them ends with a colon."""
     start, end, announced = span.start, span.end, False
     for one in split_sentences(text):
         touches = one.start < span.end and span.start < one.end
@@ -268,7 +284,10 @@ def extend(span: AnswerSpan, text: str) -> Span:
 
 
 def _value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
-    """Return the short answer inside a span; "" if it is in another span, or nearly the whole span."""
+    """Return the text of the short answer `short` if it is inside `span`, else "".
+
+    Also return "" if the short answer is nearly as long as the span.
+    """
     if short is None or not span.start <= short.start < short.end <= span.end:
         return ""
     if short.end - short.start > _SHORT_SHARE * (span.end - span.start):
@@ -277,7 +296,11 @@ def _value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
 
 
 def _whole_words(span: AnswerSpan, text: str) -> Span:
-    """Return a span without partial words, and with the rest of a bracket that begins in it if the rest is short."""
+    """Return a span extended to whole words.
+
+    If a bracket opens in the span and does not close in it, the rest of the bracket is added if it is short.
+    Otherwise the span ends before the bracket.
+    """
     start, end = span.start, span.end
     while start and text[start - 1].isalnum() and text[start].isalnum():
         start -= 1
@@ -290,7 +313,10 @@ def _whole_words(span: AnswerSpan, text: str) -> Span:
 
 
 def _short(question: str, asks: str, kind: QuestionKind, found: Sequence[_Words], *, several: bool) -> str:
-    """Return the short answer of the best span: Yes or No if that is asked and sure, else a value."""
+    """Return a short answer from the best span: Yes or No if the question asks for one, else a value or a count.
+
+    Return "" if a Yes or No is too uncertain, or if the value adds nothing to the question.
+    """
     best = max(found, key=lambda words: words.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
         if kind.clause and asks == kind.asks:  # the question asks whether such a clause exists, and this span is one
@@ -309,12 +335,12 @@ def _has_number(text: str) -> bool:
 
 
 def _is_new(short: str, question: str) -> bool:
-    """Return whether a short answer adds a figure or a word to the question."""
+    """Return whether a short answer contains a figure, or a content word that the question does not contain."""
     return any(map(str.isdigit, short)) or not frozenset(list_content_words(question)).issuperset(
         list_content_words(short)
     )
 
 
 def _elsewhere(window: _Window, meant: str) -> float:
-    """Return the margin that a window of another document needs; 0 where the question means no single document."""
+    """Return the penalty on the score of a window that is not from the document `meant`; 0 if `meant` is empty."""
     return ELSEWHERE if meant and window.sources[0].document != meant else 0.0

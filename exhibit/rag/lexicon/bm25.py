@@ -209,8 +209,8 @@ class Words:
     def search(self, asked: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
         """Return the scores and keys of the k texts with the highest scores, best first.
 
-        The method `tfidf` scores by the cosine of the TF-IDF vectors. It is not divided by the question's norm,
-        which is the same for all texts.
+        With the method `tfidf`, the score is the cosine of the TF-IDF vectors times the norm of the question's
+        vector. This factor is the same for all texts, so that it does not change their order.
         """
         total = np.zeros(len(self._keys), np.float32)
         for term, weight in zip(asked, self.compute_rarity(asked), strict=True):

@@ -76,7 +76,7 @@ class Choice:
 
     @property
     def sure(self) -> float:
-        """The probability of the likeliest document; 1 / the number of documents when the query names none."""
+        """The probability of the likeliest document: 1 divided by the number of documents if the query names none."""
         return float(np.exp(self.log_weights.max())) if len(self.log_weights) else 0.0
 
     def choose_best(self, most: int, *, share: float = math.inf) -> list[int]:
@@ -89,11 +89,14 @@ class Choice:
         return [int(number) for number in self.numbers[order[before < share]]]
 
     def add_signal(self, name: str, given: Weights) -> "Choice":
-        """Return the choice with one more signal: a log-weight for each document, in the order of `numbers`."""
+        """Return a choice that also counts another signal: `given` has a log-weight for each document of `numbers`."""
         return Choice(self.numbers, _normalise(self.log_weights + given), {**self.evidence, name: given})
 
     def trace(self, most: int = 3) -> dict[str, Any]:
-        """Return the likeliest documents with their probability and the weight that each signal adds."""
+        """Return a record of the choice: `sure`, and under `documents` the likeliest documents by number.
+
+        Each document has its probability (`weight`) and the weight that each signal adds.
+        """
         shown = {}
         for at in np.argsort(-self.log_weights, kind="stable")[:most]:
             gave = {name: round(float(given[at]), 2) for name, given in self.evidence.items() if given[at]}
@@ -224,10 +227,10 @@ class DocumentNames:
         return Choice(layout.numbers, _normalise(np.sum(list(evidence.values()), axis=0)), evidence)
 
     def _weigh_title(self, said: set[str]) -> Weights:
-        """Return the weight that each document gains from its title.
+        """Return the weight that each document gains if the question contains most words of the document's title.
 
-        The weight grows with the share of the title's words that the question contains. A title that many documents
-        share weighs less.
+        The weight grows with the share of the title's words that the question contains; up to one half it is 0. It
+        is lower if the question fits the titles of many documents.
         """
         shared = np.zeros(len(self))
         layout = self._lay_out()
@@ -252,7 +255,8 @@ class DocumentNames:
     def _weigh_word(self, word: Word, *, lower: bool, filenames: bool) -> Weights:
         """Return the weight that a word adds to each document.
 
-        A word that no document has, such as `AGProjects`, is looked up as two adjacent words, then by its parts.
+        If no document has the word, as with `AGProjects`, look for two adjacent words that give it when joined
+        (`AG Projects`). If there are none, add up the weights of the word's parts.
         """
         whole = self._weigh_term(word.term, capital=word.capital, lower=lower, filenames=filenames)
         if not whole.any() and len(word.term) >= _JOINED:
@@ -263,9 +267,10 @@ class DocumentNames:
         return whole
 
     def _keep_certain(self, given: Weights, query: Query) -> Weights:
-        """Return the weights, with 0 for a word that many documents contain.
+        """Return the weights with 0 for every document whose weight is too low to identify it by a name.
 
-        Where the query states its names separately (`apart`), such words keep their weights.
+        A low weight means that many documents contain the word. If the query has its names apart from the rest of
+        the question (`apart`), all weights are kept.
         """
         least = 0.0 if query.apart else self._few
         return np.where(given > least, given, 0.0)
@@ -292,7 +297,7 @@ class DocumentNames:
         return bool(given.max(initial=0.0) > self._few)
 
     def _weigh_term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
-        """Return the weight that a word adds to each document, in the field where the word is most informative."""
+        """Return the weight that a word adds to each document: the largest of the weights in the document's fields."""
         given = np.zeros(len(self))
         # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
         limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
@@ -307,16 +312,17 @@ class DocumentNames:
         return given
 
     def _weigh_pair(self, joined: str) -> Weights:
-        """Return the weight that two adjacent words add to each document whose first page contains them."""
+        """Return the weight that a pair of adjacent words adds to each document whose opening contains the pair."""
         given = np.zeros(len(self))
         self._place(given, "pairs", joined, math.inf)
         return given
 
     def _place(self, given: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise `given`, in place, for the documents that have a word in a field, to at most `limit`.
+        """Raise `given`, in place, for the documents that have the word `term` in the field `name`.
 
-        With `mentions`, one mention gives half of the weight and two give two thirds: a contract names a competitor
-        once, but its own party often.
+        The new weight is the word's rarity in the field, at most `limit`; a greater weight stays as it is. With
+        `mentions`, a document with one mention gets half of the weight, and a document with two gets two thirds: a
+        contract names a competitor once, but its own party often.
         """
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._compute_rarity(len(numbers)))
@@ -334,9 +340,10 @@ class DocumentNames:
         return max(0.0, math.log((len(self) + 1) / (holders + 0.5)))
 
     def _weigh_kind(self, kind: str) -> Weights:
-        """Return the log-weight of each document by its kind: 0 if it fits the question's kind, else negative.
+        """Return the log-weight of each document by its kind: 0 for the kind that the question names, else negative.
 
-        The kind `contract` fits every kind of agreement, and a document of unknown kind fits every question.
+        The weight is also 0 for a document of unknown kind, for every kind of agreement if the question names a
+        `contract`, and for all documents if the question names no kind.
         """
         if not kind:
             return np.zeros(len(self))
@@ -345,7 +352,7 @@ class DocumentNames:
 
 
 class _Layout:
-    """The documents as rows, with their file names in one string, which can be searched for parts of names."""
+    """The documents as rows, and all their file names in one string, in which a part of a name can be searched."""
 
     def __init__(self, rows: Sequence[tuple[int, str, str]]) -> None:
         self.numbers: Keys = np.array([number for number, _, _ in rows], np.int64)

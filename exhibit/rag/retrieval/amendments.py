@@ -1,7 +1,8 @@
-"""Retrieval for amended contracts: the passages come from the sections in force on the day that the question asks for.
+"""Retrieval for amended contracts: it returns the sections in force on the day that the question asks for.
 
-A passage of a section that an amendment has replaced, or that an amendment adds only later, is replaced by the section
-as it reads on that day. An answer from a changed section names the document that changed it.
+An amendment may have replaced a section before that day, or may add one only later. A passage from a
+section that is not in force is therefore replaced by the section as it reads on that day. An answer from a
+changed section names the document that changed it.
 """
 
 import re
@@ -52,7 +53,10 @@ def find_asked_day(question: str) -> date | None:
 
 
 def strip_asked_day(retrieved: Retrieved) -> str:
-    """Return the question without a lead such as `As of 1 March 2021:`, if its passages are already of that day."""
+    """Return the question for the answerer, without a leading day such as `As of 1 March 2021:`.
+
+    The day is removed only if `choose_in_force` has already applied it to the passages.
+    """
     question = retrieved.question
     if "amendments" not in retrieved.trace or not (lead := _LEAD.match(question)) or find_asked_day(lead[0]) is None:
         return question
@@ -101,9 +105,10 @@ def _update(
 def _find_replacements(
     index: Index, family: Family[int], number: int, hit: Hit, day: date
 ) -> Iterator[tuple[Hit, str]]:
-    """Yield the passages in force in place of one passage, each with a sentence about its change, or "".
+    """Yield the passages in force that replace one passage, each with a sentence about its change.
 
-    A passage that is still in force is yielded itself. Nothing is yielded if its document is superseded.
+    The sentence is "" if there was no change. A passage that is still in force is yielded itself. Nothing is
+    yielded if the whole document is superseded.
     """
     member, note = family.members[number], ""
     if family.is_superseded(number, day):
@@ -138,7 +143,7 @@ def _overlaps(one: Span, other: Span) -> bool:
 
 
 def _without(span: Span, place: Span) -> list[Span]:
-    """Return the parts of a span that are outside another span."""
+    """Return the parts of `span` that are outside `place`: none, one or two spans."""
     pieces = Span(span.start, min(span.end, place.start)), Span(max(span.start, place.end), span.end)
     return [piece for piece in pieces if piece.start < piece.end]
 
@@ -197,7 +202,10 @@ def _find_family(index: Index, entry: Entry) -> Family[int] | None:
 
 
 def find_namesakes(index: Index, entry: Entry) -> dict[int, Entry]:
-    """Return the documents whose names are most similar to a document's title and parties, and the document itself."""
+    """Return the documents whose names are most similar to the title and parties of `entry`.
+
+    The result has an entry for each document number, including that of `entry` itself.
+    """
     names = " ".join([entry.profile.title, *entry.profile.parties])
     choice = index.lexicon.documents.score(Query("", names=names, apart=True))
     numbers = dict.fromkeys([entry.number, *choice.choose_best(_NEAR)])

@@ -41,7 +41,7 @@ _VERSIONS: WeakKeyDictionary[Index, tuple[Keys, dict[int, list[Entry]]]] = WeakK
 
 
 def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> Answer:
-    """Return an answer with a sentence on each different value that another document or clause states."""
+    """Return an answer with a sentence added for each value in it that another document or clause contradicts."""
     if answer.refused or answer.error or not index.config.lexicon:
         return answer
     text, mark, places = answer.text.partition(f"\n\n{SOURCES}")
@@ -59,7 +59,7 @@ def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> A
 
 
 def _compare_documents(source: Source, value: Value, index: Index) -> Iterator[str]:
-    """Yield a sentence for each other version of the contract that has a different value between the same words."""
+    """Yield a sentence for each other version of the contract that has another value in the same wording."""
     around = _make_pattern(source.text, value)
     if around is None:
         return
@@ -78,9 +78,9 @@ def _compare_documents(source: Source, value: Value, index: Index) -> Iterator[s
 
 
 def _make_pattern(text: str, value: Value) -> re.Pattern[str] | None:
-    """Return a regular expression that matches any value between the words that surround a value in a text.
+    """Return a regular expression that matches any value between the same words as `value` in `text`.
 
-    These words do not reach beyond the values before and after it. Return None if there are too few words.
+    The words reach at most to the next value on each side. Return None if there are too few words.
     """
     near = [other.span for other in find_values(text) if other.span != value.span]
     start = max((span.end for span in near if span.end <= value.span.start), default=0)

@@ -36,7 +36,7 @@ Weigh = Callable[[str], float]
 
 
 class Seed(NamedTuple):
-    """Adjacent pieces (sentences) of one chunk, around which a passage is formed; seeds sort best first."""
+    """Adjacent pieces (sentences) of one chunk, around which a passage is formed; better seeds sort first."""
 
     cost: float
     turn: int
@@ -46,7 +46,7 @@ class Seed(NamedTuple):
 
 
 class _Offer(NamedTuple):
-    """The piece before or after a passage, by which the passage may be extended, and the score of its chunk."""
+    """A piece next to a passage, which may be added to the passage, with the score of the chunk that it is in."""
 
     score: float
     row: int
@@ -149,9 +149,9 @@ class Extents:
     # ---------------------------------------------------------------- the length of a passage
 
     def _tighten(self, row: int, first: int, last: int, weigh: Weigh) -> tuple[int, int]:
-        """Return the first and last piece whose evidence for the question is near that of the best piece.
+        """Return the first and the last piece that match the question nearly as well as the best piece does.
 
-        If no piece has evidence, return the given ones.
+        `weigh` scores the text of a piece. If no piece has a positive score, return `first` and `last` unchanged.
         """
         text, (pieces, _) = self._text(self._place(row)[1]), self._pieces(row)
         weights = [weigh(text[slice(*pieces[at])]) for at in range(first, last + 1)]
@@ -203,9 +203,10 @@ class Extents:
         return _Offer(self.scores.get(row, float("-inf")), row, beside, pieces[beside])
 
     def _is_new(self, row: int, span: Span, seen: set[tuple[int, str]]) -> bool:
-        """Return whether a passage adds text: no leftover label, and not the text of an earlier passage.
+        """Return whether a passage adds new text.
 
-        The same words in another document are new.
+        It does not if it repeats an earlier passage of the same document, or if it is only a short remainder
+        between two passages, such as a page number.
         """
         number = self._place(row)[1]
         said = (number, " ".join(self._text(number)[slice(*span)].lower().split()))

@@ -1,7 +1,7 @@
-"""Ranks passages within the likely documents by combined evidence: vectors, words, headings and neighbours.
+"""Ranks passages within the likely documents by combined signals: vectors, words, headings and neighbours.
 
-Each kind of evidence is measured in standard deviations among the compared chunks, since a cosine and a BM25 score have
-no common scale. The effect of each kind is in bench/results/notebook-retrieval.md.
+Each signal is measured in standard deviations among the compared chunks, since a cosine and a BM25 score
+have no common scale. The effect of each signal is in bench/results/notebook-retrieval.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ same.
 
 @dataclass(frozen=True)
 class Library:
-    """The collection that is searched: a table of chunks, and the sources of evidence on them."""
+    """The collection that is searched: a table of chunks, and the vectors and words by which they are scored."""
 
     table: Keys
     """The columns key, document, start, end, page, section; sorted by key, and thereby by document."""
@@ -76,9 +76,10 @@ class RankedPassage:
 
 @dataclass(frozen=True)
 class SecondLook:
-    """A reranker inside retrieval: it scores chunks, as in its training, before passages are formed.
+    """A reranker that scores chunks before passages are formed from them.
 
-    So the first passage is formed around the chunk that the reranker scores highest.
+    The first passage is thus formed around the chunk with the best combined score. The reranker was also
+    trained on chunks.
     """
 
     reranker: Reranker
@@ -90,7 +91,7 @@ class SecondLook:
 
 @dataclass(frozen=True)
 class RankedPassages:
-    """Passages, best first, with the trace of their retrieval."""
+    """Passages, best first, with a record of how they were ranked."""
 
     passages: tuple[RankedPassage, ...]
     trace: dict[str, Any] = field(default_factory=dict)
@@ -119,10 +120,14 @@ def rank_passages(
         asked: the words of the question that ask, without the document's name.
         vector: the question's vector.
         library: the collection.
-        documents: the log-weight of each likely document; None = any document may answer.
-        depth: the most passages.
-        limit: the most characters of a passage.
-        candidate_chunks: where any document may answer, the number of chunks that each kind of evidence proposes.
+        documents: the log-weight of each document to search, by number. By default all documents are searched.
+        depth: the maximum number of passages.
+        limit: the maximum number of characters of a passage.
+        candidate_chunks: if all documents are searched, the number of chunks to compare from the search by
+            vectors, and the number from the search by words.
+        trim_first: whether the first passage is cut down to the sentences that match the question best.
+        weights: the weight of each signal.
+        second: the reranker that scores chunks, if there is one.
     """
     words = list_asked_terms(asked)
     rows = library.rows(list(documents)) if documents else _choose_pool(words, vector, library, candidate_chunks)
@@ -180,7 +185,7 @@ def _look_again(
 
 
 def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weights: Weights) -> Keys:
-    """Return a new order, in which chunks after the first ranks gain from their similarity to the top chunks.
+    """Return a new order of the chunks: after the first ranks, similarity to the top chunks also counts.
 
     The top chunks share more words with the rest of an answer than the question does. For merger agreements,
     whose answers extend over many chunks, this raises the share of gold among 64 passages from 90.0% to 92.6%.
@@ -219,12 +224,13 @@ def score_rows(
     *,
     within: bool = True,
 ) -> dict[str, Scores]:
-    """Return the scores of the rows for each kind of evidence, and their weighted sum as `own`.
+    """Return the scores of the rows by signal (`dense`, `lexical`, `heading` …), and their weighted sum as `own`.
 
-    In the sum, each kind is measured in standard deviations within the row's group, which is a document.
-    `groups` has the position of each group's first row. A word's weight is its rarity in the document: in an
-    agreement on confidential information, these two words distinguish no chunk. The entry `rarity` of the
-    result has these weights, one row per group. A chunk without a vector is scored by words alone.
+    For the sum, each signal is measured in standard deviations within the row's group. A group is one document,
+    or all rows if any document may answer; `groups` has the position of each group's first row. A word's weight
+    is its rarity within the group: in a confidentiality agreement, the word `confidential` distinguishes no
+    chunk. The entry `rarity` of the result has these weights, one row per group. For a chunk that has no vector
+    yet, the lexical score replaces the dense score.
     """
     table = library.table[rows]  # `take` would copy the whole table, which is stored column by column
     sizes = np.diff(groups, append=len(rows))
@@ -265,13 +271,13 @@ def _compare_summaries(store: VectorStore, vector: Vectors, keys: Keys) -> Score
 
 
 def _measure_coverage(matched: Scores, rare: Scores, groups: Keys, sizes: Keys) -> Scores:
-    """Return, for each group, the share of the question's words in its best chunk; rare words count more.
+    """Return, for each group, the share of the question's words in its best chunk, where rare words count more.
 
-    This share is a factor of the lexical weight. If the question uses the document's words, they show which
-    chunk answers. If it uses other words, those that occur by chance mislead. With this factor P@1 is 38.4 on
-    200 freely worded questions about LegalBench-RAG-mini, and 53.1 on the published questions; with a fixed
-    weight of 0.3 it is 35.3 and 52.3. Where any document may answer, the factor is not used: a whole collection
-    contains nearly every word.
+    This share is a factor of the lexical weight. If the question uses the document's words, these words show
+    which chunk answers. If it uses other words, a word that matches by chance misleads. With this factor P@1 is
+    38.4 on 200 freely worded questions about LegalBench-RAG-mini, and 53.1 on the published questions; with a
+    fixed weight of 0.3 it is 35.3 and 52.3. The factor is not used if any document may answer, because a whole
+    collection contains nearly every word.
     """
     held = ((matched > 0) * np.repeat(rare, sizes, axis=0)).sum(axis=1)
     asked = rare.sum(axis=1)
@@ -332,7 +338,7 @@ def _compare_vectors(vectors: Vectors, keys: Keys, library: Library) -> tuple[Sc
 
 
 def _choose_pool(words: Sequence[str], vector: Vectors, library: Library, size: int) -> Keys:
-    """Return the candidate rows where any document may answer: the best by vector and by words, with neighbours."""
+    """Return the rows to compare if any document may answer: the best by vector, by words, and their neighbours."""
     _, [near] = library.store.search(vector.reshape(1, -1), size)
     _, worded = library.words.search(words, size)
     keys = np.union1d(near[near >= 0], worded)
@@ -342,7 +348,10 @@ def _choose_pool(words: Sequence[str], vector: Vectors, library: Library, size: 
 
 
 def make_weigher(words: Sequence[str], rare: Scores) -> Callable[[str], float]:
-    """Return a function that adds up the weights `rare` of the question's words that a text has."""
+    """Return a function that scores a text: the sum of the weights of the question's words that the text contains.
+
+    `rare` has the weight of each word of `words`.
+    """
     weight: dict[str, float] = dict(zip(words, rare.tolist(), strict=True))
     parted = any(word.startswith(PART) for word in words)
     read = (lambda text: [*search_terms(text), *list_word_parts(text)]) if parted else search_terms

@@ -116,9 +116,9 @@ def retrieve_routed(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
 def _rank(
     query: Query, vector: Vectors, library: Library, parts: Parts, trace: dict[str, Any], law: Route | None
 ) -> tuple[list[Hit], float | None, list[Hit] | None]:
-    """Return the passages, the probability that they answer, and their order before reranking.
+    """Return the passages, the probability that they answer, and the passages in their order before reranking.
 
-    The last two are None if no reranker scores chunks.
+    The second and third value are None if there is no reranker that scores chunks.
     """
     index, config = parts.index, parts.config
     choice = index.lexicon.documents.score(query, filenames=config.filenames)
@@ -166,7 +166,7 @@ def add_content(choice: Choice, query: Query, library: Library) -> Choice:
 
 
 def _put_first(named: Sequence[RankedPassage], others: Sequence[RankedPassage]) -> list[RankedPassage]:
-    """Return the paragraphs that a question cites, then the other passages that do not overlap them."""
+    """Return the paragraphs that a question cites (`named`), then the other passages that do not overlap them."""
     best = max((passage.score for passage in others), default=0.0)
     first = [replace(passage, score=best + len(named) - at) for at, passage in enumerate(named)]
     return first + [other for other in others if not any(_is_inside(other, passage) for passage in named)]
@@ -185,9 +185,9 @@ def choose_second_look(parts: Parts) -> SecondLook | None:
 
 
 def library_of(index: Index, limit: int) -> Library:
-    """Return the collection that a batch of questions searches; `limit` is the greatest length of a passage.
+    """Return the collection that questions search; `limit` is the maximum length of a passage in characters.
 
-    The pieces from which passages are formed are cached for this length, until the index changes.
+    The sentences of chunks, from which passages are formed, stay cached until the index or the limit changes.
     """
     known = _TILES.get(index)
     if known is None or known[0] is not index.table or known[1] != limit:
@@ -206,10 +206,11 @@ def library_of(index: Index, limit: int) -> Library:
 
 
 def choose_likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
-    """Return the log-weights of the documents to search; None if all documents must be searched.
+    """Return the documents to search, by number, with their log-weights; None if all documents must be searched.
 
-    A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier than the others.
-    The first eight of them would be an arbitrary choice, so all documents are searched.
+    All are searched if the question names none, or if the likeliest documents together are less than 50%
+    probable. A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier, and
+    choosing eight of these would be arbitrary.
     """
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
@@ -226,7 +227,7 @@ def explain_choice(choice: Choice, index: Index) -> dict[str, object]:
 
 
 def to_hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
-    """Return passages as hits, with the headings and pages above them and those that begin inside them."""
+    """Return passages as hits, each with the headings and the page of its start and of later positions inside it."""
     numbers = {passage.document for passage in passages}
     starts = {number: [start for _, start, _ in index.document(number).sections] for number in numbers}
     return [_make_hit(index, passage, starts[passage.document], text(passage.document)) for passage in passages]
@@ -296,7 +297,10 @@ def _search_words(question: str, depth: int, parts: Parts) -> Retrieved:
 
 
 def _search_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, Keys, dict[str, object]]:
-    """Return the nearest chunks in the nearest sections of the nearest documents, and a trace of the choice."""
+    """Return the scores and keys of the chunks nearest to a vector, and a trace of the search.
+
+    The search is limited to the nearest documents, and in these to the nearest sections, as the config sets.
+    """
     index, config = parts.index, parts.config
     numbers = np.array(index.numbers if parts.only is None else parts.only, np.int64)
     trace: dict[str, object] = {}

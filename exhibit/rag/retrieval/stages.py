@@ -85,10 +85,11 @@ class Retrieved:
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
-    """Return the hits with the `first` ones sorted by the reranker's score; ties and later hits keep their order.
+    """Return the hits after reranking: the first hits (`first` of them) are sorted by the reranker's score.
 
-    The scores stay with the ranks and do not move with the hits, so that they still decrease: a reranker's
-    scores are not comparable with the scores of the hits that it did not score.
+    Ties and later hits keep their order. Each rank keeps its retrieval score, whichever hit moves there, so
+    that scores still decrease: a reranker's scores are not comparable with those of the hits that it did not
+    score.
     """
     head = list(hits[:first])
     scores = reranker.score(question, [hit.text for hit in head])
@@ -100,7 +101,7 @@ def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int
 def order_by(judged: Sequence[float], retrieved: Sequence[float], *, weight: float | None) -> list[int]:
     """Return the positions of the texts, best first, by the reranker's score plus the weighted retrieval score.
 
-    Without a weight, the reranker's score decides alone.
+    If `weight` is None, the order is by the reranker's score alone.
     """
     if not len(judged):
         return []
@@ -154,7 +155,9 @@ def finish(
     confidence: float | None = None,
     before: Sequence[Hit] | None = None,
 ) -> Retrieved:
-    """Return the ranking, reranked if there is a reranker, and the passages for the answer.
+    """Return the result of retrieval: the ranked passages, and those selected for the answer.
+
+    If there is a reranker that has not scored them yet, the passages are reranked first.
 
     Args:
         question: the question.
@@ -165,7 +168,7 @@ def finish(
         confidence: the probability that the passages answer. If it is below `refuse_below`, no passages are
             selected, so that every answerer refuses. The reader is the exception: it gets the passages, and
             uses the confidence itself.
-        before: the order before the reranker.
+        before: the passages in their order before reranking, if the reranker has already scored the chunks.
     """
     config = parts.config
     if parts.reranker is not None and not reranked:
@@ -282,7 +285,7 @@ def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _render(hits: Sequence[Hit], summaries: Mapping[str, str], *, note: str = "") -> str:
-    """Return the sources between fences, then one line with the summary of each document that has one."""
+    """Return the context as text: the sources between fences (`~~~`), then the summaries of their documents."""
     if not hits:
         return ""
     # longer than any fence in the sources, so that no document can close its quotation and imitate the prompt
@@ -308,7 +311,7 @@ def _label(hit: Hit, note: str) -> str:
 
 
 def _join_lines(text: str) -> str:
-    """Return a text on one line: a heading must not look like a source of its own."""
+    """Return a text on one line, so that a heading with line breaks cannot look like a new source."""
     return " ".join(text.split())
 
 

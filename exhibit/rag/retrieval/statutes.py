@@ -128,7 +128,7 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
 
 
 def _find_provision(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
-    """Return the provision that a question is about: the first one, or the last one if that is in quotation marks."""
+    """Return the provision that a question is about: the first one it cites, or the last if that one is quoted."""
     names = [law.name for law in laws]
     named = list(find_provisions(question, system, names)) or [
         replace(each, label=_translate_label(each.label, system))
@@ -166,7 +166,7 @@ def _normalise(text: str) -> str:
 
 
 def _place(index: Index, number: int, label: str, system: LegalSystem) -> RankedPassage | None:
-    """Return a § of a document as a passage; None if the document has no § of this number."""
+    """Return a § of a document as a passage; None if the document has no § with this label."""
     found = [unit for unit in _list_units(index, number, system) if label_key(unit.label) == label_key(label)]
     if not found:
         return None

@@ -18,7 +18,7 @@ Splitter = Callable[..., list[Span]]
 
 
 def check(*, size: int, overlap: int) -> None:
-    """Raise an error if no chunk can have this size and overlap."""
+    """Raise an error unless the size is at least 1 and the overlap is at least 0 and smaller than the size."""
     if size < 1:
         raise ToolkitError(f"chunk size {size}: a chunk has at least 1 character; choose a size of 1 or more")
     if not 0 <= overlap < size:
@@ -34,9 +34,9 @@ def tile(start: int, cuts: list[int]) -> list[Span]:
 
 
 def reach_back(text: str, tiles: list[Span], overlap: int, *, floors: Sequence[int] = (0,)) -> list[Span]:
-    """Return the spans, each extended back by up to `overlap` characters, to the start of a word.
+    """Return the spans, each extended back by up to `overlap` characters, so that it begins with a whole word.
 
-    A span is not extended beyond the last of `floors` before it, such as the start of its section.
+    `floors` are offsets that no span is extended across, such as the starts of sections.
     """
     if not overlap:
         return tiles
@@ -59,11 +59,12 @@ _TRIES = 8  # tries by the first character, before a search for the whole separa
 
 
 def find_cuts(text: str, ranges: Sequence[Span], *, size: int, separators: Sequence[str], keep: Keep) -> list[int]:
-    """Return the ends of the chunks of these ranges, in order.
+    """Return the offsets at which to cut these ranges into chunks: the ends of all chunks, in order.
 
-    The result is the same as splitting at every separator and joining neighbours while they fit. From the start of a
-    chunk, cut at the last separator within `size` characters; a piece without such a separator is cut by the next
-    separator of the list. Each separator examines each window of `size` characters once, so the time is linear.
+    The result is the same as splitting at every separator and joining neighbours while they fit. From the start
+    of a chunk, the text is cut at the last separator within `size` characters. If there is none, the next
+    separator of the list is tried. Each separator examines each window of `size` characters once, so the time
+    is linear.
     """
     cuts = [end for start, end in ranges if start < end]
     long: list[tuple[int, int]] = [(start, end) for start, end in ranges if end - start > size]
@@ -79,9 +80,9 @@ def find_cuts(text: str, ranges: Sequence[Span], *, size: int, separators: Seque
 def _cut_at(
     text: str, separator: str, ranges: list[tuple[int, int]], cuts: list[int], *, size: int, after: bool
 ) -> list[tuple[int, int]]:
-    """Cut ranges at the last separator within `size` characters; return the pieces that are still too long.
+    """Cut ranges at the last separator within `size` characters; return the parts that are still too long.
 
-    Each cut is appended to `cuts`. It is before the separator, or with `after` behind it.
+    Each cut is appended to `cuts`. The cut is before the separator, or after it if `after` is true.
     """
     width = len(separator)
     find = text.find if width == 1 else partial(find_separator, text)
@@ -119,9 +120,9 @@ def _cut_at(
 
 
 def find_separator(text: str, separator: str, start: int) -> int:
-    """Return the position of the next separator; -1 if there is none.
+    """Return the position of the next separator at or after `start`; -1 if there is none.
 
-    The first tries look for its first character alone, which is much faster if that character is rare.
+    First search for the separator's first character alone, which is much faster if that character is rare.
     """
     at = start - 1
     for _ in range(_TRIES):
@@ -132,10 +133,10 @@ def find_separator(text: str, separator: str, start: int) -> int:
 
 
 def _find_separator(text: str, separator: str, at: int, floor: int, start: int) -> int:
-    """Return the position of the last separator in a run of its character; -1 if it is before `start`.
+    """Return the position of the last separator in a run of one repeated character; -1 if it is before `start`.
 
     Separators are counted from the start of the run, as `re.split` does: a run of three newlines contains one
-    double newline, the first two.
+    double newline, which is the first two.
     """
     run = floor + len(text[floor:at].rstrip(separator[0]))
     at -= (at - run) % len(separator)

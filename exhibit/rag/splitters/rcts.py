@@ -1,4 +1,4 @@
-"""Recursive character splitting with exact offsets: the chunks' spans tile the text, whatever its sections are."""
+"""Recursive character splitting with exact offsets: the chunks' spans cover the text. Sections are ignored."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,10 @@ from exhibit.rag.splitters.sections import split as split_sections
 
 
 def open(argument: str | None) -> Splitter:
-    """Return the splitter; `rcts:sentences` never cuts inside a number, and keeps a full stop with its sentence."""
+    """Return the splitter; with the argument `sentences` it cuts at punctuation only before a space.
+
+    So a number such as `10,000` stays whole, and a full stop stays with its sentence.
+    """
     return choose_variant("rcts", argument, split)
 
 

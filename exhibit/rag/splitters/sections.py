@@ -17,7 +17,10 @@ SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")
 
 
 def open(argument: str | None) -> Splitter:
-    """Return the splitter; `sections:sentences` never cuts inside a number, and keeps a full stop with its sentence."""
+    """Return the splitter; with the argument `sentences` it cuts at punctuation only before a space.
+
+    So a number such as `10,000` stays whole, and a full stop stays with its sentence.
+    """
     return choose_variant("sections", argument, split)
 
 
@@ -41,10 +44,10 @@ def split(
 ) -> list[Span]:
     """Return spans of at most `size` characters, each within one section, cut at the coarsest separator present.
 
-    A separator stays at the `start` of the piece after it, or at the `end` of the piece before it (`keep`). A
-    separator must be one character, one character repeated, or several characters whose first occurs in it only
-    once. With `overlap`, a span begins up to that many characters before the end of the previous one. Nested
-    sections are cut at every boundary.
+    With `keep` = `start`, a separator stays at the start of the span after it; with `end`, at the end of the
+    span before it. A separator must be one character, one character repeated, or several characters of which
+    the first occurs only once. With `overlap`, a span begins up to that many characters before the end of the
+    previous span. Nested sections are cut at every boundary.
     """
     check(size=size, overlap=overlap)
     length = len(text)

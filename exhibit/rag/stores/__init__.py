@@ -10,9 +10,9 @@ from exhibit.schemas.errors import ToolkitError
 
 
 def rank_keys(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
-    """Return the k best scores of each row and their keys, best first; ties are in the order of keys.
+    """Return the k best scores of each row of `scores` and their keys, best first; ties are in the order of keys.
 
-    If a row has fewer than k keys, the rest have the score -inf and the key -1.
+    If a row has fewer than k keys, the result is filled up with the score -inf and the key -1.
     """
     scores = np.where(keys < 0, np.float32(-np.inf), scores)
     order = np.lexsort((keys, -scores), axis=1)[:, :k]

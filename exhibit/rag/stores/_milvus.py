@@ -1,7 +1,7 @@
-"""Connections to Milvus: all layers of all indexes at one address share one connection, which the last user closes.
+"""Connections to Milvus, shared by all layers of all indexes at one address; the last user closes them.
 
-milvus-lite serves a local file inside this process; no other process can open the file meanwhile. A server needs
-pymilvus alone.
+For a local file, milvus-lite runs a server, and no other process can open the file meanwhile. A remote
+server needs the package pymilvus alone.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Connection:
 
     @property
     def is_current(self) -> bool:
-        """Whether the file that is served is still the one at its path; it may have been replaced."""
+        """Whether the served file is still the file at its path: another process may have replaced it."""
         return self._file is None or (self._file.exists() and self._file.stat().st_ino == self._inode)
 
     def call(self, verb: str, collection: str, *arguments: Any, **options: Any) -> Any:
@@ -100,9 +100,9 @@ class Connection:
 
 
 def find_token(address: Address) -> str:
-    """Return the token for an address, or "".
+    """Return the token from MILVUS_TOKEN if the user named the server at this address, else "".
 
-    A server that only the index names gets no token, since it may belong to a stranger.
+    A server that is named only in an index gets no token, since it may belong to a stranger.
     """
     token = os.environ.get(TOKEN, "")
     return token if token and is_named(address.uri) else ""
@@ -138,7 +138,7 @@ def connect(address: Address) -> Connection:
 
 
 def _make_key(address: Address) -> tuple[str, str]:
-    """Return the key of a connection: the address and the token."""
+    """Return the key under which a connection is shared: the address and, for a server, the token."""
     return address.uri, find_token(address) if address.is_server else ""
 
 

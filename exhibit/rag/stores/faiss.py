@@ -1,7 +1,8 @@
-"""FAISS in this process. `faiss` compares every vector, so its results are exact.
+"""FAISS in this process. The store `faiss` compares every vector, so its results are exact.
 
-For larger collections: `faiss:pq[,refine=N]` compares sketches first, then the vectors of the nearest rows;
-`faiss:fp16` takes half the memory. They are built when the index is saved; docs/stores.md has the cost of each.
+For larger collections, `faiss:pq[,refine=N]` first compares sketches of the vectors and then the full
+vectors of the nearest rows, and `faiss:fp16` takes half the memory. Both are built when the index is saved;
+docs/stores.md has the cost of each.
 """
 
 from collections.abc import Sequence
@@ -31,12 +32,12 @@ LOCAL = True
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "FaissStore":
-    """Open the vectors of a layer in a folder; a new layer has no vectors."""
+    """Open the store of a layer's vectors in a folder; a new store is empty."""
     return FaissStore(folder / f"{name}.faiss", dimensions, kinds.IndexType.parse(argument))
 
 
 def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> "FaissStore":
-    """Open the vectors of a layer that another process is writing, limited to `keys`, which are already written."""
+    """Open the vectors of a layer that another process is still writing; `keys` are those already written."""
     path = folder / f"{name}.faiss"
     if path.is_file():  # the other process has finished
         return FaissStore(path, dimensions, kinds.IndexType.parse(argument))
@@ -157,7 +158,7 @@ class FaissStore:
         return np.array(kinds.vectors_of(self._index, rows))
 
     def save(self) -> None:
-        """Convert the index to the type for its number of rows, and write it atomically."""
+        """Write the index atomically, in the type that was configured, or as flat if it has few rows."""
         with replace_file(self.path) as partial:
             self._write(partial)
 
@@ -204,7 +205,7 @@ class FaissStore:
         return rank_keys(scores, keys, k)
 
     def _rows_of(self, wanted: Keys) -> tuple[Keys, Keys]:
-        """Return the wanted keys that this store has, in the given order, and the row of each."""
+        """Return the keys in `wanted` that this store has, in the order of `wanted`, and the row of each key."""
         if not len(self):
             return wanted[:0], wanted[:0]
         if self._order is None:
@@ -219,7 +220,10 @@ class FaissStore:
         return wanted[here], rows[places[here]]
 
     def _search_rows(self, queries: Vectors, k: int, wanted: Keys) -> tuple[Vectors, Keys]:
-        """Compare the queries with a few rows directly, which is exact and faster than a selector over all rows."""
+        """Compare the queries directly with the rows of `wanted`, which are few; return the k best scores and keys.
+
+        The result is exact, and faster than a FAISS search with a selector over all rows.
+        """
         present, rows = self._rows_of(wanted)
         if not len(present):
             return make_empty_hits(len(queries), k)

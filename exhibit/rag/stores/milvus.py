@@ -57,7 +57,7 @@ _KEYS = 8192
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> MilvusStore:
-    """Open the collection of a layer, or create it; an unfinished index continues with its collection."""
+    """Open the collection of a layer, or create it; after an interrupted run, its collection is used again."""
     address = Address.parse(argument, own=folder / _PLACE / _FILE)
     record = folder / _PLACE / _RECORD
     wanted = {"store": argument or "lite", "dimensions": dimensions}
@@ -207,7 +207,7 @@ class MilvusStore:
         return np.array(here, dtype=np.float32).reshape(-1, self.dimensions)
 
     def save(self) -> None:
-        """Write all additions; afterwards the server searches its final index."""
+        """Write all additions. While the index is being built, also wait for the server's final (approximate) index."""
         self._call("flush")
         if self._building and self._address.is_server and self._address.kind != "FLAT":
             self._await_index()
@@ -232,9 +232,9 @@ class MilvusStore:
     def _await_index(self) -> None:
         """Wait until the server has built its index of all rows, and load the index.
 
-        Until then a server searches new rows through a temporary index, which finds fewer: with HNSW on 40,000
-        rows, 93.3% of the 64 nearest instead of 96.1%. Without this call, the server would load the final index
-        only after ten seconds or more.
+        Until then a server searches new rows through a temporary index, which finds fewer of the nearest rows: with
+        HNSW on 40,000 rows, 93.3% of the 64 nearest instead of 96.1%. Without this call, the server would load the
+        final index only after ten seconds or more.
         """
         left, since = -1, time.monotonic()
         while pending := int(self._call("describe_index", index_name=_VECTOR)["pending_index_rows"]):
@@ -265,7 +265,10 @@ class MilvusStore:
         return digests
 
     def _make_conditions(self, k: int, within: Sequence[int] | Keys | None) -> Iterator[str]:
-        """Yield the filters of the searches whose joined results contain the k best rows; "" selects all rows."""
+        """Yield the filters for a search: the server is asked once per filter, and the results are merged.
+
+        The filter "" selects all rows. Several filters are needed if `within` or `k` exceeds the server's limits.
+        """
         if within is None and k <= _MOST:
             yield ""
             return

@@ -26,10 +26,10 @@ TOLERANCE = 20
 
 
 class Summariser(Protocol):
-    """Summarises a document in one line. A module in `rag/summaries/` has `open(argument, *, llm, style, characters)`.
+    """A summariser of documents and sections. A module in `rag/summaries/` has the function `open`.
 
-    A summariser with a model may have the attributes `shown`, `tokens` and `temperature`, which get the config's
-    values.
+    It is called as `open(argument, *, llm, style, characters)`. If the summariser uses a model, it may have the
+    attributes `shown`, `tokens` and `temperature`, which are then set to the values in the config.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Summariser(Protocol):
     """Whether the summariser needs only the document: then the worker that reads the document summarises it."""
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
-        """Return the summary of a document, at the length that `open` was called with."""
+        """Return the summary of a document, with about the number of characters that `open` was called with."""
 
     def summarise_sections(
         self,

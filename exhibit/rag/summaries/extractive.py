@@ -50,7 +50,7 @@ _MOST_NAMES = 3  # parties in a summary; of more parties, it has two and the num
 
 
 def open(argument: str | None, *, llm: LLM | None, style: str, characters: int) -> "ExtractiveSummariser":  # noqa: ARG001
-    """Return the summariser that needs nothing but the text."""
+    """Return a summariser that quotes the text and needs no model."""
     return ExtractiveSummariser(characters)
 
 
@@ -63,7 +63,7 @@ class ExtractiveSummariser:
     alone: bool = True
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
-        """Return `Title between A and B: subject`, at the length that `open` was called with."""
+        """Return `Title between A and B: subject`, with about the number of characters that `open` was called with."""
         name = profile.title or document.filename
         title = f"{name} between {_join_names(profile.parties)}" if profile.parties else name
         if len(title) > self.length + TOLERANCE and profile.parties:
@@ -84,7 +84,7 @@ class ExtractiveSummariser:
 
 
 def fit(text: str, characters: int) -> str:
-    """Return a text on one line, cut at a word if it exceeds the length by more than the tolerance."""
+    """Return a text on one line; if it is more than 20 characters longer than `characters`, cut it at a word."""
     text = " ".join(text.split())
     return text if len(text) <= characters + TOLERANCE else cut(text, characters)
 

@@ -65,7 +65,7 @@ class LLMSummaries:
         self._spare = ExtractiveSummariser(self.length)
 
     def __call__(self, document: Document, root: Section, profile: Profile) -> str:
-        """Return the summary of a document, at the length that `open` was called with."""
+        """Return the summary of a document, with about the number of characters that `open` was called with."""
         spare = self._spare(document, root, profile)
         request = _Request("document", f"File: {document.filename}", document.text[: self.shown], spare)
         return self._ask([request], characters=self.length)[0]
@@ -88,10 +88,9 @@ class LLMSummaries:
         return self._ask(requests, characters=characters)
 
     def _ask(self, requests: Sequence[_Request], *, characters: int) -> list[str]:
-        """Return a summary of each text; if it is too long, a shorter one is requested.
+        """Return a summary of each text; if a summary is too long, request a shorter one.
 
-        If all requested summaries are too long, the shortest is cut. Repeated requests are answered from the cache
-        of the model's replies.
+        If every reply is too long, the shortest is cut. If every request fails, the fallback summary is used.
         """
         shortest: dict[_Request, str] = {}
         for share in _SHORTER:

@@ -1,9 +1,9 @@
-"""Kinds of variation: one file each, selected by its name, `--kind figures`.
+"""Kinds of variation: one module each, selected by its name, as in `--kind figures`.
 
 A kind is a module with `TITLE`, one line on what it does; `MEASURED`, the metrics that show its effect; and
-`vary(corpus, request, tally)`, which returns the changed corpus. Each row that it returns has a counterpart in the
-control, whose id is `TextRow.control`. A question that no rule can change with certainty is left out by
-`tally.leave_out`.
+`vary(corpus, request, tally)`, which returns the changed corpus. Each row of the changed corpus has a
+counterpart in the control, the bundle without the change; `TextRow.control` is the counterpart's id. A
+question that no rule can change with certainty is left out by `tally.leave_out`.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Adds one to three amendments to each contract as separate documents; questions ask about days between them.
+"""Adds amendments to each contract as separate documents, and asks questions about dates between them.
 
-The right answer comes from the version of the clause that is in force on that day; other versions are
-superseded. `amended:2` makes two amendments to each contract; without a number each contract has one to
-three.
+The right answer comes from the version of the clause that is in force on the date of the question; the
+other versions are superseded. `amended:2` makes two amendments to each contract; by default, each contract
+has one to three.
 """
 
 import random
@@ -62,7 +62,7 @@ class ClauseVersion:
 
 @dataclass(frozen=True)
 class ClauseChange:
-    """The change that an amendment makes to the clause that answers a question."""
+    """The change that one amendment makes to a clause that answers a question."""
 
     row: TextRow
     clause: Clause
@@ -73,7 +73,10 @@ class ClauseChange:
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with amendments, and questions for days between them and for today."""
+    """Return the corpus with amendments added, and with questions about the amended clauses.
+
+    Each question is asked for a date in the term of every version, and once without a date, as of today.
+    """
     if request.argument is not None and request.argument not in ("1", "2", "3"):
         raise ToolkitError(f"amended:{request.argument}: not a number of amendments; give 1 to {_MOST}")
     documents = dict(corpus.documents)
@@ -250,9 +253,9 @@ def write_date(day: date) -> str:
 def _find_real_family(name: str, corpus: TextCorpus, tally: Tally) -> list[TextRow]:
     """Return the questions about a contract that has real amendments in the corpus.
 
-    A question is used if an amendment changes the section that answers it, and the amendment's answer differs.
-    The gold is the benchmark's own: in the contract for a day before the amendment, in the amendment for a day
-    after it.
+    A question is used if an amendment changes the section that answers it, and if the answer according to the
+    amendment is different. The gold is the benchmark's own: for a day before the amendment, it is a passage of
+    the contract; for a day after the amendment, it is a passage of the amendment.
     """
     days = {
         filename: date.fromisoformat(labels["effective_from"])

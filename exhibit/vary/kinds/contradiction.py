@@ -124,9 +124,9 @@ def _insert_contradictions(
 
 
 def _write_alone(value: Value, change: RowChange) -> str:
-    """Return the new value as it reads after `is`, in the clause's own form if that is possible.
+    """Return the new value as text that can follow `is` in a sentence.
 
-    For a `2-year` term, it is `2 years`.
+    The form of the old value is kept where it fits; `3-year` does not fit and is written as `3 years`.
     """
     [new] = find_values(change.new)
     if value.kind == "date":
@@ -138,7 +138,10 @@ def _write_alone(value: Value, change: RowChange) -> str:
 
 
 def _find_last_place(clauses: tuple[Clause, ...], own: Clause) -> int | None:
-    """Return where a contradicting sentence is inserted: the end of the last other clause; None if there is none."""
+    """Return the offset at which a contradicting sentence is inserted; None if there is no other clause.
+
+    The offset is the end of the last clause other than `own`, the clause that the sentence contradicts.
+    """
     others = [clause for clause in clauses if clause != own]
     return others[-1].span.end if others else None
 
@@ -153,7 +156,10 @@ def _merge_insertions(edits: list[Edit]) -> list[Edit]:
 
 
 def _with_sentences(corpus: TextCorpus, edits: dict[str, list[Edit]], after: dict[int, TextRow]) -> TextCorpus:
-    """Return the corpus with the sentences inserted; a question's second gold passage is its sentence."""
+    """Return the corpus with the contradicting sentences inserted.
+
+    The sentence that contradicts the answer to a question becomes an additional gold passage of that question.
+    """
     rows = tuple(after[row.id] for row in corpus.rows if row.id in after)
     changed = apply_edits(replace(corpus, rows=rows), edits)
     with_both = []

@@ -73,7 +73,7 @@ _FLIPPED = {"yes": "No", "no": "Yes"}
 
 @dataclass(frozen=True)
 class Reversal:
-    """The edits that reverse the gold of a question, and the first reversed words."""
+    """The edits that reverse the meaning of a question's gold, the gold's spans, and the first reversed text."""
 
     edits: tuple[Edit, ...]
     spans: tuple[Span, ...]
@@ -107,7 +107,10 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
 
 
 def _shares_sentence(turn: Reversal, others: Iterable[Reversal]) -> bool:
-    """Return whether another reversal changes other words of the same gold: the two together would cancel out."""
+    """Return whether another reversal makes a different edit inside the same gold as `turn`.
+
+    The two reversals together would cancel each other out.
+    """
     return any(
         edit not in one.edits and any(span.start <= edit.start and edit.end <= span.end for span in one.spans)
         for other in others
@@ -117,7 +120,10 @@ def _shares_sentence(turn: Reversal, others: Iterable[Reversal]) -> bool:
 
 
 def _find_polarity(row: TextRow) -> str:
-    """Return `No` if a question's answer is yes, and `Yes` if it is no; empty for any other answer."""
+    """Return the opposite of a question's answer: `No` for yes, and `Yes` for no.
+
+    Return an empty string for any other answer.
+    """
     return _FLIPPED.get(row.answer.strip().rstrip(".").lower(), "")
 
 
@@ -225,7 +231,10 @@ def _of_either(either: re.Match[str], modal: re.Match[str], verb: str) -> str | 
 
 
 def _reverse_modal(modal: re.Match[str], following: re.Match[str], before: str, *, acts: bool) -> str | None:
-    """Return the reversed modal with its verb, whose subject acts if it is a party; None if no rule is certain."""
+    """Return the reversed modal with its verb: `may not sell` for `may sell`; None if no rule is certain.
+
+    `acts` states that the subject of the verb is a party to the contract.
+    """
     word, verb, more = modal[1].lower(), following["verb"], (following["more"] or "").strip()
     if (
         verb.endswith("ly")

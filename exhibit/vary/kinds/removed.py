@@ -25,7 +25,10 @@ _WORDS = 20  # characters of an answer that would not occur elsewhere by chance
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus without some of the clauses that answer; their questions become impossible."""
+    """Return the corpus without some of the clauses that answer questions.
+
+    The questions that these clauses answered become impossible: the documents no longer answer them.
+    """
     edits: dict[str, list[Edit]] = {}
     removed: set[int] = set()
     for name, document in corpus.documents.items():
@@ -80,9 +83,10 @@ def _label(document: TextDocument, clause: Clause) -> str:
 
 
 def _stands_in(answer: str, text: str) -> bool:
-    """Return whether a text still contains an answer: one of its values that is not a place.
+    """Return whether a text still contains an answer.
 
-    An answer without values counts only if its whole text occurs, and is long enough not to occur by chance.
+    If the answer has values, such as an amount or a date, the text must contain one of them; a place does not
+    count. An answer without values must occur as a whole, and must be long enough not to occur by chance.
     """
     keys = keys_of(answer)
     if keys:

@@ -141,9 +141,10 @@ def _apply_reviews(options: Any) -> int:
 
 
 def _add_questions(reviews: Sequence[Review], options: Any) -> int:
-    """Write a copy of a bundle that was not drafted, with the reviewers' questions added.
+    """Write a copy of a bundle with the questions that reviewers added.
 
-    Judgments on a run are not applied here: a message tells the user to make a patch of them.
+    The bundle's own questions were not drafted by a program. Judgments on a run are not applied here: a message
+    tells the user to make a patch from them first.
     """
     judged = sum(len(review.cases) for review in reviews)
     if judged and not any(review.added for review in reviews):
@@ -160,10 +161,10 @@ def _add_questions(reviews: Sequence[Review], options: Any) -> int:
 
 
 def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: bool = False) -> None:
-    """Raise an error if reviews belong to different pages, or if two of one page are by the same reviewer.
+    """Raise an error if the reviews belong to different review pages, or if one reviewer reviewed a page twice.
 
-    With `several_pages`, different pages are allowed: a drafted bundle grows, and is reviewed on one page after
-    another.
+    With `several_pages`, different pages are allowed: a drafted bundle grows, so several pages may be made of
+    it, one after another.
     """
     seen: dict[tuple[str, str], Path] = {}
     for review, path in zip(reviews, files, strict=True):

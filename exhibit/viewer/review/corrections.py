@@ -127,7 +127,8 @@ def _make_correction(
 def _make_answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> str | None:
     """Return the new expected answer, made of the corrected passages; None if the expected answer does not change.
 
-    It changes only if it was the gold's own text, or if the question was impossible.
+    The answer changes only if the old answer was the text of the old gold, or if the question was impossible
+    before (that is, the documents were said not to answer it).
     """
     if not contexts:
         return None
@@ -139,10 +140,10 @@ def _make_answer(row: RunQuestion, contexts: Sequence[review.MarkedPassage]) -> 
 
 
 def rescore_run(run: ReviewedRun, corrections: Mapping[Key, review.Correction]) -> tuple[list[Table], list[Table]]:
-    """Return a run's tables unchanged, and again with the corrected questions scored against their new gold.
+    """Return a run's score tables twice: as they are, and with corrected questions scored against their new gold.
 
-    Metrics that need a judge, the whole corpus or usage data keep their values. A judge's marks that depend on
-    the expected answer are removed where that answer changed.
+    In the second version, metrics that need a judge, the whole corpus or usage data (such as token counts) keep
+    their values. If a question's expected answer changed, a judge's mark that depends on it is removed.
     """
     before = read_tables(run)
     after = []
@@ -211,7 +212,10 @@ def _find_pages(document: Document | None, spans: Sequence[Span]) -> tuple[int, 
 
 
 def _make_reply(run: ReviewedRun, dataset: str, recorded: RunReply) -> Reply:
-    """Return a reply with the text of all its passages: the file has the text of the first ones only."""
+    """Return a recorded reply with the text of all its passages.
+
+    The run's file has only the text of the first passages; the other texts are read from the documents.
+    """
     reply = REPLY.validate_python(recorded.model_dump(exclude_none=True))
     passages = []
     for one in reply.passages:

@@ -1,4 +1,7 @@
-"""Review of a drafted bundle: the order in which a person sees drafts, and the bundle after the judgments."""
+"""Review of a bundle whose questions a program drafted.
+
+The module chooses the drafts that a person judges first, and writes the bundle with the judgments applied.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -102,11 +105,11 @@ class DraftedBundle:
         return Documents(self.bundle.files)
 
     def choose_worth_judging(self, size: int) -> list[Key]:
-        """Return the questions to judge: `unsure` drafts, the least certain first, and then a share of `sure` drafts.
+        """Return the drafted questions to judge: first `unsure` drafts, then drafts that already count as `sure`.
 
-        The least certain drafts are those with a confidence nearest to 0.5; of equal ones, rare kinds come first.
-        At least 30% of the sample are `sure` drafts in a pseudo-random order, if there are enough, to estimate how
-        many of them are wrong.
+        `unsure` drafts are ordered by their confidence, the nearest to 0.5 first; if two are equally near, the
+        draft whose type of question is rarer comes first. About 30% of the sample, or more if `unsure` drafts are
+        few, are `sure` drafts in a pseudo-random order: they show how many `sure` drafts are wrong.
         """
         order: dict[str, list[RunQuestion]] = {"unsure": [], "sure": []}
         for row in self.questions.values():
@@ -144,8 +147,8 @@ def apply_reviews(
 ) -> tuple[DraftInfo, int]:
     """Write a drafted bundle with the judgments applied; return its draft info and the number of reopened rows.
 
-    A row is reopened if its judgments no longer fit the documents. The labels of a judged row name its
-    reviewers.
+    A row must be judged again (is reopened) if the text that its reviewers judged or marked has changed. The
+    labels of a judged row name its reviewers.
     """
     said, reopened = _collect_judged(reviews, drafted)
     fitted = _fit(said, drafted)
@@ -185,8 +188,8 @@ def apply_reviews(
 def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, drafted: DraftedBundle) -> bool:
     """Add a judged row to the new bundle, unchanged or corrected; return False if the row is dropped instead.
 
-    A row stays if more reviewers call it right than wrong. Otherwise it gets the first correction that a
-    reviewer proposed, or is dropped if there is none.
+    The gold stays if more reviewers call it right than wrong. Otherwise the row gets the first correction that
+    a reviewer proposed. Without a proposed correction, the row is dropped.
     """
     who: dict[str, Any] = {"draft": "judged", "judged_by": ", ".join(name for name, _ in judged)}
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)
@@ -245,7 +248,10 @@ def _count_right(judged: Judged) -> int:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A logistic recalibration of the models' confidence, fitted to the judgments on a bundle's drafts."""
+    """A logistic recalibration of the confidence that models gave to drafts.
+
+    It is fitted to the reviewers' judgments, and decides which of the other drafts count as `sure`.
+    """
 
     slope: float
     offset: float
@@ -266,12 +272,18 @@ class Fitted:
 
 
 def _find_playbook(labels: Mapping[str, object]) -> tuple[str, bool]:
-    """Return the playbook of a draft, and whether the draft states that the document has no answer."""
+    """Return the name of a draft's playbook (a list of standard questions), and whether the draft is `absent`.
+
+    An `absent` draft states that the document does not answer the question.
+    """
     return str(labels.get("asks_for")).partition("/")[0], labels.get("draft") == "absent"
 
 
 def _find_levels(drafted: DraftedBundle) -> dict[tuple[str, bool], float]:
-    """Return the lowest confidence of each playbook's `sure` drafts, for answers and absent answers separately."""
+    """Return the lowest confidence among the drafts that are not `unsure`, by `(playbook, absent)`.
+
+    `absent` is True for drafts which state that the document has no answer.
+    """
     levels: dict[tuple[str, bool], float] = {}
     for _, gold in drafted.rows.values():
         labels = gold[0].labels if gold else {}
@@ -286,7 +298,11 @@ _FEW = 5  # judgments of a kind; with fewer its share says nothing
 
 
 def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
-    """Return the confidence fitted to the judgments; None if there are too few and no kind of draft is doubtful."""
+    """Return the recalibration of the drafts' confidence, fitted to the judgments.
+
+    With too few judgments, the confidence is not changed, and only the kinds of drafts that were often wrong
+    are recorded as doubtful. Return None if there are no such kinds either.
+    """
     judged = [(drafted.rows[id][1], _count_right(votes) > 0) for id, votes in said.items()]
     kinds: dict[str, list[bool]] = {}
     for gold, right in judged:

@@ -99,7 +99,7 @@ def _make_cases(keys: Sequence[Key], run: Reviewed) -> "tuple[list[Record], Albu
 
 
 def _make_case(row: RunQuestion) -> Record:
-    """Return the data that a reviewer sees, without the verdict that the review is compared with."""
+    """Return the question, gold, answer and passages that a reviewer sees; the run's own verdict is hidden."""
     reply = row.reply
     return {
         "dataset": row.dataset,
@@ -137,7 +137,10 @@ def _make_passage(passage: RunPassage, cited: bool) -> Record:
 
 
 def _make_identity(run: Reviewed, keys: Sequence[Key]) -> str:
-    """Return the id of a review page, which keys the browser's storage and matches the reviews of one page."""
+    """Return the id of a review page, a digest of the run's name and its sampled questions.
+
+    The browser stores judgments under this id, and reviews with the same id belong to the same page.
+    """
     parts: list[Any] = [run.name, *([*key, run.questions[key].question] for key in keys)]
     return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]
 
@@ -189,7 +192,10 @@ class Album:
 
 
 def sheets_of(row: RunQuestion, spots: Mapping[str, PlacedSpans], run: Reviewed) -> list[tuple[str, int]]:
-    """Return the pages to show for a question, best first: a file and its page, 0 for a text without pages."""
+    """Return the pages to show for a question as `(filename, page)`, the most important first.
+
+    The page is 0 for a document without pages.
+    """
     gold = [(one.filename or "", page) for one in row.gold for page in one.pages]
     beside = [(name, page + way) for name, page in gold for way in (-1, 1) if page + way > 0]
     # only the whole document shows that it has no answer
@@ -214,7 +220,10 @@ def _draw_page(document: Document, page: Page) -> Record | None:
 
 
 def sheet_of(document: Document, number: int, gold: Sequence[tuple[int, int]], address: str) -> Record:
-    """Return a page's words and the address of its image; for a document without pages, the text around its gold."""
+    """Return the data of a document page for the script that shows it: its size, words and image address.
+
+    For a document without pages, return the text around the gold spans instead.
+    """
     if number and number <= len(document.pages):
         page = document.pages[number - 1]
         words = [_format_word(document, span, boxes) for span, boxes in read_words(document, number) if boxes]

@@ -263,7 +263,10 @@ def compute_agreements(reviews: Sequence[Review], rows: Questions) -> list[Agree
 
 
 def collect_verdicts(rows: Questions) -> Judgments:
-    """Return the run's verdicts on answers as `right` or `wrong`; verdicts that judge nothing are left out."""
+    """Return the run's verdicts on answers as `right` or `wrong`, by question.
+
+    Verdicts that mean neither, for example because the answer could not be judged, are left out.
+    """
     judged = {}
     for key, row in rows.items():
         if row.verdict in ("answered", "expected answer given"):
@@ -309,7 +312,10 @@ def compute_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
 
 
 def compute_shares(reviews: Sequence[Review], rows: Questions) -> list[JudgedShare]:
-    """Return the shares of gold and of answers that each reviewer calls right, and weighted estimates for the run."""
+    """Return, for each reviewer, the share of judged gold and of judged answers that the reviewer calls right.
+
+    Each share is also estimated for the whole run, with weights that correct for the stratified sample.
+    """
     parts = []
     for review in reviews:
         for aspect in ASPECTS:

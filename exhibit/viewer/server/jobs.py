@@ -90,7 +90,10 @@ class Jobs:
         return job
 
     def find_state(self, job: Job) -> JobState:
-        """Return a job's state; it is `died` if the job ended without recording an exit code."""
+        """Return a job's state: `running`, `finished`, `stopped`, `failed` or `died`.
+
+        A job has died if its process ended without recording an exit code.
+        """
         place = self._folder / job.key
         with suppress(OSError, ValueError, KeyError):
             code = json.loads((place / ENDED).read_text(encoding="utf-8"))["code"]

@@ -79,7 +79,10 @@ class GoldLine(NamedTuple):
 
 @dataclass(frozen=True)
 class BundleIndex:
-    """The data of a bundle that pages show; the files are not validated, because 20,000 rows would take seconds."""
+    """The data of a bundle that the server's pages show.
+
+    The bundle's files are read without validation, because validating 20,000 rows would take seconds.
+    """
 
     root: Path
     info: BundleInfo | None
@@ -257,9 +260,9 @@ def _read_unchecked_line(folder: Path, stamp: tuple[float, ...]) -> RunLine:  # 
 
 
 def _check_line(line: RunLine) -> RunLine:
-    """Return a finished run for the list, with its main figure computed from its rows.
+    """Return a run's line in the list of runs, with the run's main figure computed from its rows.
 
-    A run whose summary does not match its rows is returned as damaged.
+    If the run's summary does not match its rows, the state of the line is `damaged`.
     """
     try:
         run = RunResults(line.folder)

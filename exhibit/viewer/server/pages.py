@@ -32,7 +32,10 @@ STATES: Mapping[JobState, str] = {
 
 
 def format_frame(title: str, body: str, data: Mapping[str, Any], *, language: str, marking: bool = False) -> str:
-    """Return an HTML page in the layout of the reports, whose script sends requests only to this server."""
+    """Return an HTML page in the layout of the reports.
+
+    The page's script may send requests only to this server.
+    """
     return format_page(
         f"{title} – Exhibit",
         body,
@@ -97,10 +100,10 @@ def format_bundle(
     added: Sequence[tuple[str, AddedQuestion]],
     language: str,
 ) -> str:
-    """Return the page of one bundle: its card, its documents and its questions.
+    """Return the page of one bundle: its description, its documents and its questions.
 
-    `find` and `chosen` filter the questions and documents; `found` is the result of a search for `words` in the
-    texts.
+    `find` and `chosen` (label values) filter the questions and documents. `found` is the result of a full-text
+    search for `words`.
     """
     lines, asked = bundle.questions, find.lower().split()
     shown = [

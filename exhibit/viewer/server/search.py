@@ -39,7 +39,7 @@ class Marked(NamedTuple):
 
 
 class FoundPassage(NamedTuple):
-    """A passage that contains the searched words."""
+    """A passage that contains at least one of the searched words."""
 
     page: int
     start: int
@@ -49,7 +49,7 @@ class FoundPassage(NamedTuple):
 
 
 class FoundDocument(NamedTuple):
-    """A document that contains all the words."""
+    """A document that contains all the searched words, with its best passages."""
 
     name: str
     places: int
@@ -59,7 +59,7 @@ class FoundDocument(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The documents that contain the words, among those that were read so far."""
+    """The result of a search: the documents that contain all the searched words, among those read so far."""
 
     documents: list[FoundDocument]
     total: int

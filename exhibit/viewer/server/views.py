@@ -114,7 +114,10 @@ class Views:
         return HTMLResponse(text)
 
     async def show_sheet(self, request: Request) -> Response:
-        """Return a document page as JSON for the marking script: its words, and the spans of the document's gold."""
+        """Return a document page as JSON for the script with which a user marks gold.
+
+        The JSON contains the page's words with their positions, and the spans of the document's gold.
+        """
         name, number = request.query_params.get("name", ""), int(request.query_params.get("page", "0"))
         bundle = self.library.bundle(request.path_params["key"])
         document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
@@ -153,7 +156,7 @@ class Views:
         return _redirect(request, f"drawn/{place.name}/{REPORT}")
 
     async def show_drawn(self, request: Request) -> Response:
-        """Return a page, a data file or an image that this server wrote."""
+        """Return a file that this server wrote: an HTML page about runs, one of its data files, or an image."""
         place = self.state / "drawn" / request.path_params["place"]
         path = (place / request.path_params["path"]).resolve()
         if not path.is_relative_to(self.state.resolve()) or not path.is_file():
@@ -181,7 +184,10 @@ class Views:
         return JSONResponse({"open": f"drawn/{place.name}/index.html"})
 
     def _place(self, kind: str, lines: Sequence[RunLine]) -> Path:
-        """Return the folder for a page about runs, and create it if needed; a changed run gets another folder."""
+        """Return the folder for a page about runs, and create the folder if needed.
+
+        The folder's name depends on the time of the runs' summaries, so a changed run leads to a new folder.
+        """
         ended = [one.folder for one in lines if (one.folder / SUMMARY).is_file()]
         stamps = [(str(folder), (folder / SUMMARY).stat().st_mtime_ns) for folder in ended]
         digest = hashlib.sha256(repr((kind, self.language, stamps)).encode()).hexdigest()[:16]

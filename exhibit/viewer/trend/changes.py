@@ -21,7 +21,11 @@ from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 
 
 def kind_of(run: RunResults, dataset: str) -> tuple[str, ...]:
-    """Return the properties that runs must share to be comparable: dataset, system, parity, judge and groups."""
+    """Return the properties that two runs must share to be comparable.
+
+    They are the dataset, the system, the scoring rules (`parity`), the judge, and the label that groups
+    questions for the means.
+    """
     measured, groups = run.config.measured, run.config.datasets[dataset].groups
     return (dataset, run.system, measured.parity or "", measured.judge or "", groups or "")
 
@@ -48,7 +52,7 @@ class Series:
 def read_runs(folder: Path, *, where: Mapping[str, Sequence[str]] | None = None) -> tuple[list[RunResults], list[str]]:
     """Return the finished runs in a folder, oldest first, and a note for each run that was skipped.
 
-    With `where`, return only the runs whose settings have these values.
+    `where` maps names of settings to their allowed values; if given, return only the runs with such values.
     """
     if not folder.is_dir():
         raise ToolkitError(f"{folder}: no such folder; evaluate_rag.py writes its runs to results/")
@@ -60,7 +64,8 @@ def open_runs(
 ) -> tuple[list[RunResults], list[str]]:
     """Return the finished runs among these folders, oldest first, and a note for each run that was skipped.
 
-    Runs that have the same name are named by their paths. `source` is named in the error that no run is finished.
+    Runs that share a name are renamed to their paths. If no run is finished, raise an error that begins with
+    `source`, the description of the folders.
     """
     runs: list[RunResults] = []
     notes = []
@@ -90,7 +95,10 @@ def open_runs(
 
 
 def make_series(runs: Sequence[RunResults]) -> list[Series]:
-    """Group comparable runs into series, by dataset, system and measurement; each series keeps the runs' order."""
+    """Group runs into series of comparable runs, which share the properties that `kind_of` returns.
+
+    Within a series, the runs keep their order.
+    """
     kinds: dict[tuple[str, ...], list[RunResults]] = {}
     for run in runs:
         for dataset in run.tables:
@@ -157,7 +165,11 @@ class Regression:
 
 
 def choose_watched_metrics(series: Series, asked: Sequence[str] = (), *, every: bool = False) -> list[str]:
-    """Return the metrics to check for regressions: those in `asked`, else a short selection, or all with `every`."""
+    """Return the metrics to check for regressions.
+
+    These are the metrics in `asked`. If `asked` is empty, they are a short selection or, with `every`, all
+    metrics that can become worse.
+    """
     names = dict.fromkeys(name for run in series.runs for name in run.means_of(series.dataset))
     if asked:
         return [name for name in names if {name, name.partition("@")[0]} & set(asked)]
@@ -200,7 +212,11 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
 def _find_fall(
     metric: str, before: Table, after: Table, others: Sequence[Mapping[str, float]], max_fall: float
 ) -> Fall | None:
-    """Return how much a metric got worse from one run to another; None if it did not, or not more than usual."""
+    """Return how much a metric got worse from `before` to `after`; None if it did not get significantly worse.
+
+    `others` contains the changes between other consecutive runs of the series. If there are enough of them, the
+    metric must also have changed by much more than their median.
+    """
     change = change_of(before, after, metric)
     usual = median(abs(one[metric]) for one in others) if len(others) >= _OTHERS else None
     if abs(change) <= max(EQUAL, _LARGE * (usual or 0.0)) or describe_metric(metric).improves(change) is not False:
@@ -221,7 +237,10 @@ def _are_alike(one: Table, other: Table) -> bool:
 
 
 def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int, max_fall: float) -> bool:
-    """Return whether the newest run is still worse than the last one before the fall."""
+    """Return whether a regression persists: the newest run is still worse than `before`.
+
+    `before` is the earlier run with which the worse run was compared.
+    """
     shared = count_overlap([before], [newest])
     if more and shared.failed_after > shared.failed_before:
         return True

@@ -27,7 +27,10 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def index(options: argparse.Namespace) -> int:
-    """Write the page over all runs and the CI files, print the regressions, and return 4 if a check fails."""
+    """Write the page that shows all runs over time, and the CI files; print the regressions.
+
+    Return 4 if a CI check fails, otherwise 0.
+    """
     where = parse_settings({"where": options.where}, where="--where").where
     runs, notes = changes.read_runs(options.folder, where=where)
     for note in notes:
@@ -89,7 +92,10 @@ _NARROWEST = 0.2
 
 
 def write_trend(folders: Sequence[Path], out: Path) -> Path:
-    """Write the page over the runs in these folders, with the default metrics and bands."""
+    """Write the page that shows the runs in these folders over time; return its path.
+
+    The default metrics and quality bands are used.
+    """
     runs, _ = changes.open_runs(folders, "the served folders")
     series = changes.make_series(runs)
     metrics = {one.title: changes.choose_watched_metrics(one, [], every=False) for one in series}
@@ -105,7 +111,7 @@ def write_index(
     explained: Sequence[summary.Explanation],
     scale: Scale,
 ) -> Path:
-    """Write the page over all runs and return its path.
+    """Write the page that shows all runs over time; return its path.
 
     The page is self-contained: it needs no server and no other file. It links to the runs' reports.
     """
@@ -174,7 +180,11 @@ def draw(
     regressions: Sequence[changes.Regression],
     bands: Bands | None,
 ) -> Plot | None:
-    """Return a plot of a metric over the runs: its line and interval, the regressions, and where the data changed."""
+    """Return a plot of a metric over the runs of a series; None if no run has a value.
+
+    The plot shows a line with its 95% band, marks regressions, and marks the runs in which the dataset's files
+    changed.
+    """
     means = series.list_means(metric)
     known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]
     if not known:
@@ -214,7 +224,10 @@ def draw(
 
 
 def _find_range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:
-    """Return the ends of an axis: rounded to tenths for a share, or with a margin around the values otherwise."""
+    """Return the lower and upper end of the vertical axis of a plot.
+
+    For a share, the ends are rounded outwards to tenths. For any other metric, they leave a margin of 10%.
+    """
     ends = [end for mean in means for end in (mean.mean or 0.0, *(mean.ci95 or ()))]
     low, high = min(ends), max(ends)
     if share:

@@ -146,7 +146,10 @@ def _make_fallen(values: FallenValues, before: RunQuestion, after: RunQuestion) 
 
 
 def _count_shares(table: Table, fallen: set[Id], names_of: Callable[[int], Iterable[str]]) -> list[FallenGroup]:
-    """Return, for each name that `names_of` gives to rows, how many questions were asked and how many got worse."""
+    """Return, for each group of questions, how many questions it has and how many of them got worse.
+
+    `names_of` returns the names of the groups to which a table row belongs, such as its document.
+    """
     fell: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     for row, id in enumerate(table.ids):
@@ -199,7 +202,11 @@ def format_junit(checks: "Sequence[Check]") -> str:
 
 
 def list_figures(series: Series, metrics: Sequence[str], scale: Scale) -> list[Record]:
-    """Return the newest mean of each metric, its band, the mean before, and the best mean."""
+    """Return a record for each metric that the newest run of a series has.
+
+    The record contains the newest mean with its quality band, the mean of the previous run, and the best mean
+    of all runs.
+    """
     rows: list[Record] = []
     for metric in metrics:
         means = [mean for mean in series.list_means(metric) if mean and mean.mean is not None]
@@ -250,7 +257,11 @@ def fall_in_words(fall: Fall) -> str:
 
 
 def sentences(explanation: Explanation) -> list[str]:
-    """Return sentences about a regression: how many questions got worse, where, what changed, and if it persists."""
+    """Return sentences about a regression.
+
+    They state how many questions got worse, where these questions cluster, what changed between the two runs,
+    and whether the regression persists in the newest run.
+    """
     regression = explanation.regression
     asked = len(regression.series.tables[regression.at].ids)
     lines = [f"{len(explanation.questions)} of {asked} questions got worse{_describe_clusters(explanation)}."]
