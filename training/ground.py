@@ -43,5 +43,7 @@ class Ground:
 
     @cached_property
     def library(self) -> Library | None:
-        """The graded queries for a clause library (ACORD), without the held-out ones; None if the pack has no grades."""
+        """The graded queries for a clause library (ACORD), without the held-out ones; None if the pack has no
+        grades.
+        """
         return Library(self.pack, without=self.kept_back) if len(self.pack.grades) else None

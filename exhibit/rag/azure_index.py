@@ -75,7 +75,9 @@ class AzureIndex:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Run the checks of the index; return a tuple for each check: its name, whether it passed, the observed value."""
+        """Run the checks of the index; return a tuple for each check: its name, whether it passed, the observed
+        value.
+        """
         documents = self.documents(None)
         unnamed = sum(row["passages"] for row in documents if not row["document"])
         return [

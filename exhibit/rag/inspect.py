@@ -141,7 +141,9 @@ class Inspector:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Run the checks of an index; return a tuple for each check: its name, whether it passed, the observed value."""
+        """Run the checks of an index; return a tuple for each check: its name, whether it passed, the observed
+        value.
+        """
         empty = [entry.filename for entry in self.index.documents if not entry.characters]
         checks = [
             ("documents have text", not empty, f"{len(self.index.documents)} documents, {len(empty)} empty"),

@@ -293,7 +293,9 @@ class Pipeline:
         return llm
 
     def _caps(self, model: str | None) -> dict[str, object]:
-        """Return the options for a language model from the config: top_p, the request and cost limits, and the prices."""
+        """Return the options for a language model from the config: top_p, the request and cost limits, and the
+        prices.
+        """
         config = self.config
         if config.max_cost is not None and (config.price_in is None or config.price_out is None):
             raise ToolkitError(
@@ -314,7 +316,9 @@ class Pipeline:
         return reranker
 
     def _patience(self, opening: Callable[..., object]) -> dict[str, float]:
-        """Return `{"timeout": seconds}` if the function `opening` takes a timeout and one is set, else an empty dict."""
+        """Return `{"timeout": seconds}` if the function `opening` takes a timeout and one is set, else an empty
+        dict.
+        """
         return {"timeout": self._timeout} if self._timeout and "timeout" in signature(opening).parameters else {}
 
     @cached_property

@@ -22,6 +22,6 @@ def test_a_topic_whose_paragraph_is_not_in_the_last_version_is_left_out_and_told
     monkeypatch.setattr(statutes, "TOPICS", tmp_path / "topics.tsv")
     monkeypatch.setattr(statutes, "open_bundle", lambda root: SimpleNamespace(info=SimpleNamespace(documents=[entry])))
     dataset = SimpleNamespace(root=tmp_path, documents={"bgb.pdf": SimpleNamespace(text=LAW)})
-    [case] = statutes.topics(dataset)
+    [case] = statutes.read_topics(dataset)
     assert case.question == "When is one of age?" and case.labels["paragraph"] == "§ 2"
     assert "BGB 9" in capsys.readouterr().err

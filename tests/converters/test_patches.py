@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.list_steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patch, apply_patches
+from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patch, apply_patches
 from exhibit.converters.maud import INFO as MAUD
 from exhibit.converters.steps.materialise import Task, materialise
 from exhibit.runtime.plugins import list_plugins

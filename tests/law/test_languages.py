@@ -178,4 +178,4 @@ def test_a_system_whose_parts_are_not_cited_has_no_units():
 def test_a_code_is_found_behind_a_longer_word_that_begins_with_it():
     law = LawName("bgb", ("BGB",), "Bürgerliches Gesetzbuch")
     text = "siehe BGBl. I S. 42, BGB"
-    assert law.named_in(text) == len(text) and law.named_in("siehe BGBl. I S. 42") == 0
+    assert law.find_end(text) == len(text) and law.find_end("siehe BGBl. I S. 42") == 0

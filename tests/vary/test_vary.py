@@ -28,7 +28,7 @@ from exhibit.schemas.bundle import read_info
 from exhibit.schemas.validate import validate
 from exhibit.vary.__main__ import main
 from exhibit.vary.scan import scan_pages
-from tests.vary.list_bundles import LEASE, LICENCE, ROWS, read_parent, varied, write_parent
+from tests.vary.bundles import LEASE, LICENCE, ROWS, read_parent, varied, write_parent
 
 
 def run(place: Path, *flags: str, expect: int = 0, folder: str = "out") -> Path:

@@ -294,7 +294,9 @@ class QuestionMaker:
         )
 
     def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
-        """Yield each reference of a paragraph to a § in the corpus: the reference's text, the cited version and the §."""
+        """Yield each reference of a paragraph to a § in the corpus: the reference's text, the cited version and
+        the §.
+        """
         words = self.last.law.words(paragraph)
         for reference in find_provisions(words, self.last.law.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):

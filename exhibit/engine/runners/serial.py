@@ -17,7 +17,9 @@ class Runner:
         self._limits = Limits(limits.seconds, None) if limits else UNLIMITED
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item, in order; an item that exceeds its time limit is stopped if it runs Python code."""
+        """Yield one outcome per item, in order; an item that exceeds its time limit is stopped if it runs Python
+        code.
+        """
         for item in items:
             try:
                 with limit_time(self._limits, name_item(item)):

@@ -88,7 +88,9 @@ class PairModel:
         self._calibration = json.loads(calibration.read_text(encoding="utf-8"))
 
     def tokenise(self, question: str, passages: Sequence[str]) -> list[Pair]:
-        """Return the tokens of the question and each passage as pairs; tokens of a pair beyond the 256th are cut off."""
+        """Return the tokens of the question and each passage as pairs; tokens of a pair beyond the 256th are cut
+        off.
+        """
         # the tokenizer rejects a lone surrogate, which damaged PDFs contain
         clean = [text.encode("utf-8", "replace").decode() for text in (question, *passages)]
         asked, *texts = self._tokenizer.encode_batch(clean)
