@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patch, apply_patches
 from exhibit.converters.maud import INFO as MAUD
 from exhibit.converters.steps.materialise import Task, materialise
+from exhibit.converters.steps.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patch, apply_patches
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.review import Correction, MarkedPassage, Patch, digest_gold, read_patch

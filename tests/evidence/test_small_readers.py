@@ -160,11 +160,11 @@ def test_rapidocr_is_given_blue_first_and_its_corners_become_boxes(monkeypatch):
 
     fakes = {"rapidocr": SimpleNamespace(RapidOCR=Engine), "onnxruntime": SimpleNamespace()}
     monkeypatch.setattr(rapidocr, "import_module", lambda name: fakes[name])
-    rapidocr._open.cache_clear()
+    rapidocr.load_models.cache_clear()
     read = rapidocr.open("en")
     assert read(Image.new("RGB", (3, 3), (1, 2, 3))) == [TextLine(4, 1, 9, 8, "Rent", 0.75)]
     assert seen == [([3, 2, 1], False)] and read(Image.new("RGB", (3, 3))) == []
-    rapidocr._open.cache_clear()
+    rapidocr.load_models.cache_clear()
 
     def refuse(name: str) -> None:
         raise ImportError("no such")
@@ -172,7 +172,7 @@ def test_rapidocr_is_given_blue_first_and_its_corners_become_boxes(monkeypatch):
     monkeypatch.setattr(rapidocr, "import_module", refuse)
     with pytest.raises(ToolkitError, match="needs the extra 'ocr'"):
         rapidocr.open("en")
-    rapidocr._open.cache_clear()
+    rapidocr.load_models.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,9 @@ def test_an_index_does_not_decide_where_questions_are_sent(tmp_path):
     ):
         remote.with_own({}, where="x")
     assert remote.with_own({"embedder": "openai:m"}, where="x").embedder == "openai:m"
+    for answerer in ("reader", "extractive", "auto"):
+        local = Config.parse({"answerer": answerer})
+        assert local.with_own({}, where="x") == local, "no answerer of ours sends a question anywhere by itself"
     with pytest.raises(ToolkitError, match="add --llm openai:m, or --llm none"):
         Config.parse({"llm": "openai:m"}).with_own({}, where="x")
     (tmp_path / "p.toml").write_text('store = "milvus:http://far:1"\n', encoding="utf-8")

@@ -36,11 +36,12 @@ def missing(_language: str) -> str:
 
 def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
     """Return a function that reads the lines of an image; the models, which read all languages, are loaded once."""
-    return _open()
+    return load_models()
 
 
 @cache
-def _open() -> Callable[[Image.Image], list[TextLine]]:
+def load_models() -> Callable[[Image.Image], list[TextLine]]:
+    """Load the models once, and return a function that reads the lines of an image."""
     try:
         rapidocr = import_module("rapidocr")
         import_module("onnxruntime")

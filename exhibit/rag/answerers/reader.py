@@ -88,6 +88,9 @@ _GAP = 4
 """The most characters between two passages that are adjacent in the document: a space, a mark, the end of a line."""
 
 
+LOCAL = True
+
+
 def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG001
     """Return an answerer that uses the reader (an extractive question-answering model) and no language model."""
     return ReaderAnswerer(refuse_below=config.refuse_below, most=config.reader_passages)
