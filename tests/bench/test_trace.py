@@ -14,7 +14,7 @@ def test_a_file_is_on_the_way_where_a_function_is_given_the_words_within_somethi
     assert way.files == {}
     with way:
         escape_surrogates("the governing law")
-    assert way.files == {"schemas/errors.py": "printable"}
+    assert way.files == {"schemas/errors.py": "escape_surrogates"}
 
 
 @pytest.fixture(scope="module")
