@@ -164,7 +164,7 @@ def apply_reviews(
             continue
         counts["reviewed"] += _settle(row, gold, judged, changed, drafted)
         counts["judged"] += status != "unsure"
-        counts["wrong"] += status != "unsure" and _count_right(judged) < 0
+        counts["wrong"] += status != "unsure" and _count_right(judged) <= 0
     new, places = make_added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
     changed.rows += new
     changed.gold += places
