@@ -268,11 +268,11 @@ def test_items_are_left_out_once_and_accounted_for():
     assert (account.given, account.kept, account.left_out) == (3, 1, {"first": 1, "beyond": 1})
     with pytest.raises(BundleError, match="c: neither kept nor left out"):
         tally.account([])
-    with pytest.raises(SourceError, match=r"x: torn \(--strict\)"):
+    with pytest.raises(SourceError, match=r"x: torn; an error because of --strict"):
         Tally(strict=True).fault("torn", "x")
-    with pytest.raises(SourceError, match=r"c: torn \(--strict\)"):
+    with pytest.raises(SourceError, match=r"c: torn; an error because of --strict"):
         Tally(strict=True).leave_out_all("torn", [three], fault=True)
-    with pytest.raises(SourceError, match=r"itself: torn \(--strict\)"):
+    with pytest.raises(SourceError, match=r"itself: torn; an error because of --strict"):
         Tally(strict=True).leave_out_all("torn", [], name="itself", fault=True)
     strict = Tally(strict=True)
     strict.leave_out_all("beyond", [three])

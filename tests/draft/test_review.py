@@ -142,6 +142,49 @@ def test_a_folder_is_judged_on_one_page_after_the_other(contracts, tmp_path):
     assert review(["apply", str(one), str(one), "--bundle", str(out), "--out", str(final), "--force"]) == 1
 
 
+def read_applied(folder):
+    """Return a bundle's labels by id, the ids of train.json, and what its card counts."""
+    rows = DraftedBundle(folder).rows
+    info = json.loads((folder / "bundle.json").read_text("utf-8"))["draft"]
+    kept = {row["id"] for row in json.loads((folder / "train.json").read_text("utf-8"))}
+    return {id: gold[0].labels for id, (_, gold) in rows.items()}, kept, info
+
+
+def test_a_reviewed_bundle_is_reviewed_again_and_what_was_judged_stays_judged(drafted, tmp_path):
+    out, _, _, waiting = drafted
+    unsure = {line["id"] for line in waiting}
+    first = page_of(out, tmp_path, "--sample", "12")
+    shown = [case["id"] for case in first["cases"]]
+    bad = shown[-1]  # a sure draft: they come last
+    one, two = tmp_path / "one", tmp_path / "two"
+    path = saved(tmp_path, first, lambda case: {"gold": "wrong" if case["id"] == bad else "right", "was": case["was"]})
+    assert review(["apply", str(path), "--bundle", str(out), "--out", str(one)]) == 0
+    labels, kept, info = read_applied(one)
+    approved = set(shown) - {bad}
+    assert {id for id in labels if labels[id]["draft"] == "judged"} == approved <= kept
+    checks = len(set(shown) - unsure)
+    assert checks > 1 and approved & unsure
+    assert (info["reviewed"], info["judged_sure"], info["wrong"]) == (11, checks, 1)
+
+    second = page_of(one, tmp_path, "--sample", "500")
+    assert {case["id"] for case in second["cases"]} == labels.keys() - approved, "nothing twice"
+    asked = sorted(id for id in labels.keys() - approved if labels[id]["drafted"] == "playbook")
+    wrong = set(asked[::2])  # so many that the confidence of the rest is fitted, and falls
+    second["cases"] = [case for case in second["cases"] if case["id"] in wrong]
+    assert len(wrong) >= 20
+    path = saved(tmp_path, second, lambda case: {"gold": "wrong", "was": case["was"]}, "Ben")
+    assert review(["apply", str(path), "--bundle", str(one), "--out", str(two)]) == 0
+    assert validate(two) == []
+    before, (labels, kept, info) = labels, read_applied(two)
+    assert approved <= kept and not wrong & labels.keys()
+    assert {labels[id]["judged_by"] for id in approved} == {"Ada"}
+    assert {labels[id]["draft"] for id in approved} == {"judged"}
+    sure = sum(before[id]["draft"] != "unsure" for id in wrong)
+    assert sure and (info["reviewed"], info["judged_sure"], info["wrong"]) == (11, checks + sure, 1 + sure)
+    third = page_of(two, tmp_path, "--sample", "500")
+    assert {case["id"] for case in third["cases"]} == labels.keys() - approved
+
+
 def test_the_page_of_drafts_explains_drafts_and_an_unsure_one_proposes_three_at_most(drafted, tmp_path):
     out, *_ = drafted
     data = page_of(out, tmp_path, "--sample", "500")

@@ -266,8 +266,8 @@ def test_rapidocr_loads_its_models_once_for_all_languages(monkeypatch):
     loaded = []
     fake = SimpleNamespace(RapidOCR=lambda params: loaded.append(params))
     monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.import_module", lambda name: fake)
-    rapidocr._open.cache_clear()
+    rapidocr.load_models.cache_clear()
     rapidocr.open("de")
     rapidocr.open("en")
-    rapidocr._open.cache_clear()
+    rapidocr.load_models.cache_clear()
     assert len(loaded) == 1

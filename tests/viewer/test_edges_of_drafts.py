@@ -38,7 +38,7 @@ def bundle_of(tmp_path, monkeypatch):
         (folder / "corpus").mkdir(parents=True)
         text = "".join(CLAUSE.format(f"{n:04}") + "\n" for n in range(1 + max(one["id"] for one in given)))
         (folder / "corpus" / "a.txt").write_text(text, encoding="utf-8")
-        waiting = [one for one in given if one["gold"] and one["gold"][0]["labels"]["draft"] == "unsure"]
+        waiting = [one for one in given if one["gold"] and one["gold"][0]["labels"].get("draft") == "unsure"]
         sure = [one for one in given if one not in waiting]
         rows = [{name: value for name, value in one.items() if name != "gold"} for one in sure]
         (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
@@ -133,6 +133,21 @@ def test_the_least_sure_and_rarest_come_first_and_three_in_ten_are_checks(bundle
     assert shown[len(shown) - checks :] == sorted(range(20, 50), key=lambda id: id * 2654435761 % 2**32)[:checks]
 
 
+def test_what_a_person_judged_or_wrote_is_shown_only_when_nothing_else_is_left(bundle_of):
+    done = [a_draft(id, draft="judged", judged_by="Ada") for id in range(20, 30)]
+    wrote = a_draft(30, added_by="Ada")
+    del wrote["gold"][0]["labels"]["draft"]
+    drafted = bundle_of(*done, wrote, a_draft(1, draft="unsure", confidence=0.5), a_draft(2))
+    assert drafted.choose_worth_judging(10) == [("leases", 1), ("leases", 2)]
+    del drafted.rows[1]
+    vars(drafted).pop("questions")
+    assert drafted.choose_worth_judging(10) == [("leases", 2)]
+    del drafted.rows[2]
+    vars(drafted).pop("questions")
+    shown = [id for _, id in drafted.choose_worth_judging(4)]
+    assert shown == sorted(range(20, 31), key=lambda id: id * 2654435761 % 2**32)[:4]
+
+
 # ---------------------------------------------------------------- what judgments make
 
 
@@ -157,7 +172,7 @@ def test_judgments_keep_mend_and_leave_out_rows(bundle_of, applied):
     assert told["waiting"][8]["gold"][0]["labels"] == {"draft": "unsure"}
     assert told["left_out"] == {"called wrong by a reviewer": ["row 2: Q2?", "row 6: Q6?"]}
     info = told["info"]
-    assert (info.sure, info.unsure, info.reviewed, info.judged_sure, info.wrong) == (5, 1, 14, 25, 5)
+    assert (info.sure, info.unsure, info.reviewed, info.judged_sure, info.wrong) == (5, 1, 14, 25, 6)
 
 
 def test_a_judgment_of_other_words_opens_a_row_again(bundle_of, applied):
@@ -210,7 +225,7 @@ def test_judgments_move_the_confidence_from_which_on_drafts_are_sure(bundle_of, 
     ]
     asked = [round(0.5 + 0.02 * n, 4) for n in range(24)] + [0.0, 1.0]
     right = [sure > 0.72 or n % 5 == 0 for n, sure in enumerate(asked)]
-    rows = [a_draft(1 + n, confidence=sure, **{**labels, "draft": "judged" if sure else "unsure"})
+    rows = [a_draft(1 + n, confidence=sure, **{**labels, "draft": "sure" if sure else "unsure"})
             for n, sure in enumerate(asked)]  # fmt: skip
     drafted = bundle_of(*kept, *absent, *other, *rows)
     said = {f"q{1 + n}": {"gold": "right" if well else "wrong"} for n, well in enumerate(right)}
@@ -226,3 +241,44 @@ def test_judgments_move_the_confidence_from_which_on_drafts_are_sure(bundle_of, 
     assert 500 in told["rows"], "the surest"
     assert (300 in told["rows"]) == (slope * np.log(0.6 / 0.4) + offset >= np.log(0.6 / 0.4))
     assert (400 in told["rows"]) == (slope * np.log(0.55 / 0.45) + offset >= np.log(0.55 / 0.45))
+
+
+def test_a_second_judgment_of_a_row_is_no_second_judgment_of_a_draft(bundle_of, applied):
+    done = [a_draft(id, draft="judged", judged_by="Ada", drafted="heading") for id in range(1, 8)]
+    drafted = bundle_of(*done, a_draft(8, drafted="heading"), a_draft(9, drafted="heading"),
+                        reviewed=7, judged_sure=7, wrong=1)  # fmt: skip
+    said = {f"q{id}": {"gold": "wrong" if id < 4 else "right"} for id in (1, 2, 3, 4, 5, 8)}
+    told = applied(drafted, judged(drafted, "Ben", **said))
+    assert list(told["rows"]) == [4, 5, 6, 7, 8, 9] and not told["waiting"], (
+        "three wrong of six, but of rows, not drafts"
+    )
+    assert [told["labels"][id].get("judged_by") for id in told["rows"]] == ["Ben", "Ben", "Ada", "Ada", "Ben", None]
+    info = told["info"]
+    assert (info.reviewed, info.judged_sure, info.wrong) == (5, 8, 1), "of train.json; once each; once each"
+
+
+def test_an_older_judgment_of_a_row_that_was_corrected_since_is_ignored(bundle_of, applied):
+    nowhere = {"contexts": [{"filename": "a.txt", "spans": [[0, 5]], "text": "Words that are nowhere to be found."}]}
+    drafted = bundle_of(*(a_draft(id, draft="judged", judged_by="Ada") for id in (1, 2)), reviewed=2)
+    old = digest_gold([("a.txt", "What the draft proposed.")])
+    told = applied(drafted, judged(drafted, "Ada", q1={"gold": "wrong", "was": old}, q2={"better": nowhere}))
+    assert list(told["rows"]) == [1] and told["labels"][1] == {"draft": "judged", "judged_by": "Ada"}
+    assert list(told["waiting"]) == [2] and told["reopened"] == 1, "a person found it wrong now"
+    assert told["info"].reviewed == 1
+
+
+def test_what_a_person_wrote_and_doubts_again_waits_and_is_shown(bundle_of):
+    drafted = bundle_of(a_draft(1, draft="unsure", added_by="Ada"), a_draft(2, draft="judged"))
+    assert drafted.choose_worth_judging(5) == [("leases", 1)]
+
+
+def test_rows_of_an_earlier_review_stay_and_do_not_lower_the_level(bundle_of, applied):
+    labels = {"drafted": "playbook", "asks_for": "lease/rent"}
+    done = [a_draft(id, confidence=0.1 * id, draft="judged", judged_by="Ada", **labels) for id in (1, 2)]
+    sure = [a_draft(10 + n, confidence=0.9, **labels) for n in range(24)]
+    waits = a_draft(40, confidence=0.3, draft="unsure", **labels)
+    drafted = bundle_of(*done, *sure, waits, reviewed=2)
+    told = applied(drafted, judged(drafted, "Ben", **{f"q{10 + n}": {"gold": "right"} for n in range(22)}))
+    assert {1, 2, 32, 33} <= set(told["rows"]) and told["labels"][1]["judged_by"] == "Ada"
+    assert list(told["waiting"]) == [40], "0.9 is the level, not 0.1 or 0.2"
+    assert (told["info"].reviewed, told["info"].judged_sure, told["info"].wrong) == (24, 22, 0)

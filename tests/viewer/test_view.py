@@ -29,7 +29,7 @@ from exhibit.viewer.server.app import main as view
 from exhibit.viewer.server.app import make_application
 from exhibit.viewer.server.jobs import Jobs
 from exhibit.viewer.server.library import ServedFolders, key_of
-from exhibit.viewer.server.pages import latest_replies
+from exhibit.viewer.server.pages import read_latest_replies
 
 TOKEN = "a-token-of-the-test"
 HOST = "127.0.0.1:8000"
@@ -208,11 +208,11 @@ def test_the_latest_replies_begin_with_the_first_and_leave_out_half_a_line(tmp_p
     path.parent.mkdir(parents=True)
     lines = [json.dumps({"id": n, "question": f"q{n}", "reply": {"answer": "Yes."}}) + "\n" for n in range(3)]
     path.write_text(lines[0], encoding="utf-8")
-    assert latest_replies(tmp_path / "run") == [{"question": "q0", "answer": "Yes."}]
+    assert read_latest_replies(tmp_path / "run") == [{"question": "q0", "answer": "Yes."}]
     path.write_text("".join(lines) + '{"id": 3', encoding="utf-8")
-    assert [one["question"] for one in latest_replies(tmp_path / "run")] == ["q2", "q1", "q0"]
+    assert [one["question"] for one in read_latest_replies(tmp_path / "run")] == ["q2", "q1", "q0"]
     monkeypatch.setattr("exhibit.viewer.server.pages._TAIL", len(lines[0]) + 30)
-    assert [one["question"] for one in latest_replies(tmp_path / "run")] == ["q2"]
+    assert [one["question"] for one in read_latest_replies(tmp_path / "run")] == ["q2"]
 
 
 def test_a_damaged_run_and_one_that_died_say_so_beside_the_others(client, served):

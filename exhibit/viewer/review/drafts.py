@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from exhibit.converters.benchmark import Label
 from exhibit.converters.steps.patches import ChangedBundle, replace_gold, row_of, write_changed
 from exhibit.evaluation.documents import Documents
 from exhibit.evidence import Document
@@ -107,23 +108,41 @@ class DraftedBundle:
     def choose_worth_judging(self, size: int) -> list[Key]:
         """Return the drafted questions to judge: first `unsure` drafts, then drafts that already count as `sure`.
 
-        `unsure` drafts are ordered by their confidence, the nearest to 0.5 first; if two are equally near, the
-        draft whose type of question is rarer comes first. About 30% of the sample, or more if `unsure` drafts are
-        few, are `sure` drafts in a pseudo-random order: they show how many `sure` drafts are wrong.
+        The least certain drafts are those with a confidence nearest to 0.5; of equal ones, rare kinds come first.
+        At least 30% of the sample are `sure` drafts in a pseudo-random order, if there are enough, to estimate how
+        many of them are wrong. Rows that a person judged before are returned only if there are no others.
         """
-        order: dict[str, list[RunQuestion]] = {"unsure": [], "sure": []}
+        order: dict[_Status, list[RunQuestion]] = {"unsure": [], "sure": [], "judged": []}
         for row in self.questions.values():
-            order["unsure" if row.verdict == "unsure" else "sure"].append(row)
+            order[_find_status(row.labels)].append(row)
         kinds = Counter(str(row.labels.get("asks_for")) for row in order["unsure"])
         order["unsure"].sort(key=lambda row: (_measure_distance(row), kinds[str(row.labels.get("asks_for"))], row.id))
         # a random order that is the same on every machine: ids are hashes of the question
-        order["sure"].sort(key=lambda row: (int(row.id) * 2654435761 % (1 << 32), row.id))
-        checks = min(len(order["sure"]), max(size - len(order["unsure"]), round(size * _PER_STATUS)))
-        return [row.key for row in (*order["unsure"][: size - checks], *order["sure"][:checks])]
+        kept = order["sure"] if order["sure"] or order["unsure"] else order["judged"]
+        kept.sort(key=lambda row: (int(row.id) * 2654435761 % (1 << 32), row.id))
+        checks = min(len(kept), max(size - len(order["unsure"]), round(size * _PER_STATUS)))
+        return [row.key for row in (*order["unsure"][: size - checks], *kept[:checks])]
 
 
 Reviewed = ReviewedRun | DraftedBundle
 """The object of a review: a run with its replies, or a bundle of drafted questions."""
+
+
+_Status = Literal["unsure", "sure", "judged"]
+
+
+def _find_status(labels: Mapping[str, object]) -> _Status:
+    """Return whether a row waits for a judgment, is used without one (`sure` or `absent`), or is a person's work.
+
+    A person's work is a row that a reviewer judged in an earlier review, or wrote.
+    """
+    if labels.get("draft") == "unsure":
+        return "unsure"  # also a person's work that is open again
+    return "judged" if labels.get("draft") == "judged" or "added_by" in labels else "sure"
+
+
+def _get_labels(gold: Sequence[Gold]) -> dict[str, Label]:
+    return gold[0].labels if gold else {}
 
 
 def _measure_distance(row: RunQuestion) -> float:
@@ -147,27 +166,26 @@ def apply_reviews(
 ) -> tuple[DraftInfo, int]:
     """Write a drafted bundle with the judgments applied; return its draft info and the number of reopened rows.
 
-    A row must be judged again (is reopened) if the text that its reviewers judged or marked has changed. The
-    labels of a judged row name its reviewers.
+    A row is reopened if its judgments no longer fit the documents. The labels of a judged row name its
+    reviewers. A row of an earlier review stays as it is unless it is judged again, and is counted only once.
     """
     said, reopened = _collect_judged(reviews, drafted)
     fitted = _fit(said, drafted)
     changed, waiting = ChangedBundle(), []
     counts: Counter[str] = Counter()
     for id, (row, gold) in drafted.rows.items():
-        judged = said.get(id)
-        status = gold[0].labels.get("draft") if gold else "sure"
-        if judged is None:
-            sure = status != "unsure" if fitted is None else fitted.is_sure(gold)
-            if sure and id not in reopened:
-                changed.rows.append(row)
-                changed.gold += gold
-            else:
-                waiting.append((row, _add_labels(gold, {"draft": "unsure"})))
-            continue
-        counts["reviewed"] += _settle(row, gold, judged, changed, drafted)
-        counts["judged"] += status != "unsure"
-        counts["wrong"] += status != "unsure" and _count_right(judged) < 0
+        judged, status = said.get(id), _find_status(_get_labels(gold))
+        counts["before"] += status == "judged"
+        if judged is not None:
+            counts["reviewed"] += _settle(row, gold, judged, changed, drafted)
+            counts["judged"] += status == "sure"
+            counts["wrong"] += status == "sure" and not _is_right(judged)
+        elif id not in reopened and _stays(gold, status, fitted):
+            counts["reviewed"] += status == "judged"
+            changed.rows.append(row)
+            changed.gold += gold
+        else:
+            waiting.append((row, _add_labels(gold, {"draft": "unsure"})))
     new, places = make_added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
     changed.rows += new
     changed.gold += places
@@ -175,7 +193,7 @@ def apply_reviews(
         update={
             "sure": len(changed.rows),
             "unsure": len(waiting),
-            "reviewed": drafted.draft.reviewed + counts["reviewed"] + len(new),
+            "reviewed": drafted.draft.reviewed - counts["before"] + counts["reviewed"] + len(new),
             "judged_sure": drafted.draft.judged_sure + counts["judged"],
             "wrong": drafted.draft.wrong + counts["wrong"],
         }
@@ -183,6 +201,11 @@ def apply_reviews(
     drafts = {DRAFTS: drafts_text(waiting)}
     write_changed(drafted.bundle, drafted.info.model_copy(update={"draft": info}), changed, out, drafts, force=force)
     return info, len(reopened)
+
+
+def _stays(gold: Sequence[Gold], status: _Status, fitted: "Fitted | None") -> bool:
+    """Return whether a row without a new judgment is used as it is."""
+    return status == "judged" or (status == "sure" if fitted is None else fitted.is_sure(gold))
 
 
 def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, drafted: DraftedBundle) -> bool:
@@ -195,11 +218,11 @@ def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, 
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)
     row = row.model_copy(update={"question": reworded})
     better = next((c.better for _, c in judged if c.gold == "wrong" and c.better.says_something), None)
-    if _count_right(judged) > 0:
+    if _is_right(judged):
         lines = _add_labels(gold, who)
     elif better is not None:
         answer = better.answer.strip() or JOINT.join(" ".join(c.text.split()) for c in better.contexts)
-        labels = {**(gold[0].labels if gold else {}), **who}
+        labels = {**_get_labels(gold), **who}
         row, lines = replace_gold(row, gold, better.contexts, answer, labels, drafted.bundle)
     else:
         changed.left_out.setdefault("called wrong by a reviewer", []).append(f"row {row.id}: {row.question}")
@@ -217,17 +240,21 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
     """Return each row's judgments of right or wrong, and the ids of the rows that must be judged again.
 
     A row must be judged again if none of its judgments fits the current documents: the proposed text has
-    changed, or the text that a reviewer marked is gone.
+    changed, or the text that a reviewer marked is gone. A row that was judged before has the reviewer's text, so
+    that an older judgment, of the text before it, is ignored.
     """
     clear: dict[int, Judged] = {}
     reopened: set[int] = set()
     for (_, id), said in group_by_question(reviews).items():
         if id not in drafted.rows:
             continue
-        now = digest_gold((context.filename, context.text) for context in drafted.rows[int(id)][0].contexts)
+        row, gold = drafted.rows[int(id)]
+        now = digest_gold((context.filename, context.text) for context in row.contexts)
+        if _find_status(_get_labels(gold)) == "judged":
+            said = [(name, case) for name, case in said if case.was in (None, now)]
         current = [(name, _place_case(case, drafted)) for name, case in said if case.was in (None, now)]
         valid = [(name, case) for name, case in current if case is not None]
-        reopened |= {int(id)} if not valid else set()
+        reopened |= {int(id)} if said and not valid else set()
         clear[int(id)] = [one for one in valid if one[1].gold != "unclear"]
     return {id: said for id, said in clear.items() if said}, reopened
 
@@ -241,9 +268,9 @@ def _place_case(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | No
     return case.model_copy(update={"better": case.better.model_copy(update={"contexts": contexts})})
 
 
-def _count_right(judged: Judged) -> int:
-    """Return how many more reviewers call a row right than wrong."""
-    return sum(1 if case.gold == "right" else -1 for _, case in judged)
+def _is_right(judged: Judged) -> bool:
+    """Return whether more reviewers call a row right than wrong; with as many of both it counts as wrong."""
+    return sum(1 if case.gold == "right" else -1 for _, case in judged) > 0
 
 
 @dataclass(frozen=True)
@@ -262,7 +289,7 @@ class Fitted:
 
     def is_sure(self, gold: Sequence[Gold]) -> bool:
         """Return whether an unjudged draft is confident enough to be used without a person's judgment."""
-        labels = gold[0].labels if gold else {}
+        labels = _get_labels(gold)
         if labels.get("drafted") in self.doubtful:
             return False
         if labels.get("drafted") != "playbook":
@@ -280,14 +307,14 @@ def _find_playbook(labels: Mapping[str, object]) -> tuple[str, bool]:
 
 
 def _find_levels(drafted: DraftedBundle) -> dict[tuple[str, bool], float]:
-    """Return the lowest confidence among the drafts that are not `unsure`, by `(playbook, absent)`.
+    """Return the lowest confidence of each playbook's `sure` drafts, for answers and absent answers separately.
 
-    `absent` is True for drafts which state that the document has no answer.
+    Rows that were judged before do not count: a person kept them, whatever their confidence.
     """
     levels: dict[tuple[str, bool], float] = {}
     for _, gold in drafted.rows.values():
-        labels = gold[0].labels if gold else {}
-        if labels.get("drafted") == "playbook" and labels.get("draft") != "unsure":
+        labels = _get_labels(gold)
+        if labels.get("drafted") == "playbook" and _find_status(labels) == "sure":
             key, sure = _find_playbook(labels), _read_number(labels.get("confidence")) or 0.0
             levels[key] = min(sure, levels.get(key, 1.0))
     return levels
@@ -298,12 +325,12 @@ _FEW = 5  # judgments of a kind; with fewer its share says nothing
 
 
 def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
-    """Return the recalibration of the drafts' confidence, fitted to the judgments.
+    """Return the confidence fitted to the judgments; None if there are too few and no kind of draft is doubtful.
 
-    With too few judgments, the confidence is not changed, and only the kinds of drafts that were often wrong
-    are recorded as doubtful. Return None if there are no such kinds either.
+    A second judgment of a row does not count: the row may have a reviewer's text, not the draft's.
     """
-    judged = [(drafted.rows[id][1], _count_right(votes) > 0) for id, votes in said.items()]
+    judged = [(gold, _is_right(votes)) for id, votes in said.items()
+              if _find_status(_get_labels(gold := drafted.rows[id][1])) != "judged"]  # fmt: skip
     kinds: dict[str, list[bool]] = {}
     for gold, right in judged:
         kinds.setdefault(str(gold[0].labels.get("drafted")) if gold else "", []).append(right)
