@@ -7,7 +7,8 @@ python -m bench.draft datasets_out/cuad datasets_out/contractnli --names NOT_FOR
 A drafted passage is right if it overlaps a passage that the experts marked for the same clause, by at least
 half of the shorter of the two. A drafted absence is right if the experts marked no passage. The flags
 --tuning and --weights mean the same as in `bench.reading`. With --fit, the reader model reads the documents
-for every question, and the confidence of drafts is fitted to the outcomes.
+for every question, and the confidence of drafts is calibrated on these questions: it is the probability
+that a document answers a question.
 """
 
 from __future__ import annotations
@@ -131,7 +132,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--skip", type=int, default=0, help="leave out this many documents at the start, which are for tuning"
     )
     parser.add_argument("--out", type=Path, help="write every draft with its verdict as a line of JSON")
-    parser.add_argument("--fit", type=Path, metavar="FILE", help="fit the confidence to these drafts, and write it")
+    parser.add_argument(
+        "--fit",
+        type=Path,
+        metavar="FILE",
+        help="calibrate the confidence of drafts on these questions, and write the parameters to FILE",
+    )
     options = parser.parse_args(argv)
     if options.weights:
         use_weights(options.weights)

@@ -1,6 +1,8 @@
-"""Compares the time of drafting with the time of indexing the same documents, in one run, each with an empty cache.
+"""Compares the time of `exhibit draft` with the time of `exhibit index` on the same documents.
 
 python -m bench.draft_time contracts
+
+Each command has a cache of its own, which contains none of the documents.
 """
 
 from __future__ import annotations

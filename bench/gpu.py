@@ -11,9 +11,9 @@ a profile of some chunks.
 
 For the embedder `cuda`, each part is measured alone and together with the others: tokenising in one process
 and in several workers; the device with texts sorted by length and with padded texts; copying the vectors
-during the computation and after it. `--weights` names the official weights if they are neither installed
-nor in the cache. `--device cpu` runs everything without a device, to test this program; its figures are
-those of the CPU.
+during the computation and after it. This embedder works in slabs; a slab is the texts that are sent to the
+device together. `--weights` names the official weights if they are neither installed nor in the cache.
+`--device cpu` runs everything without a device, to test this program; its figures are those of the CPU.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Fed(Protocol):
         """Start computing the vectors of tokenised texts; return a function that waits for them and returns them."""
 
     def slabs(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
-        """Yield, for each slab (a large batch of texts), the index of its first text, and its vectors."""
+        """Yield, for each slab (texts sent to the device together), the index of its first text, and its vectors."""
 
 
 def chunks_of(folder: Path, repeat: int) -> list[str]:
@@ -158,7 +158,10 @@ def _give_up(name: str) -> None:
 
 
 def open_embedder(wanted: str, **options: Any) -> Embedder:
-    """Open an embedder by name; raise an error if `weights`, `device` or `slab` is given for any but `cuda`."""
+    """Open an embedder by name; raise an error if an option is given for any embedder but `cuda`.
+
+    The options are `weights`, `device` and `slab` (the number of texts that are sent to the device together).
+    """
     module, argument = load_plugin("exhibit.models.embedders", wanted)
     named = {name: value for name, value in options.items() if value is not None}
     if named and wanted.partition(":")[0] != "cuda":
@@ -206,9 +209,9 @@ def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
 
 
 def run_overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
-    """Embed tokenised slabs: each slab is computed while the vectors of the slab before it are copied.
+    """Embed slabs of tokenised texts with overlap, and yield the number of texts in each slab.
 
-    Yield the number of texts in each slab.
+    While the device computes the vectors of a slab, those of the slab before it are copied from the device.
     """
     waiting: list[Callable[[], Vectors]] = []
     for tokens in slabs:
@@ -220,7 +223,10 @@ def run_overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
 
 
 def run_waited(embedder: Fed, feed: Feed, chunks: Sequence[str]) -> Iterator[int]:
-    """Tokenise, run and copy one slab after another, without overlap; yield the number of texts in each."""
+    """Embed slabs of texts without overlap, and yield the number of texts in each slab.
+
+    The next slab is begun after a slab is tokenised, its vectors are computed, and they are copied from the device.
+    """
     for _, tokens in feed.slabs(chunks):
         yield len(embedder.start(tokens)())
 
@@ -267,7 +273,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--device", help="the device of the embedder cuda (default: cuda; cpu as a test of this program)"
     )
-    parser.add_argument("--slab", type=int, metavar="N", help="texts on the device at a time (default: the embedder's)")
+    parser.add_argument(
+        "--slab", type=int, metavar="N", help="texts sent to the device together (default: the embedder's)"
+    )
     parser.add_argument(
         "--repeat", type=int, default=1, metavar="N", help="the number of times that everything is embedded"
     )

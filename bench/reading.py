@@ -9,8 +9,10 @@ documents are those that `training.gather` sets aside for tuning. This needs wei
 without these documents: --weights names a folder with the files `adapter`, `reranker`, `reader` and `kinds`
 (.safetensors). Questions have the benchmark's wording; with --words test they have wordings that are not in
 the training data. Span F1 compares an answer with each gold quote and with all quotes together, and takes
-the best value; it is 0 for a refusal. With --fit, the confidence is fitted to the outcomes of these
-questions, so the printed figures do not measure quality.
+the best value; it is 0 for a refusal.
+
+With --fit, the reader model's confidence is calibrated on these questions, so that it is the probability
+that a question has an answer. Figures on questions that were used for this do not measure quality.
 """
 
 from __future__ import annotations
@@ -47,9 +49,9 @@ from training.questions import LABELS, read_wordings
 SHORT = Path(__file__).with_name("short.jsonl")
 """Short documents with plain questions, written by hand; no model was trained on them."""
 FITTED = 4
-"""The number of these documents that the confidence on short documents was fitted to."""
+"""The number of these documents that were used to calibrate the reader model's confidence on short documents."""
 _CUTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
-"""The thresholds of the confidence at which refusals are reported."""
+"""The thresholds of confidence: answers below a threshold are counted as refusals."""
 _STEPS = 50
 """The number of Newton steps: three parameters converge in ten."""
 
@@ -65,18 +67,22 @@ class Question:
 
 @dataclass(frozen=True)
 class Seen:
-    """A question that was asked, with the confidence that there is an answer, and the F1 of the given answer."""
+    """A question that was asked, the models' confidence that it has an answer, and the F1 of the given answer."""
 
     question: Question
     found: float | None
-    """The reranker's confidence, if there is a reranker."""
+    """The reranker's confidence; None without a reranker."""
     sure: float
+    """The confidence of the answer; 1 if the answerer gives none."""
     f1: float
 
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask the questions of each bundle and print the figures; with --fit, fit the confidence to the outcomes."""
+    """Ask the questions of each bundle, and print the span F1 and the shares of refusals.
+
+    With --fit, calibrate the reader model's confidence on these questions, and write the parameters to a file.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.reading", description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="*", type=Path)
     parser.add_argument("--list", type=Path, metavar="TSV", help="the list of documents that no model was trained on")
@@ -88,7 +94,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings that replace the preset's")
     parser.add_argument("--weights", type=Path, metavar="FOLDER", help="weights to use instead of the shipped ones")
     parser.add_argument("--limit", type=int, metavar="N", help="the most documents of each bundle")
-    parser.add_argument("--fit", type=Path, metavar="FILE", help="fit the confidence to these questions, and write it")
+    parser.add_argument(
+        "--fit",
+        type=Path,
+        metavar="FILE",
+        help="calibrate the reader model's confidence on these questions, and write the parameters to FILE",
+    )
     options = parser.parse_args(arguments)
     if options.weights:
         use_weights(options.weights)
@@ -114,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_short(config: Config) -> None:
-    """Print the figures on short documents: those that the confidence was fitted to, then the remaining ones."""
+    """Print the figures on short documents: those that were used to calibrate the confidence, then the others."""
     seen: dict[bool, list[Seen]] = {True: [], False: []}
     with SHORT.open(encoding="utf-8") as lines, tempfile.TemporaryDirectory() as folder:
         for number, line in enumerate(lines):
@@ -210,7 +221,11 @@ def _report(title: str, seen: Sequence[Seen]) -> None:
 
 
 def _fit(seen: Sequence[Seen], path: Path) -> None:
-    """Fit the reader model's confidence, alone or combined with the reranker's, and write it to a file."""
+    """Calibrate the reader model's confidence that a question has an answer, and write the parameters to a file.
+
+    The parameters are those of a logistic regression. Its inputs are the reader model's score and, if there is a
+    reranker, the reranker's confidence. The file keeps the parameters of the other case.
+    """
     seen = [one for one in seen if 0.0 < one.sure < 1.0]
     told = json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
     together = seen[0].found is not None

@@ -1,4 +1,4 @@
-"""The command line that all trainings share: inputs, printed figures, written files."""
+"""The command line that all training programs share: inputs, printed figures, written files."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Blends the weights of several trainings: adds them with factors, and reduces the sum to a given rank.
+"""Blends the weights of several training runs: adds them with factors, and reduces the sum to a given rank.
 
 python -m training.blend one.safetensors two.safetensors --shares 0.5 0.5 --rank 22 --out models/embedders/weights/legal
 
-Trainings with different seeds fail on different questions, and their mean fails on fewer questions than any
-of them. Adapters can be blended with each other. So can rerankers, or readers, if they were trained on the
-same adapter. Heads have no low-rank form, so their weighted sum is used as it is.
+Weights from training runs with different seeds fail on different questions, and their mean fails on fewer
+questions than any of them. Adapters can be blended with each other. So can rerankers, or readers, if they
+were trained on the same adapter. Heads have no low-rank form, so their weighted sum is used as it is.
 """
 
 from __future__ import annotations

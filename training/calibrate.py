@@ -136,7 +136,7 @@ def _describe_bins(sure: Floats, answerable: npt.NDArray[np.bool_]) -> list[str]
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fit the confidence and print its figures."""
+    """Calibrate the reranker's confidence, print its figures, and write its parameters to a file."""
     parser = argparse.ArgumentParser(
         prog="python -m training.calibrate",
         description=__doc__.partition("\n")[0],

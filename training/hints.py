@@ -31,7 +31,7 @@ from training.tensors import Array, read_tensors
 from training.windows import Tokens
 
 LEAST = 0.4
-"""The least probability of a kind whose wording is shown to the reader."""
+"""The least probability at which a question is assigned to a kind, whose wording the reader model then gets."""
 BETWEEN = 1064
 """The token between a question and its hint: a vertical bar in BERT's vocabulary."""
 _FOLDS = 5
@@ -67,7 +67,7 @@ class Kinds:
     words: list[Tokens]
 
     def of(self, vectors: Tensor) -> Ints:
-        """Return the kind of each question; -1 if none is likely enough."""
+        """Return the kind of each question, given the questions' vectors; -1 if no kind is likely enough."""
         return _choose_likely(vectors, torch.from_numpy(self.weight), torch.from_numpy(self.bias))
 
     def add_hint(self, question: Tokens, kind: int) -> Tokens:
@@ -81,7 +81,10 @@ class Kinds:
 
 
 def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
-    """Return the classifier of kinds, and the kind of each query, predicted by a classifier not trained on it."""
+    """Return the classifier of questions, and the kind of question that each query is classified as.
+
+    Each query is classified by a classifier that was not trained on it.
+    """
     vectors, kinds = queries.detach().float().cpu(), torch.from_numpy(pack.queries[:, 1])
     role = np.array(ROLES)[pack.queries[:, 2]]
     known = np.flatnonzero(np.isin(role, ("own", "train")) & (pack.queries[:, 1] >= 0))
@@ -97,7 +100,10 @@ def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
 
 @dataclass(frozen=True)
 class Spots:
-    """A linear classifier of passages' vectors, with a calibration for each kind."""
+    """A linear classifier that predicts from a passage's vector the kinds of questions that it answers.
+
+    `slope` and `offset` are the calibration for each kind of question.
+    """
 
     weight: Array
     bias: Array
@@ -108,9 +114,9 @@ class Spots:
 def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
     """Return a classifier that predicts from a passage's vector the kinds of questions that it answers.
 
-    The calibration of each kind is fitted on predictions for documents that the predicting classifier was not trained
-    on. If a kind is predicted badly, its probabilities are near the middle, so that neither an answer nor an absence is
-    certain.
+    The calibration of each kind of question is fitted on predictions for documents that the predicting classifier was
+    not trained on. If a kind is predicted badly, its probabilities are near the middle, so that neither an answer nor
+    an absence is certain.
     """
     owner = torch.from_numpy(pack.passages[:, 0]).to(vectors.device)
     asked, answers, gold = _tabulate_kinds(pack, vectors.device)
@@ -158,8 +164,8 @@ def _mask_documents(asked: Tensor, documents: Ints) -> Tensor:
 def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
     """Fit a linear classifier of passages; return its weight and its bias.
 
-    The loss has two terms: on whether each passage has gold of a kind, and on whether each document answers the
-    kind. A document's log-odds are the soft maximum over its passages.
+    The loss has two terms: on whether each passage has gold for a kind of question, and on whether each document
+    answers this kind. A document's log-odds are the soft maximum over its passages.
     """
     classifier = torch.nn.Linear(vectors.shape[1], asked.shape[1], device=vectors.device)
     torch.nn.init.zeros_(classifier.weight)
@@ -188,7 +194,7 @@ def _fit_curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
 
 
 def _pool_odds(odds: Tensor, owner: Tensor, count: int) -> Tensor:
-    """Return, for each document and kind, the soft maximum of the log-odds over the document's passages."""
+    """Return, for each document and kind of question, the soft maximum of the log-odds of its passages."""
     best = torch.full((count, odds.shape[1]), -1e9, device=odds.device)
     best = best.scatter_reduce(0, owner[:, None].expand_as(odds), odds.detach(), "amax")
     sums = torch.zeros_like(best).index_add(0, owner, torch.exp(odds - best[owner]))
@@ -201,7 +207,10 @@ def _compute_mean_loss(odds: Tensor, truth: Tensor, counts: Tensor) -> Tensor:
 
 
 def usual_of(pack: Pack) -> list[float]:
-    """Return, for each kind, the log-odds that a training document answers it, with one added to both counts."""
+    """Return, for each kind of question, the log-odds that a training document answers it.
+
+    One is added to the count of documents that answer it, and to the count of the others.
+    """
     rows = pack.rows[np.isin(pack.rows[:, 0], pack.documents_of("train"))]
     answers = [rows[rows[:, 1] == kind, 3] == 0 for kind in range(len(pack.kinds))]
     return [round(float(np.log((some.sum() + 1) / ((~some).sum() + 1))), 2) for some in answers]
@@ -229,7 +238,11 @@ def _fit(vectors: Tensor, kinds: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write both classifiers, and print the share of wordings that the first one classifies right."""
+    """Train the classifier of questions and the classifier of passages, and write both to a file.
+
+    Print the share of wordings that the classifier of questions assigns to a kind, and the share of these that it
+    assigns to the right kind.
+    """
     parser = argparse.ArgumentParser(prog="python -m training.hints", description=(__doc__ or "").partition("\n")[0])
     _cli.add_inputs(parser)
     parser.add_argument("--adapter", type=Path, required=True, metavar="FILE", help="the embedder's low-rank weights")

@@ -38,7 +38,7 @@ class Drawn:
 def hold_out_queries(pack: Pack, share: float, fold: int = 0) -> frozenset[int]:
     """Return the held-out queries of the clause library: about this share, chosen by a hash of their words.
 
-    Each fold holds out other queries: with a share of a fifth, five trainings measure every query once.
+    Each fold holds out other queries: with a share of a fifth, five training runs measure every query once.
     """
     queries = {int(query) for query in pack.grades[:, 0]} if share else set()
     return frozenset(q for q in queries if fold <= _place(pack, q) / share < fold + 1)

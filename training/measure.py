@@ -1,6 +1,6 @@
 """Metrics of a ranking of the passages within the question's own document, by vectors or by scores.
 
-These metrics are for choosing between trainings. They look only at single passages; the effect of the
+These metrics are for choosing between training runs. They look only at single passages; the effect of the
 weights on the whole pipeline is measured with `evaluate_rag.py`.
 """
 

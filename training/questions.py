@@ -1,4 +1,4 @@
-"""Other wordings of the benchmarks' questions, by kind: some for training, the others only for testing."""
+"""Other wordings of each kind of question of the benchmarks: some for training, the others only for testing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exhibit.schemas.errors import ToolkitError
 
 FOLDER = Path(__file__).parent / "wordings"
 OWN = {"cuad": cuad.QUESTIONS, "contractnli": contractnli.QUESTIONS, "maud": maud.QUESTIONS}
-"""The wording of each kind by its converter."""
+"""The converter's wording of each kind of question, by benchmark."""
 LABELS = {"cuad": "clause", "contractnli": "hypothesis", "maud": "deal_point"}
 """The label in gold.jsonl that names the kind of a question."""
 
@@ -26,7 +26,7 @@ class Wordings:
 
 
 def read_wordings(source: str) -> dict[str, Wordings]:
-    """Return the wordings of each kind of a benchmark."""
+    """Return the wordings of each kind of question of a benchmark."""
     path = FOLDER / f"{source}.toml"
     told = tomllib.loads(path.read_text(encoding="utf-8"))
     own = OWN[source]
@@ -37,7 +37,7 @@ def read_wordings(source: str) -> dict[str, Wordings]:
 
 
 def read_queries(source: str) -> dict[str, tuple[str, ...]]:
-    """Return further wordings for training, by the query for a clause library; empty if the benchmark has none."""
+    """Return, for each query to the clause library, further wordings for training; empty if there are none."""
     path = FOLDER / f"{source}.toml"
     told = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return {query: tuple(words["train"]) for query, words in told.items()}

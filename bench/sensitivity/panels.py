@@ -169,7 +169,11 @@ def write_page_block(curves: Sequence[Curve], *, questions: int) -> str:
 
 
 def _summarise(curves: Sequence[Curve]) -> list[str]:
-    """Return two texts: the values that change no metric significantly, and the changes by the other values."""
+    """Return two cells for the table's row of a setting.
+
+    The first lists the tried values of the setting with which no metric differs significantly from the default.
+    The second lists the other values, each with the changes of the metrics.
+    """
     calm = []
     loud = []
     for place, (value, _) in enumerate(curves[0].points):

@@ -36,8 +36,8 @@ _LEAST_SECONDS = 5.0
 class MemoryShare(NamedTuple):
     """The memory for reading a kind of file, as a function of the file's size.
 
-    Every file may use the share `least` of the memory limit. The allowed memory grows in proportion to the
-    size; a file of about `whole` bytes may use all of the limit.
+    Every file may use the share `least` of the memory limit (--item-memory). The allowed memory grows in proportion
+    to the size; a file of about `whole` bytes may use all of the limit.
     """
 
     least: float
@@ -67,7 +67,7 @@ class Limits:
         """Return the error for a file whose reading took more processor time than is allowed for its size."""
         return LimitError(
             f"{name}: takes more processor time to read than a file of its size may "
-            f"(a share of --item-timeout, {self.seconds or 0:g} s); left out"
+            f"(the limit depends on the size; raise it with --item-timeout, now {self.seconds or 0:g} s); left out"
         )
 
     def make_memory_error(self, name: str) -> LimitError:
@@ -140,8 +140,8 @@ def is_worker() -> bool:
 def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[None]:
     """Limit the processor time and memory for reading a file of `size` bytes in a worker; elsewhere do nothing.
 
-    The limit counts processor time, which does not depend on other work on the machine. At the limit the system kills
-    the process, even inside a library that never returns; its exit code shows the reason (`is_processor_exit`).
+    Processor time does not depend on other work on the machine. When it is used up, the system kills the process, even
+    inside a library that never returns; the exit code of the process shows the reason (`is_processor_exit`).
     """
     if not _serving:
         yield
@@ -158,7 +158,7 @@ def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[
         most = (limits.memory or 0) // _MIB
         raise LimitError(
             f"{name}: needs more than {most} MiB of memory to be read, too much for a file of {size} bytes "
-            "(a share of --item-memory); left out"
+            "(the limit depends on the size; raise it with --item-memory); left out"
         ) from error
     finally:
         if timed:
@@ -172,7 +172,7 @@ def is_processor_exit(exitcode: int | None) -> bool:
 
 @contextmanager
 def _set_data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
-    """Set the memory limit of this process in the block; Linux only.
+    """Set the memory limit of this process (RLIMIT_DATA) in the block; Linux only.
 
     `choose` computes the new limit from the current soft and hard limits, where infinity means no limit.
     """
@@ -203,7 +203,7 @@ def lift_memory_limit() -> AbstractContextManager[None]:
 
 
 def measure_memory_left() -> int | None:
-    """Return how many more bytes this process may allocate; None if there is no limit."""
+    """Return how many more bytes this process may allocate; None if it has no memory limit."""
     if sys.platform != "linux":
         return None
     import resource
@@ -213,7 +213,7 @@ def measure_memory_left() -> int | None:
 
 
 def _measure_data() -> int:
-    """Return the private memory that this process has mapped, as the kernel counts it for the limit."""
+    """Return the bytes of private memory that this process has mapped, as the kernel counts them for RLIMIT_DATA."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -221,7 +221,8 @@ def _measure_data() -> int:
 def limit_time(limits: Limits, name: str) -> Iterator[None]:
     """Raise LimitError in the block when its time is over; works only for Python code in the main thread.
 
-    Inside a library that never returns, only killing the process helps: this is why workers exist.
+    Native code, such as that of a PDF library, is not stopped before it returns. If it never returns, only killing
+    the process helps: this is why workers exist.
     """
     main = threading.current_thread() is threading.main_thread()
     if limits.seconds is None or not main or not hasattr(signal, "SIGALRM"):

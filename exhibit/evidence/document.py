@@ -121,6 +121,7 @@ class Document:
     pages: tuple[Page, ...] = ()
     path: Location | None = None
     notes: tuple[str, ...] = ()
+    """Remarks of the reader on the file, such as `converted by LibreOffice`."""
 
     @property
     def has_text(self) -> bool:
@@ -145,17 +146,20 @@ class Document:
 
     @cached_property
     def folded(self) -> Fold:
-        """The text folded for search, computed once."""
+        """The text folded for search: without differences in spaces, quotation marks, dashes and ligatures."""
         return Fold.of(self.text)
 
     @cached_property
     def loose(self) -> Fold:
-        """The text folded for search without regard to case and hyphens."""
+        """The text folded for search as in `folded`, and also without differences in case and hyphens."""
         return Fold.of(self.text, loose=True)
 
     @cached_property
     def body(self) -> Fold:
-        """The text folded as in `loose`, without running heads and page numbers: sentences continue across pages."""
+        """The folded text without running heads and page numbers, so that sentences continue across pages.
+
+        It is folded without differences in case and hyphens, as in `loose`.
+        """
         return Fold.of(self.text, loose=True, without=self.furniture) if self.furniture else self.loose
 
     @property

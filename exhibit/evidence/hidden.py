@@ -200,7 +200,8 @@ class _Filled(NamedTuple):
 class _Picture(NamedTuple):
     """An image on the page.
 
-    `thing` is None if the image is inside a form XObject; the pixels of such an image are not examined.
+    `thing` is PDFium's object of the image, from which its pixels are read. It is None for an image inside a form
+    XObject: the pixels of such an image are not examined.
     """
 
     order: int
@@ -209,7 +210,10 @@ class _Picture(NamedTuple):
 
 
 class _Drawn:
-    """The objects of a page in drawing order; `suspects` has the addresses of text objects that may be hidden."""
+    """The objects of a page in drawing order.
+
+    `suspects` has the addresses in memory of the text objects that may have hidden letters.
+    """
 
     def __init__(self, page: Any) -> None:
         left, bottom, right, top = page.get_bbox()

@@ -71,7 +71,10 @@ class NamedProvision(NamedTuple):
 
 @cache
 def list_unit_sorts() -> dict[str, str]:
-    """Return the kind of unit that each word or sign names, by the word in lower case; the longest words first."""
+    """Return a dictionary from each word or sign for a unit to the kind of unit: `absatz` to `paragraph`.
+
+    The words are in lower case. Longer words come first, so that a pattern tries them before shorter ones.
+    """
     sorts = {word: sort for sort, words in read_beside(__file__)["units"].items() for word in words.split()}
     for system in load_systems():
         for level in system.levels:

@@ -325,7 +325,10 @@ _here: list[WordTokenizer] = []
 
 
 class Feed:
-    """Tokenises texts in slabs, in order; worker processes prepare the next slabs while one is used."""
+    """Tokenises texts in slabs, in order; worker processes prepare the next slabs while one is used.
+
+    A slab is the texts that are sent to the device together.
+    """
 
     def __init__(self, *, workers: int, slab: int) -> None:
         self._workers, self._slab = workers, slab

@@ -25,7 +25,7 @@ from exhibit.vary.scan import write_scan
 
 NO_TWIN = "the variant has no twin of it"
 CONTROL = "control"
-"""The label of the rows of a control, in place of a kind."""
+"""The label of the rows of a control, in place of a kind of variation."""
 
 
 class MadeBundles(NamedTuple):
@@ -82,7 +82,10 @@ class _About:
 
     @cached_property
     def pair(self) -> str:
-        """The id that only a variant and its control share: a hash of kinds, seed and the parent's checksums."""
+        """The id that only a variant and its control share.
+
+        It is a hash of the kinds of variation, the seed and the parent's checksums.
+        """
         words = [self.kinds, str(self.seed), *(f"{name} {digest}" for name, digest in self.checksums.items())]
         return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 

@@ -232,8 +232,9 @@ def _make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
 def _make_warnings(run: RunResults) -> list[str]:
     """Return the warnings above the figures of a report.
 
-    They concern questions that a program drafted, variants of a bundle whose unchanged control is not in the
-    run, gold with invisible text, and information that questions or passages lack.
+    They concern questions that a program drafted, gold with invisible text, and information that questions or
+    passages lack. They also name each variant of a bundle that has no control in the run; a variant's control is
+    the bundle without the change.
     """
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
     missing = (f"{line}." for name in run.datasets for line in run.missing(name).lines)

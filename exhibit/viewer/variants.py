@@ -62,7 +62,10 @@ class VariantEffect(NamedTuple):
 
 
 def variant_warnings(run: RunResults) -> list[str]:
-    """Return a warning for each variant whose control is not in the run, and for gold with invisible text."""
+    """Return a warning for each variant whose control is not in the run, and for gold with invisible text.
+
+    A variant's control is the bundle without the change.
+    """
     labels = {name: table.labels[0] for name, table in run.tables.items() if table.labels}
     lone = [f"{line}." for line in find_lone_variants(labels)]
     for name, table in run.tables.items():

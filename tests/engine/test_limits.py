@@ -74,8 +74,8 @@ def test_errors_tell_the_limit_and_the_flag_that_moves_it():
     limits = Limits(1.5, 3 << 20)
     assert str(limits.late("a.pdf")) == "a.pdf: not done after 1.5 s (--item-timeout); left out"
     assert str(limits.make_memory_error("a.pdf")) == "a.pdf: needs more than 3 MiB of memory (--item-memory); left out"
-    assert "a share of --item-timeout, 1.5 s" in str(limits.spent("a.pdf"))
-    assert "(a share of --item-timeout, 0 s)" in str(Limits(None, None).spent("a.pdf"))
+    assert "(the limit depends on the size; raise it with --item-timeout, now 1.5 s)" in str(limits.spent("a.pdf"))
+    assert "raise it with --item-timeout, now 0 s)" in str(Limits(None, None).spent("a.pdf"))
     assert "more than 0 MiB" in str(Limits(None, None).make_memory_error("a.pdf"))
 
 

@@ -175,7 +175,7 @@ def test_empty_chunks_and_chunks_that_went_leave_the_others_as_they_were():
         [1, 0], [0, 0], [0, 0], [1, 1], [0, 1],
     ]  # fmt: skip
     words.add([2], ["again"])
-    with pytest.raises(BundleError, match="its keys do not increase"):
+    with pytest.raises(BundleError, match="the keys in its table of text lengths are out of order"):
         words.search(["oak"], 1)
 
 

@@ -43,6 +43,11 @@ USER_AGENT = f"{ROBOT}/{__version__}"
 Kind = Literal["pdf", "html", "text", "file"]
 """The kind of a reply; `file` is a file with a reader, such as a Word document or a workbook."""
 Fate = Literal["refused", "disallowed", "unusable", "failed"]
+"""The outcome for a URL without a page; it is recorded with a reason, and is no message by itself.
+
+refused: the address is not allowed. disallowed: robots.txt forbids it. unusable: the reply is no document.
+failed: no reply, or an error of the server.
+"""
 
 _MOST_HOPS = 10  # redirects: browsers follow twenty, and pages need one or two
 _LONGEST_CRAWL_DELAY = 30.0  # seconds: a list of pages must not take forever
@@ -76,7 +81,10 @@ class Policy:
 
 
 class FetchError(HttpError):
-    """The error for a URL that gave no page: its outcome, a short reason, and the details."""
+    """The error for a URL that gave no page: its outcome (`fate`), a short reason, and the details.
+
+    The message is the reason, followed by the details.
+    """
 
     def __init__(
         self,

@@ -244,7 +244,7 @@ class _Sheet:
 
 
 class Printed(NamedTuple):
-    """The name of the program that printed a document, and the notes from reading the document."""
+    """The program that printed a document, and remarks on the source file, such as `converted by LibreOffice`."""
 
     printer: str
     notes: tuple[str, ...] = ()
@@ -285,7 +285,7 @@ class _Text(NamedTuple):
 
 
 def _read_text(raw: RawDocument) -> _Text | None:
-    """Return the text blocks of a document and the notes from reading it; None if printing it needs a browser."""
+    """Return a document's text blocks, and its reader's remarks on the file; None if printing needs a browser."""
     if raw.html is not None:
         return None
     if raw.original is None:
@@ -334,7 +334,7 @@ _WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; h
 
 
 def read_office_page(path: Path) -> Printable:
-    """Return the HTML page from which a file, such as a Word document, is printed, and the notes from reading it."""
+    """Return the HTML page from which a file, such as a Word document, is printed, and its reader's remarks."""
     if path.suffix.lower() in HTML:
         return Printable(decode(path))  # an HTML file has its own style
     page = page_of(path)

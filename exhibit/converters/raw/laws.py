@@ -123,9 +123,10 @@ class _Reader:
 
 
 def _open(stack: list[LawHeading], heading: LawHeading) -> None:
-    """Remove the headings whose divisions end at a new heading from the stack, and add the new heading.
+    """Add a new heading to the stack of open headings, after removing the headings that it closes.
 
-    Headings are compared by the rank of their level and by their number of `#` marks, as neither is enough.
+    A heading is open until its division ends; the outermost is first in the stack. Whether the new heading ends
+    a division is decided by the rank of their levels and by their numbers of `#` marks, as neither is enough.
     Czech laws use the same number of marks for divisions and titles of every level. German laws use one name
     for divisions of several levels.
     """

@@ -17,8 +17,10 @@ class Runner:
         self._limits = Limits(limits.seconds, None) if limits else UNLIMITED
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
-        """Yield one outcome per item, in order; an item that exceeds its time limit is stopped if it runs Python
-        code.
+        """Yield one outcome per item, in order.
+
+        An item that exceeds its time limit is stopped while it runs Python code. Native code, such as that of a
+        PDF library, cannot be stopped in this process: the item then ends when this code returns.
         """
         for item in items:
             try:

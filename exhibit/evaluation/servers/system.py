@@ -62,7 +62,7 @@ def read_template(value: Any) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON: {error}") from error
+        raise ValueError(f"the value, or the file that it names, is not JSON: {error}; correct it") from error
 
 
 JmesPath = Annotated[str, AfterValidator(check_path)]

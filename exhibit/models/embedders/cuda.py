@@ -133,7 +133,7 @@ class Cuda:
 
 
 def _finish(copied: Callable[[], Vectors], texts: Sequence[str], *, name: str) -> Vectors:
-    """Wait for the vectors of a slab, and return them scaled to length one."""
+    """Wait until the vectors of a slab are copied from the device, and return them scaled to length one."""
     return to_unit(copied(), texts, name=name)
 
 

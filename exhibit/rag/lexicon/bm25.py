@@ -158,7 +158,7 @@ class Words:
                 keys = np.frombuffer(b"".join(keys for keys, _ in rows), np.int64)
                 lengths = np.frombuffer(b"".join(lengths for _, lengths in rows), np.uint16)
                 if len(lengths) != len(keys) or not (np.diff(keys) > 0).all():
-                    raise ValueError("its keys do not increase")
+                    raise ValueError("the keys in its table of text lengths are out of order or incomplete")
             self._read, self._known_norms = (keys, lengths), None
             self._mean = (float(lengths.mean()) if len(lengths) else 0.0) or 1.0
         return self._read

@@ -142,7 +142,7 @@ class Postings:
     def _decode_entries(self, row: tuple[bytes, ...]) -> Entries:
         columns = [np.frombuffer(blob, dtype) for blob, dtype in zip(row, self._dtypes, strict=True)]
         if len({len(column) for column in columns}) > 1:
-            raise ValueError("its columns have different lengths")
+            raise ValueError("the columns of its table of words have different lengths")
         return Entries(*columns)
 
     def _remember(self, number: int, found: tuple[Keys, Array]) -> None:

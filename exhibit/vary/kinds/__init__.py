@@ -1,7 +1,7 @@
 """Kinds of variation: one module each, selected by its name, as in `--kind figures`.
 
-A kind is a module with `TITLE`, one line on what it does; `MEASURED`, the metrics that show its effect; and
-`vary(corpus, request, tally)`, which returns the changed corpus. Each row of the changed corpus has a
+A kind of variation is a module with `TITLE`, one line on what it does; `MEASURED`, the metrics that show its
+effect; and `vary(corpus, request, tally)`, which returns the changed corpus. Each row of the changed corpus has a
 counterpart in the control, the bundle without the change; `TextRow.control` is the counterpart's id. A
 question that no rule can change with certainty is left out by `tally.leave_out`.
 """
@@ -17,7 +17,7 @@ from exhibit.vary.corpus import TextCorpus
 
 @dataclass(frozen=True)
 class VaryRequest:
-    """The options of a kind."""
+    """The options of a kind of variation."""
 
     seed: int = 0
     argument: str | None = None
@@ -27,21 +27,21 @@ class VaryRequest:
 
 
 class KindModule(Protocol):
-    """The protocol of the modules in this folder."""
+    """The protocol of a kind of variation: of each module in this folder."""
 
     TITLE: str
     MEASURED: tuple[str, ...]
 
     def vary(self, corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-        """Return the corpus as this kind changes it."""
+        """Return the corpus as this kind of variation changes it."""
 
 
 def load_kind(wanted: str) -> tuple[KindModule, str | None]:
-    """Return the kind that `NAME[:ARGUMENT]` names, and the argument."""
+    """Return the module of the kind of variation that `NAME[:ARGUMENT]` names, and the argument."""
     module, argument = load_plugin(__name__, wanted)
     return cast(KindModule, module), argument
 
 
 def import_kinds() -> dict[str, KindModule]:
-    """Return every kind by its name."""
+    """Return the modules of all kinds of variation, by name."""
     return {name: cast(KindModule, module) for name, module in import_plugins(__name__).items()}
