@@ -18,7 +18,7 @@ PRODUCT = "exhibit"
 ROOMS = sorted(path.parent.relative_to(ROOT).as_posix() for path in (ROOT / PRODUCT).glob("*/__init__.py"))
 OUTSIDE = ("training", "bench")
 """They use the rooms, and no room uses them."""
-BRANCHES, FUNCTION, MODULE = 25, 70, 385
+BRANCHES, FUNCTION, MODULE = 25, 70, 382
 """The most branches and lines of a function, and the most lines of a module without its docstrings."""
 BLOCK = 6
 """Lines that stand in two rooms: from so many on, they are one thing written twice."""
