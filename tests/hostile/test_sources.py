@@ -160,7 +160,7 @@ def write_wide(path: Path) -> None:
     ("name", "write", "why"),
     [
         ("a.parquet", write_parquet, "MiB of memory to be read, too much for a file of"),
-        pytest.param("a.xlsx", write_far_cell, "takes more processor time to read", marks=pytest.mark.slow),
+        pytest.param("a.xlsx", write_far_cell, "more (processor time to|.* memory to be) read", marks=pytest.mark.slow),
         ("a.csv", write_wide, "20001 columns, and rows that lack 40000000 cells"),
     ],
 )
