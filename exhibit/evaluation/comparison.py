@@ -10,15 +10,13 @@ from decimal import Decimal
 from difflib import SequenceMatcher
 
 from exhibit.law.language import stem
-from exhibit.law.meaning import (
-    FIGURE,
-    Meaning,
+from exhibit.law.meaning import FIGURE, Meaning, read_meaning
+from exhibit.law.meaning_words import (
     carries_meaning,
     denies,
     find_canonical,
     is_party,
     read_contrasts,
-    read_meaning,
     read_small_contrasts,
 )
 from exhibit.law.quantities import UNITS, Quantity, find_quantities

@@ -30,7 +30,8 @@ from exhibit.evaluation.metrics import list_gold_texts
 from exhibit.law.citations import claims_of
 from exhibit.law.figures import Figures, find_figures, has_missing_figures
 from exhibit.law.language import is_content, language_of
-from exhibit.law.meaning import carries_meaning, is_party, read_contrasts, read_meaning, read_soft_words
+from exhibit.law.meaning import read_meaning
+from exhibit.law.meaning_words import carries_meaning, is_party, read_contrasts, read_soft_words
 from exhibit.law.plain_reply import strip_reply
 from exhibit.law.quantities import Quantity, find_quantities
 from exhibit.law.refusals import is_refusal
