@@ -12,28 +12,16 @@ from exhibit.evidence import Span
 from exhibit.law.figures import MONTH
 from exhibit.law.language import list_content_words
 from exhibit.law.numerals import takes_an
-from exhibit.law.values import GROUPS, Value, ValueKind, find_values, write_value
+from exhibit.law.values import Value, ValueKind, find_values, write_value
 from exhibit.vary.corpus import Edit, TextDocument, TextRow
+from exhibit.vary.new_values import UNSURE_WORDING, Key, UnsureError, list_options, move_months, replace_key
 
 NO_VALUE = "the answer states no amount, period, date, percentage or place"
 DERIVED = "the answer states a value that its gold does not"
 IN_QUESTION = "the question states the value itself"
 UNSURE_ELSEWHERE = "the same value stands elsewhere, and no rule tells whether it must agree"
-UNSURE_WORDING = "no rule tells how the sentence reads with another value"
 STAYS = "the old value would still stand in the gold"
 
-_CHOICES: dict[str, tuple[int, ...]] = {
-    "minute": (10, 15, 20, 30, 45, 60, 90),
-    "hour": (6, 12, 24, 36, 48, 72, 96),
-    "day": (3, 5, 7, 10, 14, 15, 20, 21, 25, 30, 40, 45, 60, 75, 90, 100, 120, 150, 180, 240, 270, 365),
-    "week": (2, 3, 4, 6, 8, 10, 12, 16, 26),
-    "month": (2, 3, 4, 5, 6, 9, 12, 15, 18, 24, 30, 36, 48, 60),
-    "quarter": (2, 3, 4, 6, 8),
-    "year": (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30),
-}
-"""Numbers that contracts use with each unit."""
-_FACTORS = tuple(map(Decimal, ("0.4", "0.5", "0.6", "0.75", "0.8", "1.2", "1.25", "1.5", "2", "2.5", "3")))
-"""Factors for a changed amount, which keep it plausible."""
 _SHIFTS = tuple(months for months in range(5, 32) if months % 12)
 """The numbers of months by which all dates of a document may move: never whole years, so that the month changes as
 well.
@@ -79,10 +67,6 @@ _JOINED = re.compile(r"\s+(?:and|or|&)\s+(?:the\s+)?[A-Z]")
 _GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
 
 
-class UnsureError(Exception):
-    """Raised with the reason if no rule can change a value with certainty."""
-
-
 @dataclass(frozen=True)
 class RowChange:
     """The change of the value that answers a question: its type, its old and new text, and the new answer."""
@@ -100,9 +84,6 @@ class ValueChanges:
     edits: list[Edit] = field(default_factory=list)
     rows: dict[int, RowChange] = field(default_factory=dict)
     left_out: dict[int, str] = field(default_factory=dict)
-
-
-Key = tuple[str, str]
 
 
 class ValueChanger:
@@ -269,25 +250,15 @@ class ValueChanger:
         The new value has the same type and does not occur in the document yet.
         """
         first = values[0]
-        options = self._list_options(first)
+        options = list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
             options = [one for one in options if isinstance(one, Decimal) and _needs_an(one) == _needs_an(first.number)]
-        options = [one for one in options if _replace_key(first, one) not in self._taken]
+        options = [one for one in options if replace_key(first, one) not in self._taken]
         if not options:
             raise UnsureError(UNSURE_WORDING)
         chosen = self._make_random(first.kind, first.key).choice(options)
-        self._taken.add(_replace_key(first, chosen))
+        self._taken.add(replace_key(first, chosen))
         return chosen
-
-    def _list_options(self, value: Value) -> Sequence[Decimal | str]:
-        if value.kind == "place":
-            return [name for name in GROUPS[value.unit] if name != value.key]
-        if value.kind == "period":
-            if value.number != int(value.number) or value.number < 1:
-                raise UnsureError(UNSURE_WORDING)
-            near = [n for n in _CHOICES[value.unit] if Decimal("0.4") <= n / value.number <= 2 or value.number == 1]
-            return [Decimal(n) for n in near if n != value.number and (value.number > 1 or n <= 5)]
-        return _list_percentages(value) if value.kind == "percentage" else _list_amounts(value)
 
     def _write_value(self, value: Value, new: Decimal | str) -> str:
         if isinstance(new, str):
@@ -351,54 +322,6 @@ def _values_of(text: str) -> tuple[Value, ...]:
 
 def _needs_an(number: Decimal) -> bool:
     return takes_an(int(number))
-
-
-def _replace_key(value: Value, new: Decimal | str) -> Key:
-    """Return the key of a value with another number or another name."""
-    if isinstance(new, str):
-        return value.kind, new
-    changed = find_values(write_value(value, new))
-    return changed[0].same if changed else (value.kind, "")
-
-
-def _list_percentages(value: Value) -> list[Decimal]:
-    number = value.number
-    if number in (0, 100) or number > 100:
-        raise UnsureError(UNSURE_WORDING)  # "100%" means all, and is no figure among others
-    if number != int(number):
-        if "." not in value.text:
-            raise UnsureError(UNSURE_WORDING)
-        places = Decimal(1).scaleb(-len(value.text.rpartition(".")[2].rstrip("%) percntumPERCNTUM") or "0"))
-        options = [(number * factor).quantize(places) for factor in _FACTORS]
-        return [one for one in options if 0 < one < 100 and one != number]
-    steps = range(2, 13) if number <= 10 else range(15, 100, 5)
-    return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
-
-
-def _list_amounts(value: Value) -> list[Decimal]:
-    """Return candidates for a changed amount: the amount multiplied by several factors.
-
-    A candidate may have at most one significant digit more than the amount, and has decimals only if the amount
-    has decimals.
-    """
-    digits = len(f"{value.number.normalize():f}".rstrip("0").replace(".", "").rstrip("0")) + 1
-    options = [value.number * factor for factor in _FACTORS]
-    exponent = Decimal(value.number).as_tuple().exponent
-    return [
-        one
-        for one in options
-        if one and len(f"{one.normalize():f}".rstrip("0").replace(".", "")) <= digits
-        and (one == int(one) or (isinstance(exponent, int) and exponent < 0))
-    ]  # fmt: skip
-
-
-def move_months(day: date, months: int) -> date:
-    """Return a date moved by a number of months; the last day of a month stays the last day."""
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
-    last = date.fromordinal(following.toordinal() - 1).day
-    was_last = date.fromordinal(day.toordinal() + 1).day == 1
-    return date(year, month + 1, last if was_last else min(day.day, last))
 
 
 def spans_of(row: TextRow) -> list[Span]:

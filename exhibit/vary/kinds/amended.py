@@ -29,7 +29,8 @@ from exhibit.vary.corpus import (
     replace_answer,
 )
 from exhibit.vary.kinds import VaryRequest
-from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
+from exhibit.vary.new_values import move_months
+from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges
 
 TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
 MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
