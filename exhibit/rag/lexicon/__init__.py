@@ -7,7 +7,8 @@ from exhibit.law.language import language_of
 from exhibit.law.profile import Profile
 from exhibit.rag.database import Database
 from exhibit.rag.lexicon.bm25 import Counted, Words, count_terms
-from exhibit.rag.lexicon.documents import DocumentNames, NameWords, read_names
+from exhibit.rag.lexicon.documents import DocumentNames
+from exhibit.rag.lexicon.name_words import NameWords, read_names
 from exhibit.rag.protocols import Keys
 
 __all__ = ["DocumentWords", "Lexicon", "read_words"]

@@ -8,39 +8,22 @@ normalised, it is the document's probability.
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.amendments import is_amendment
-from exhibit.law.names import (
-    Word,
-    count_proper_words,
-    list_acronyms,
-    list_pairs,
-    name_terms,
-    name_words,
-    split_filename,
-)
+from exhibit.law.names import Word, list_pairs, name_words
 from exhibit.law.profile import AGREED, Profile
 from exhibit.rag.database import Database
-from exhibit.rag.lexicon.postings import Postings, TermCounts
+from exhibit.rag.lexicon.name_words import NAME_FIELDS, NameWords, read_names
+from exhibit.rag.lexicon.postings import Postings
 from exhibit.rag.protocols import Keys
 from exhibit.rag.questions import Query
 
 Weights = npt.NDArray[np.float64]
-
-_OPENING = 3000
-"""Characters of a first page, with the title, the parties and the recitals."""
-_STATED = 6000
-"""The number of characters at a document's start that may contain its title; a title not found there is the file's
-name.
-"""
-_FIELDS = ("stated", "title", "initials", "opening", "pairs", "proper", "file")
 
 _REMEMBERED = 200_000
 """The number of names whose likelihoods over all documents are cached: 10 MB."""
@@ -104,42 +87,12 @@ class Choice:
         return {"sure": round(self.sure, 4), "documents": shown}
 
 
-class NameWords(NamedTuple):
-    """The words of a document's names, by field (title, file name, parties …), for `DocumentNames.add_named`."""
-
-    kind: str
-    run: str
-    """The letters of the file's name, without the characters between them."""
-    amends: bool
-    """Whether the document is an amendment of another."""
-    fields: dict[str, TermCounts]
-
-
-def read_names(filename: str, profile: Profile, text: str) -> NameWords:
-    """Return the words that can name a document: from its title, parties, file name, opening and proper nouns."""
-    run, in_file = split_filename(filename)
-    opening = list(name_words(text[:_OPENING]))
-    title = profile.title if _has_title(profile.title, text[:_STATED]) else ""
-    names = (title, *profile.parties)
-    counts = {
-        "stated": Counter(term for name in names for term in name_terms(name)),
-        "title": Counter(_find_naming_words(_HEAD.split(title, maxsplit=1)[0])),
-        "initials": Counter(short for name in names for short in list_acronyms(name)),
-        "opening": Counter(word.term for word in opening),
-        "pairs": Counter(first.term + second.term for first, second in list_pairs(opening)),
-        "proper": count_proper_words(text),
-        "file": Counter(in_file),
-    }
-    amends = is_amendment(text, profile.title)
-    return NameWords(profile.kind, run, amends, {name: TermCounts.of(counts[name]) for name in _FIELDS})
-
-
 class DocumentNames:
     """The words that can name documents, in the database of an index."""
 
     def __init__(self, database: Database | None = None) -> None:
         self._database = database or Database()
-        self._fields = {name: Postings(self._database, name) for name in _FIELDS}
+        self._fields = {name: Postings(self._database, name) for name in NAME_FIELDS}
         self._layout: _Layout | None = None
         self._choices: dict[tuple[str, str, bool, bool], Choice] = {}
         """A cache of recent choices: questions about one document name it in the same words."""
@@ -375,18 +328,8 @@ class _Layout:
         return rows
 
 
-_SORTS = frozenset("agreement contract guide notice policy rules statement terms the".split())
-"""Words for the kind of a document, and the article. "the Commercial Court" means its guide, without that word."""
-_HEAD = re.compile(r"\s[-–—]\s")
-"""The dash after the part of a title that people cite: `Practice Direction 47 – Procedure for …`."""
 _JOINED = 4
 """Letters that a word needs for a search inside longer words: `inc` is in `since`."""
-
-
-def _find_naming_words(title: str) -> set[str]:
-    """Return the words of a title without generic ones such as `agreement`; all words if fewer than two remain."""
-    said = set(name_terms(title))
-    return said - _SORTS if len(said - _SORTS) > 1 else said
 
 
 def _normalise(scores: Weights) -> Weights:
@@ -396,8 +339,3 @@ def _normalise(scores: Weights) -> Weights:
     shifted = scores - scores.max()
     weights: Weights = shifted - np.log(np.exp(shifted).sum())
     return weights
-
-
-def _has_title(title: str, opening: str) -> bool:
-    wanted = name_terms(title)
-    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(name_terms(opening))} "
