@@ -18,7 +18,7 @@ from exhibit.converters.printing.press import split_filed_text, strip_filing
 from exhibit.converters.raw.source import find_one, key_by_name, read_json
 from exhibit.converters.raw.titles import choose_unique_titles, join_names
 from exhibit.converters.steps.cli import main
-from exhibit.law.profile import date_of, kind_of, parties_of
+from exhibit.law.opening import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

@@ -18,7 +18,7 @@ from exhibit.converters.raw.source import find_one, key_by_name, read_csv
 from exhibit.converters.raw.titles import ask_titles, choose_unique_titles, join_names, pair_files
 from exhibit.converters.steps.cli import main
 from exhibit.evidence.read import read_within
-from exhibit.law.profile import tidy
+from exhibit.law.casing import tidy
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

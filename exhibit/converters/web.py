@@ -29,7 +29,7 @@ from exhibit.converters.raw.records import Record, columns_of, decode_table, rea
 from exhibit.converters.raw.source import find_one
 from exhibit.converters.raw.titles import choose_unique_titles, read_own_title
 from exhibit.converters.steps.cli import main
-from exhibit.law.profile import tidy
+from exhibit.law.casing import tidy
 from exhibit.schemas.errors import SourceError
 
 INFO = read_info(__file__)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from exhibit.draft.drafts import Draft, digest, pick
 from exhibit.evidence import Document, Span
+from exhibit.law.casing import tidy
 from exhibit.law.figures import MONTH
-from exhibit.law.profile import Profile, tidy
+from exhibit.law.profile import Profile
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.tree import Section
 

@@ -38,7 +38,7 @@ def replace_key(value: Value, new: Decimal | str) -> Key:
 
 
 def list_options(value: Value) -> Sequence[Decimal | str]:
-    """Return the numbers or place names that can replace a value other than a date; raise UnsureError if none is sure."""
+    """Return the numbers or place names that can replace a value other than a date; raise UnsureError if unsure."""
     if value.kind == "place":
         return [name for name in GROUPS[value.unit] if name != value.key]
     if value.kind == "period":

@@ -20,7 +20,7 @@ from exhibit.conversion import main
 from exhibit.converters import Benchmark, Tally, contractnli
 from exhibit.evidence import read_document
 from exhibit.evidence.fold import fold
-from exhibit.law.profile import date_of, kind_of, parties_of
+from exhibit.law.opening import date_of, kind_of, parties_of
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate

@@ -26,7 +26,7 @@ from exhibit.converters.raw.titles import choose_unique_titles, read_own_title
 from exhibit.engine import run_in_worker
 from exhibit.evidence import Document, read_document
 from exhibit.evidence.read import NamedFile, has_page, list_folder, with_attachments
-from exhibit.law.profile import tidy
+from exhibit.law.casing import tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError
 from exhibit.storage.atomic import list_left_out
 

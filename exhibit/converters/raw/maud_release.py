@@ -13,9 +13,9 @@ from exhibit.converters.raw.source import find_one, read_csv, unpack
 from exhibit.converters.raw.titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.locate import chain_in_order, measure_stretch, prefer_whole_words
+from exhibit.law.casing import tidy, to_title_case
 from exhibit.law.figures import MONTH
 from exhibit.law.names import DESCRIBED
-from exhibit.law.profile import tidy, to_title_case
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import quote_parts
 from exhibit.storage.atomic import make_scratch_folder

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exhibit.evidence import Document
-from exhibit.law.profile import AGREED, Profile, tidy
+from exhibit.law.casing import tidy
+from exhibit.law.profile import AGREED, Profile
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import cut
 from exhibit.law.structure.tree import Section
