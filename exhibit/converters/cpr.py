@@ -15,9 +15,10 @@ from pathlib import Path
 
 from exhibit.converters import Benchmark, Item, Quote, RawRow, Tally, read_info
 from exhibit.converters.benchmark import Label
-from exhibit.converters.civil_procedure.corpus import METHODS, Corpus, Resolution, RowEvidence
+from exhibit.converters.civil_procedure.corpus import Corpus
 from exhibit.converters.civil_procedure.names import RuleCitation, find_citations
 from exhibit.converters.civil_procedure.parsing import read_string
+from exhibit.converters.civil_procedure.resolution import METHODS, Resolution, RowEvidence
 from exhibit.converters.civil_procedure.sources import RulesFile, load, make_candidates
 from exhibit.converters.fetching.fetch import add_fetch_arguments as add_arguments
 from exhibit.converters.fetching.fetch import read_policy

@@ -12,9 +12,10 @@ import pytest
 from playwright.async_api import Error, TimeoutError
 
 from exhibit.converters import RawDocument, Tally, contractnli, cuad, privacyqa
-from exhibit.converters.civil_procedure.corpus import Corpus, RowEvidence
+from exhibit.converters.civil_procedure.corpus import Corpus
 from exhibit.converters.civil_procedure.names import read_citation
 from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.civil_procedure.resolution import RowEvidence
 from exhibit.converters.civil_procedure.sources import RulesFile
 from exhibit.converters.fetching import page as page_module
 from exhibit.converters.fetching.download import FetchError, PageReply, Policy

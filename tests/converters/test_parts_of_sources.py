@@ -14,10 +14,12 @@ import pytest
 
 from exhibit.converters import Quote, RawDocument, Tally, cuad, squad, statutes
 from exhibit.converters.benchmark import Block
-from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus, RowEvidence
-from exhibit.converters.civil_procedure.layout import Layout, RuleHeading, SourceLine
+from exhibit.converters.civil_procedure.corpus import LONGEST_WHOLE, Corpus
+from exhibit.converters.civil_procedure.layout import Layout, RuleHeading
+from exhibit.converters.civil_procedure.layout_lines import SourceLine
 from exhibit.converters.civil_procedure.names import read_citation, read_name
 from exhibit.converters.civil_procedure.parsing import blocks_of
+from exhibit.converters.civil_procedure.resolution import RowEvidence
 from exhibit.converters.civil_procedure.sources import RulesFile, load
 from exhibit.converters.fetching.download import FetchError, PageReply, Policy, flaw_of, is_public
 from exhibit.converters.fetching.fetch import read_policy

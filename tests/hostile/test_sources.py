@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from exhibit.converters import Tally, cpr, table
-from exhibit.converters.civil_procedure.layout import lines_of
+from exhibit.converters.civil_procedure.layout_lines import lines_of
 from exhibit.converters.civil_procedure.names import find_citations
 from exhibit.converters.civil_procedure.sources import make_candidates
 from exhibit.converters.raw.records import read_records

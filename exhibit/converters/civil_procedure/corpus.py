@@ -16,11 +16,10 @@ from exhibit.converters.civil_procedure.names import (
     read_citation,
     read_name,
 )
+from exhibit.converters.civil_procedure.resolution import CitedSection, Method, Resolution, RowEvidence
 from exhibit.converters.civil_procedure.sources import CPR, GUIDE, PD, RulesFile, reference_of
 from exhibit.law.names import normalise_name
 
-Method = Literal["exact", "normalised", "section", "unresolved"]
-METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
 _SPACES = re.compile(r"\s+")
 
 # The weights of the evidence for a candidate, beside the similarity of its name (0.8 to 1). They were set by hand so
@@ -48,41 +47,6 @@ _MARGIN = 0.12
 """If the weights of two documents differ by less than this, a person must decide."""
 LONGEST_WHOLE = 25_000
 """Characters, about ten printed pages: a longer document that is cited as a whole has no location as gold."""
-
-
-@dataclass(frozen=True)
-class RowEvidence:
-    """The texts of a row other than its citation.
-
-    These texts are evidence for or against a candidate document; they never select a document alone.
-    """
-
-    source_type: str = ""
-    fields: tuple[str, ...] = ()
-    """All texts of the row other than question and answer: category, court …"""
-    prose: str = ""
-
-
-@dataclass(frozen=True)
-class CitedSection:
-    """A cited section of a document: its start and end offsets, its heading as printed, its text and its page."""
-
-    start: int
-    end: int
-    heading: str
-    text: str
-    page: int = 0
-
-
-@dataclass(frozen=True)
-class Resolution:
-    """The result of resolving a citation: the document, the section and the method, or the reason for no result."""
-
-    source: RulesFile | None
-    how: Method
-    reason: str = ""
-    place: CitedSection | None = None
-    score: float = 1.0
 
 
 @dataclass(frozen=True)
