@@ -166,9 +166,9 @@ def _describe_fields() -> Iterator[str]:
 
 
 PUBLIC = (
-    "exhibit.bundles", "exhibit.conversion", "exhibit.runs", "exhibit.evidence.locate", "exhibit.evidence.read",
-    "exhibit.evidence.document", "exhibit.rag.pipeline", "exhibit.rag.config", "exhibit.rag.protocols",
-    "exhibit.models.protocols", "exhibit.models.llms", "exhibit.evaluation.target_protocol",
+    "exhibit.bundles", "exhibit.conversion", "exhibit.runs", "exhibit.evidence.locate", "exhibit.evidence.matches",
+    "exhibit.evidence.read", "exhibit.evidence.document", "exhibit.rag.pipeline", "exhibit.rag.config",
+    "exhibit.rag.protocols", "exhibit.models.protocols", "exhibit.models.llms", "exhibit.evaluation.target_protocol",
     "exhibit.evaluation.cases", "exhibit.evaluation.metrics", "exhibit.converters.benchmark", "exhibit.hub.publish",
     "exhibit.schemas.models", "exhibit.schemas.run", "exhibit.schemas.errors",
 )  # fmt: skip

@@ -9,7 +9,7 @@ from exhibit.engine import Limits
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evidence import Document, Match, Span, fold, locate
 from exhibit.evidence.fold import with_latin_letters
-from exhibit.evidence.locate import prefer_whole_words
+from exhibit.evidence.matches import prefer_whole_words
 from exhibit.evidence.parser_markup import letters_of
 from exhibit.evidence.pieces import PlacedPiece, Placement
 from exhibit.evidence.place import place_text, spans_of

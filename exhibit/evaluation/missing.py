@@ -10,7 +10,7 @@ from typing import Any
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.pieces import TELLING
+from exhibit.evidence.stretches import TELLING
 from exhibit.law.names import FileNames
 from exhibit.schemas.parsing import read_beside
 

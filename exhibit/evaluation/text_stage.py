@@ -9,8 +9,9 @@ from typing import Literal
 from exhibit.evaluation.cases import GoldPassage
 from exhibit.evidence import Document, Span
 from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.pieces import TELLING, Place, Placement
+from exhibit.evidence.pieces import Place, Placement
 from exhibit.evidence.place import place_text, spans_of
+from exhibit.evidence.stretches import TELLING
 
 ALTERNATIVES = 8
 """At most this many places of one gold are searched; a source rarely names more than three."""

@@ -4,7 +4,6 @@ A document is folded once (see `Document`); each quote then needs one `str.find`
 quotes that are not found this way take longer.
 """
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,10 @@ from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, align, fold
+from exhibit.evidence.matches import MOST_PLACES, Match, find_tightest, join_matches, prefer_whole_words
 from exhibit.evidence.parser_markup import cells_of, has_omissions, letters_of
-from exhibit.evidence.pieces import choose_nearest_places, find_occurrences, place_pieces, without_furniture
+from exhibit.evidence.pieces import choose_nearest_places, place_pieces, without_furniture
+from exhibit.evidence.stretches import find_occurrences
 from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
@@ -26,9 +27,6 @@ _MIN_PART = 2
 
 _MIN_PARAGRAPH = 20
 """Fewest characters of a paragraph: paragraphs are searched only if the whole quote is not found in one piece."""
-
-MOST_PLACES = 5000
-"""Most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD."""
 
 _MOST_CELLS = 1_000_000_000
 """Most comparisons for one quote, in characters of the quote times characters of the document: about ten seconds."""
@@ -42,22 +40,6 @@ _APART = 600
 
 _COMMON = 256
 """A piece of a quote with more occurrences than this, such as a run of blanks in a form, gives no location."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """One location of a quote; it has several spans if other words interrupt the quote."""
-
-    spans: tuple[Span, ...]
-    how: How
-    score: float = 1.0
-    whole: bool = True
-    """Whether the match neither begins nor ends inside a longer word; False for `MA` in `MAY`."""
-
-    @property
-    def span(self) -> Span:
-        """The range from the first character to the last."""
-        return Span(self.spans[0].start, self.spans[-1].end)
 
 
 def locate(quote: str, document: Document, *, page: int | None = None) -> list[Match]:
@@ -77,11 +59,6 @@ def locate(quote: str, document: Document, *, page: int | None = None) -> list[M
     if page is not None:
         matches.sort(key=lambda match: (not match.whole, -match.score, page not in document.pages_of(match.span)))
     return matches
-
-
-def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
-    """Return the matches to keep as gold: those that begin and end at word boundaries, or all if none does."""
-    return [match for match in matches if match.whole] or list(matches)
 
 
 @dataclass
@@ -199,62 +176,6 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document, effor
 def _measure_folded(match: Match, document: Document) -> int:
     ranges = (document.loose.find_folded_range(*span) for span in match.spans)
     return sum(end - start for start, end in ranges)
-
-
-def find_tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return the shortest chains of matches: one match for each piece of a quote, in reading order.
-
-    Chains more than twice as long as the shortest are left out. Of chains that differ only in the first match,
-    only the shortest is returned. If the pieces never occur in this order, return one chain of their first
-    occurrences.
-    """
-    # for a quote in very many pieces, try only the first locations
-    firsts = places[0][: max(1, MOST_PLACES * 100 // len(places))]
-    # keep the last: a later first piece with the same tail is a shorter combination
-    chains = {
-        tuple(match.span for match in chain[1:]) or (chain[0].span,): chain
-        for chain in chain_in_order([firsts, *places[1:]])
-    }
-    if chains:
-        shortest = min(map(measure_stretch, chains.values()))
-        return [chain for chain in chains.values() if measure_stretch(chain) <= 2 * shortest]
-    # the annotator joined the pieces in another order: take the first occurrence of each
-    return [sorted((choices[0] for choices in places), key=lambda match: match.span)]
-
-
-def chain_in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
-    """Yield a chain for each match of the first quote: that match, then the next match of each following quote.
-
-    `places` has the matches of each quote in reading order. A first match gives no chain if a later quote has
-    no match after it.
-    """
-    for first in places[0] if places else ():
-        chain = [first]
-        for choices in places[1:]:
-            at = bisect_left(choices, chain[-1].span.end, key=lambda match: match.span.start)
-            if at == len(choices):
-                break
-            chain.append(choices[at])
-        if len(chain) == len(places):
-            yield chain
-
-
-def measure_stretch(chain: Sequence[Match]) -> int:
-    """Return the number of characters from the first match's start to the last one's end."""
-    return chain[-1].span.end - chain[0].span.start
-
-
-def join_matches(chain: Sequence[Match]) -> Match:
-    """Return one match for the matches of a quote's parts; overlapping spans are merged."""
-    spans: list[Span] = []
-    for span in sorted({span for match in chain for span in match.spans}):
-        if spans and span.start < spans[-1].end:
-            spans[-1] = Span(spans[-1].start, max(spans[-1].end, span.end))
-        else:
-            spans.append(span)
-    fuzzy = any(match.how == "fuzzy" for match in chain)
-    score = min(match.score for match in chain)
-    return Match(tuple(spans), "fuzzy" if fuzzy else "parts", score, all(match.whole for match in chain))
 
 
 # ---------------------------------------------------------------- ignoring markup

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 
 from exhibit.evidence.document import Document, Span
-from exhibit.evidence.locate import find_as_it_stands, prefer_whole_words
+from exhibit.evidence.locate import find_as_it_stands
+from exhibit.evidence.matches import prefer_whole_words
 from exhibit.evidence.parser_markup import letters_of
-from exhibit.evidence.pieces import FEW, TELLING, Place, PlacedPiece, Placement, choose_nearest_places, place_pieces
+from exhibit.evidence.pieces import FEW, Place, PlacedPiece, Placement, choose_nearest_places, place_pieces
+from exhibit.evidence.stretches import TELLING
 
 _PLACES = 64
 """Most locations of one text in one document that are compared."""

@@ -12,7 +12,7 @@ from exhibit.converters.benchmark import DatasetInfo, Tally
 from exhibit.converters.raw.source import find_one, read_csv, unpack
 from exhibit.converters.raw.titles import join_names
 from exhibit.evidence import Document, Match, Span, fold, locate
-from exhibit.evidence.locate import chain_in_order, measure_stretch, prefer_whole_words
+from exhibit.evidence.matches import chain_in_order, measure_stretch, prefer_whole_words
 from exhibit.law.casing import tidy, to_title_case
 from exhibit.law.figures import MONTH
 from exhibit.law.names import DESCRIBED

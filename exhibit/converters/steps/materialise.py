@@ -14,7 +14,7 @@ from exhibit.converters.printing.press import PdfPrinter, Printed
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
-from exhibit.evidence.locate import prefer_whole_words
+from exhibit.evidence.matches import prefer_whole_words
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
 from exhibit.law.amendments import ContractName, is_amendment, read_amendment
