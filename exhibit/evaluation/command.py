@@ -17,11 +17,11 @@ from typing import Any
 
 from exhibit.engine import parse_positive
 from exhibit.evaluation.analysis import format_analysis, format_comparison, format_distribution, format_flags
-from exhibit.evaluation.cases import LABELS, describe_labels
 from exhibit.evaluation.catalogue import list_settings, parse_set, translate_flags
 from exhibit.evaluation.confidence import describe_confidence
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
+from exhibit.evaluation.label_choices import LABELS, describe_labels
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.settings import Settings, parse_settings, read_config_file

@@ -12,9 +12,10 @@ from typing import Any
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.ambiguity import settle_ambiguous
-from exhibit.evaluation.cases import Case, GoldPassage, Turn, offers_of, with_choices
+from exhibit.evaluation.cases import Case, GoldPassage, Turn, with_choices
 from exhibit.evaluation.corpus_files import check_files, check_questions, find_changed_tables
 from exhibit.evaluation.documents import GRADE, GRADES, Documents, read_grades
+from exhibit.evaluation.label_choices import offers_of
 from exhibit.evidence import Span, is_readable
 from exhibit.evidence.read import ending_of
 from exhibit.schemas.bundle import GOLD, INFO, Question

@@ -18,12 +18,13 @@ from typing import IO
 from exhibit.engine import track
 from exhibit.evaluation import records
 from exhibit.evaluation.case_stages import PreparedDocuments, ceilings_of, stages_of
-from exhibit.evaluation.cases import LABELS, Case, Chosen, Reply, describe_choices, list_choices
+from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.confidence import compute_weighted_means, confidence_of, describe
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.flips import Flips
 from exhibit.evaluation.journal import JOURNAL, Id, Journal, TextOf
 from exhibit.evaluation.judgement import prefer_judge
+from exhibit.evaluation.label_choices import LABELS, Chosen, describe_choices, find_chosen_label
 from exhibit.evaluation.metrics import CEILING, Options, find_needing, measure
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.provisions import ProvisionPlacer
@@ -355,3 +356,24 @@ def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case
     for times in track(batches_of(rounds, size=size), total=total, label=f"{dataset.name}: score", unit="part"):
         measured.add(times, scoring)
     return measured
+
+
+_ABOUT = ("hypothesis", "deal_point")
+"""The labels by which confusion tables are separated, where questions have one of them."""
+
+
+def list_choices(cases: Iterable[Case]) -> list[Chosen]:
+    """Return a tuple for each answered question that asked for a label: subject, right label, chosen label.
+
+    The subject is the question's hypothesis or deal point, or empty. The chosen label is empty if the reply
+    names none.
+    """
+    asked = (case for case in cases if case.choices and case.reply.answer is not None and not case.reply.error)
+    return [
+        (
+            str(next((case.labels[name] for name in _ABOUT if case.labels.get(name)), "")),
+            str(case.label),
+            find_chosen_label(case.reply.answer or "", case.choices) or "",
+        )
+        for case in asked
+    ]

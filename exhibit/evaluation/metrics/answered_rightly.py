@@ -6,8 +6,8 @@ rules of `evaluation.correctness` decide. The mark of a judge, if there is one, 
 searches for the expected words.
 """
 
-from exhibit.evaluation.cases import find_chosen_label
 from exhibit.evaluation.correctness import decide_case
+from exhibit.evaluation.label_choices import find_chosen_label
 from exhibit.evaluation.metrics import Case, score_per_case
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from exhibit.evaluation.cases import Case, Passage, Reply, choose, without_choices
+from exhibit.evaluation.cases import Case, Passage, Reply, without_choices
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.label_choices import choose
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
 from exhibit.evidence import Span
 from exhibit.law.citations import rewrite_citations
