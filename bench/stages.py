@@ -19,10 +19,10 @@ from exhibit.conversion import convert
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.score_table import Table, compute_mean
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.stage_losses import make_loss_tables
 from exhibit.evaluation.stages import GOLD_STAGES
-from exhibit.evaluation.statistics import Table, compute_mean
 from exhibit.runtime.command import guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import SUMMARY

@@ -12,7 +12,8 @@ from bench.legalbenchrag.papers import ALL, Method, find_best
 from bench.legalbenchrag.runs import Condition, Measured
 from exhibit.evaluation.metrics import KS
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.statistics import Difference, Table, compare
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Difference, compare
 
 ABOVE, NOT_ABOVE = "▲", "▽"
 

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from bench.reword import unname
 from exhibit.evaluation.cases import Case, Passage, Reply, Values
 from exhibit.evaluation.metrics import Options, measure
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.scoring import table_of
-from exhibit.evaluation.statistics import Difference, Table, compare, summarise, summarise_by
+from exhibit.evaluation.statistics import Difference, compare, summarise, summarise_by
 from exhibit.rag import Config, Pipeline
 from exhibit.rag.lexicon import bm25, documents
 from exhibit.rag.retrieval import extents

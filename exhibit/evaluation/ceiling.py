@@ -18,6 +18,7 @@ from exhibit.evaluation.documents import Documents
 from exhibit.evaluation.parsed_files import join_pages, read_parsed_folder
 from exhibit.evaluation.parsers import TimedReader
 from exhibit.evaluation.ranking import golds_of
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.stages import (
     GoldStages,
     InText,
@@ -26,7 +27,7 @@ from exhibit.evaluation.stages import (
     follow_gold,
     kind_of_gold,
 )
-from exhibit.evaluation.statistics import Estimate, Table, summarise
+from exhibit.evaluation.statistics import Estimate, summarise
 from exhibit.evaluation.system_documents import place_chunks
 from exhibit.evidence import Document, Span
 from exhibit.law.structure import read_structure

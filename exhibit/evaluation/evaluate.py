@@ -22,6 +22,7 @@ from exhibit.evaluation.metrics import KS, Options, find_needing, import_metrics
 from exhibit.evaluation.records import commit_of, describe_machine, make_summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.registers.client import Client
+from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.scoring import (
     Failures,
     Scored,
@@ -34,7 +35,7 @@ from exhibit.evaluation.scoring import (
     to_probe,
 )
 from exhibit.evaluation.settings import Settings, compare_reply_settings
-from exhibit.evaluation.statistics import Estimate, Table, Values, summarise, summarise_run
+from exhibit.evaluation.statistics import Estimate, summarise, summarise_run
 from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
 from exhibit.law.references import Reference, ReferenceCorpus

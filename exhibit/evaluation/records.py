@@ -17,8 +17,9 @@ from exhibit.evaluation.correctness import decide_case
 from exhibit.evaluation.judgement import EXPECTED, describe_expected
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.ranking import QRELS, RUN, format_trec
+from exhibit.evaluation.score_table import Column, Table
 from exhibit.evaluation.stages import GoldStages
-from exhibit.evaluation.statistics import Column, Table, compute_macro_mean, summarise_by
+from exhibit.evaluation.statistics import compute_macro_mean, summarise_by
 from exhibit.evaluation.verdicts import examine, find_cited
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.errors import ToolkitError

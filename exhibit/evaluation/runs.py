@@ -8,7 +8,8 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from exhibit.evaluation.records import compute_breakdown, read_tables
-from exhibit.evaluation.statistics import Table, summarise, summarise_run
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import summarise, summarise_run
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import SUMMARY, Means
 from exhibit.schemas.run_folder import RunFolder, compare_means

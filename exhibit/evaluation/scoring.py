@@ -29,8 +29,9 @@ from exhibit.evaluation.metrics import CEILING, Options, find_needing, measure
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.provisions import ProvisionPlacer
 from exhibit.evaluation.ranking import Mismatch, pool_mismatches, total_mismatches
+from exhibit.evaluation.score_table import Column, Table, Values
 from exhibit.evaluation.stages import GoldStages, StageName
-from exhibit.evaluation.statistics import Column, Table, Values, summarise
+from exhibit.evaluation.statistics import summarise
 from exhibit.evaluation.targets import Target
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, FLIPS, SUMMARY
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.stages import GOLD_STAGES
-from exhibit.evaluation.statistics import Difference, Table, compare
+from exhibit.evaluation.statistics import Difference, compare
 from exhibit.schemas.run import RunQuestion
 
 KEPT = "nowhere"

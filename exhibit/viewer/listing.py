@@ -16,9 +16,10 @@ from exhibit.evaluation.answer_words import compare_words
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evaluation.metrics import K, describe_metric
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.stage_losses import KEPT, StageCounts, find_loss
 from exhibit.evaluation.stages import GOLD_STAGES
-from exhibit.evaluation.statistics import Table, summarise
+from exhibit.evaluation.statistics import summarise
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.drawing import Record, Wanted
 from exhibit.viewer.page import (

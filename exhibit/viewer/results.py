@@ -29,8 +29,9 @@ from exhibit.evaluation.datasets import Dataset, Selection, load_datasets
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics, split_requests
 from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.stage_losses import compare_stages, describe_moves, make_loss_tables
-from exhibit.evaluation.statistics import Overlap, Table, compare, count_overlap, summarise, summarise_run
+from exhibit.evaluation.statistics import Overlap, compare, count_overlap, summarise, summarise_run
 from exhibit.evaluation.text_tables import ALL, choose_metrics, describe_not_compared, diff_lines, table_of
 from exhibit.runtime.command import guarded, measure_text_width, parser_of, print_note, print_results
 from exhibit.schemas.errors import ToolkitError

@@ -12,7 +12,8 @@ from exhibit.evaluation.datasets import find_lone_variants
 from exhibit.evaluation.judgement import ANSWERED_RIGHTLY
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import Table, compare, match_questions
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import compare, match_questions
 from exhibit.viewer.plots import BOTTOM, Plot, PlotLine, Point, compute_x, compute_y, format_outline, make_percent_ticks
 
 _BECAME = {

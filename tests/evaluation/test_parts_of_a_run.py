@@ -23,6 +23,7 @@ from exhibit.evaluation.ranking import find_gold_ranks
 from exhibit.evaluation.records import list_passages_read, read_tables, with_drm_means
 from exhibit.evaluation.registers import find_page_elements, write_account
 from exhibit.evaluation.registers.client import RegisterPage
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.scoring import (
     Failures,
     Scoring,
@@ -35,7 +36,7 @@ from exhibit.evaluation.scoring import (
 from exhibit.evaluation.servers.probing import Probe
 from exhibit.evaluation.servers.reading import NoAnswerError, Read
 from exhibit.evaluation.settings import Settings, compare_reply_settings, parse_settings, read_config_file
-from exhibit.evaluation.statistics import Estimate, Table
+from exhibit.evaluation.statistics import Estimate
 from exhibit.evaluation.targets import TargetOptions, ask_all, count_only, is_system, open_target
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError

@@ -17,7 +17,8 @@ import pytest
 from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.confidence import describe
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import Table, summarise, summarise_run
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import summarise, summarise_run
 from exhibit.evaluation.verdicts import STAGES
 from exhibit.viewer.plots import make_plots
 from exhibit.viewer.report import make_metric_rows, run_columns, write_headlines

@@ -12,7 +12,8 @@ import pytest
 
 from exhibit.engine import Limits
 from exhibit.evaluation.bands import Bands, Bound, Scale
-from exhibit.evaluation.statistics import Difference, Estimate, Table
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Difference, Estimate
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import RunQuestion

@@ -19,8 +19,8 @@ from exhibit.evaluation.bands import Bound, read_scale
 from exhibit.evaluation.evaluate import describe_run, evaluate
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import commit_of
+from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.statistics import Table
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.page import escape_markdown

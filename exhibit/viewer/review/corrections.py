@@ -14,7 +14,7 @@ from exhibit.evaluation.journal import REPLY
 from exhibit.evaluation.judgement import prefer_judge
 from exhibit.evaluation.metrics import Options, Parity, find_needing, measure
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.statistics import Table
+from exhibit.evaluation.score_table import Table
 from exhibit.evidence import Document, Span, fold
 from exhibit.schemas import IMPOSSIBLE_ANSWER, review
 from exhibit.schemas.run import RunQuestion, RunReply

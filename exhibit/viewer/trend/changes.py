@@ -15,7 +15,8 @@ from exhibit.engine import track
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.regression import MAX_FALL, is_regression
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import EQUAL, Difference, Table, change_of, compare, count_overlap
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import EQUAL, Difference, change_of, compare, count_overlap
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 

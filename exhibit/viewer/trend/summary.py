@@ -11,7 +11,8 @@ from exhibit.evaluation.bands import Bound, Scale
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import kinds_of
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.statistics import EQUAL, Table, match_questions
+from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import EQUAL, match_questions
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Id, RunQuestion
 from exhibit.viewer.drawing import Record
