@@ -9,17 +9,19 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 
+from exhibit.evaluation.word_comparison import (
+    find_near,
+    find_pairs,
+    format_quantity,
+    is_among,
+    is_rival,
+    join_first_words,
+    say_the_same,
+)
 from exhibit.law.language import stem
 from exhibit.law.meaning import FIGURE, Meaning, read_meaning
-from exhibit.law.meaning_words import (
-    carries_meaning,
-    denies,
-    find_canonical,
-    is_party,
-    read_contrasts,
-    read_small_contrasts,
-)
-from exhibit.law.quantities import UNITS, Quantity, find_quantities
+from exhibit.law.meaning_words import denies, find_canonical, is_party, read_contrasts
+from exhibit.law.quantities import Quantity
 from exhibit.law.sentences import split_sentences
 
 ALIGNED = 400
@@ -29,8 +31,6 @@ _SAME = 0.6
 _FEW = 2  # words: an answer this short consists of the one word that matters
 WORDS = 3
 """Two texts count as equal except for a replacement when it has at most this many words."""
-_PAIRED = 120
-"""In texts of at most this many words, every pair of words is checked for having changed places."""
 _LONGER, _FRAME = 3, 15
 """A reply is compared in detail up to `_LONGER` times the expected words plus `_FRAME` words. A longer reply has
 sentences of its own, where another party or another word is no contradiction.
@@ -43,8 +43,6 @@ _YES_NO = re.compile(
     r"\W*(?:is|are|was|were|do|does|did|can|could|may|must|shall|should|will|would|has|have|had|need)\b", re.IGNORECASE
 )
 """The beginning of a question that can be answered with yes or no."""
-_ROLE = re.compile(r"(?:ed|ing|or|ee)\b")
-"""Endings that distinguish the one who acts from the one acted upon: threatening and threatened."""
 _UNTRUE = re.compile(
     r"\b(?:not true|untrue|false|incorrect|wrong|not correct|not the case)\b|\bcontrary to\b", re.IGNORECASE
 )
@@ -128,8 +126,8 @@ class AnswerComparison:
                     yield f"The expected figure is {one.bound or 'exact'}, that of the reply {same[0].bound}."
                 continue
             known = (*self.wanted.quantities, *self.asked.quantities, *self.gold.quantities)
-            rivals = [other for other in self.given.quantities if _is_rival(one, other) and not is_among(other, known)]
-            crossed = [other for other in self.given.quantities if _is_rival(one, other)]
+            rivals = [other for other in self.given.quantities if is_rival(one, other) and not is_among(other, known)]
+            crossed = [other for other in self.given.quantities if is_rival(one, other)]
             if rivals or (crossed and not is_among(one, self.asked.quantities) and len(self.wanted.quantities) == 1):
                 yield f"The reply has another figure than {format_quantity(one)}."
 
@@ -237,7 +235,7 @@ class AnswerComparison:
         It does if the two words share a neighbour, or if the expected answer has only a few words.
         """
         few = len(self.wanted.terms) <= _FEW
-        return few or bool(_find_near(self.wanted, term) & _find_near(self.given, other))
+        return few or bool(find_near(self.wanted, term) & find_near(self.given, other))
 
     def _check_roles(self) -> Iterator[str]:
         mine, other = self.wanted.agent, self.given.agent
@@ -262,7 +260,7 @@ class AnswerComparison:
 
     def _check_swaps(self) -> Iterator[str]:
         """Yield a message for each pair of figures, or of opposite words, whose positions the reply swaps."""
-        for one, two, mine, other in _find_pairs(self.wanted, self.given):
+        for one, two, mine, other in find_pairs(self.wanted, self.given):
             straight = len(mine[0] & other[0]) + len(mine[1] & other[1])
             crossed = len(mine[0] & other[1]) + len(mine[1] & other[0])
             if crossed > straight:
@@ -337,92 +335,3 @@ class AnswerComparison:
         """Return whether the words contain a whole item of the expected answer's list."""
         terms = {find_canonical(token)[0] for token in tokens}
         return len(self._find_items()) > 1 and any(item <= terms for item in self._find_items())
-
-
-def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:
-    """Return whether a figure equals one of several others."""
-    return any(one.equals(other) for other in others)
-
-
-def _is_rival(one: Quantity, other: Quantity) -> bool:
-    """Return whether two figures can contradict each other.
-
-    They can if they have the same kind and, for labels and measures, the same unit. A count and an amount of
-    money can also contradict each other. A section or page number can contradict only another section or page
-    number.
-    """
-    if other.is_place and one.kind != "label":
-        return False
-    return one.dimension == other.dimension or {one.kind, other.kind} == {"count", "money"}
-
-
-def format_quantity(one: Quantity) -> str:
-    """Return a figure as text: its value and its unit."""
-    value = one.value if isinstance(one.value, str) else f"{one.value:f}"
-    return f"{value} {one.unit}".strip()
-
-
-def join_first_words(words: Sequence[str]) -> str:
-    """Return the first three words, joined by commas, for a message."""
-    return ", ".join(words[:3]) + (" …" if len(words) > 3 else "")
-
-
-def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
-    """Return whether the words removed and the words that replace them mean the same; None if rules cannot decide."""
-    if any({one, other} in read_small_contrasts() for one in gone for other in come):
-        return False
-    if _are_equal_figures(gone, come):
-        return True
-    mine, other = ([token for token in side if carries_meaning(token) or token[0].isdigit()] for side in (gone, come))
-    if not mine or not other:
-        return None if mine or other else True
-    if sorted(map(find_canonical, mine)) != sorted(map(find_canonical, other)):
-        rest = [[token for token in side if token not in kept] for side, kept in ((gone, mine), (come, other))]
-        return False if rest[0] == rest[1] else None
-    endings = {frozenset(_ROLE.findall(" ".join(side))) for side in (mine, other)}
-    return len(endings) == 1 or not all(endings)
-
-
-def _are_equal_figures(gone: Sequence[str], come: Sequence[str]) -> bool:
-    """Return whether two lists of words are the same figure in two units: "30 days" and "720 hours"."""
-    units = [token for token in (*gone, *come) if not token[0].isdigit()]
-    mine, other = (find_quantities(" ".join(side)).quantities for side in (gone, come))
-    plain = all(token.removesuffix("s") in UNITS for token in units)
-    return plain and len(mine) == len(other) == 1 and mine[0].equals(other[0])
-
-
-def _find_near(meaning: Meaning, term: str) -> frozenset[str]:
-    """Return the words and figures that share a segment of a text with a given word."""
-    segments = {word.segment for word in meaning.words if word.term == term}
-    return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
-
-
-def _find_pairs(
-    wanted: Meaning, given: Meaning
-) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
-    """Yield each pair of figures, or of opposite words, that occur in both the expected answer and the reply.
-
-    Each tuple has the two words, then the neighbours of each word in the expected answer, then the neighbours
-    of each word in the reply.
-    """
-    terms = list(dict.fromkeys(word.term for word in wanted.words))[:_PAIRED]
-    there = {word.term for word in given.words}
-    for at, one in enumerate(terms):
-        for two in terms[at + 1 :]:
-            figures = one.startswith(FIGURE) and two.startswith(FIGURE)
-            if one == two or not (figures or any(two in group for group in read_contrasts().get(one, ()))):
-                continue
-            if {one, two} <= there:
-                yield (
-                    one,
-                    two,
-                    [_find_beside(wanted, one), _find_beside(wanted, two)],
-                    [_find_beside(given, one), _find_beside(given, two)],
-                )
-
-
-def _find_beside(meaning: Meaning, term: str) -> frozenset[str]:
-    segments = {word.segment for word in meaning.words if word.term == term}
-    return frozenset(
-        word.term for word in meaning.words if word.segment in segments and not word.term.startswith(FIGURE)
-    )

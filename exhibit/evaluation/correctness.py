@@ -17,16 +17,9 @@ from typing import NamedTuple
 
 from exhibit.evaluation.answer_words import without_citations, without_named
 from exhibit.evaluation.cases import Case, without_choices
-from exhibit.evaluation.comparison import (
-    ALIGNED,
-    WORDS,
-    AnswerComparison,
-    format_quantity,
-    is_among,
-    join_first_words,
-    say_the_same,
-)
+from exhibit.evaluation.comparison import ALIGNED, WORDS, AnswerComparison
 from exhibit.evaluation.metrics import list_gold_texts
+from exhibit.evaluation.word_comparison import format_quantity, is_among, join_first_words, say_the_same
 from exhibit.law.citations import claims_of
 from exhibit.law.figures import Figures, find_figures, has_missing_figures
 from exhibit.law.language import is_content, language_of
