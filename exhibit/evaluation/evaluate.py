@@ -9,19 +9,19 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import apply_limits, check_engine, track
+from exhibit.engine import apply_limits, check_engine
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
 from exhibit.evaluation.case_stages import PreparedDocuments
 from exhibit.evaluation.datasets import Dataset, load_datasets
-from exhibit.evaluation.metrics import KS, Options, find_needing, import_metrics, measure, name_request
+from exhibit.evaluation.metric_options import CitedLaw, choose_names, make_options
+from exhibit.evaluation.metrics import Options, import_metrics, measure
 from exhibit.evaluation.records import commit_of, describe_machine, make_summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
-from exhibit.evaluation.registers.client import Client
 from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.scoring import (
     Failures,
@@ -31,16 +31,13 @@ from exhibit.evaluation.scoring import (
     find_failures,
     journal_of,
     measure_rounds,
-    text_of,
     to_probe,
 )
 from exhibit.evaluation.settings import Settings, compare_reply_settings
 from exhibit.evaluation.statistics import Estimate, summarise, summarise_run
 from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
-from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
-from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -48,7 +45,6 @@ from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, R
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import lock_folder
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import origin_of
 from exhibit.storage.removal import refuse_links
 
@@ -159,8 +155,8 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
             problems.append(str(error))
 
     attempt(lambda: check_engine(settings.engine))
-    options = attempt(lambda: _make_options(settings, judge, parts))
-    names = _choose_names(settings, options, say)
+    options = attempt(lambda: make_options(settings, judge, parts))
+    names = choose_names(settings, options, say)
     if options is not None:
         attempt(lambda: measure([], options, names=names))
     target_options: TargetOptions | None = attempt(lambda: settings.make_target_options(**parts))
@@ -189,42 +185,6 @@ def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: 
         given = ", ".join(f"target_{name}" for name in settings.target_settings)
         say(f"{given}: only for a server (--target-url); the built-in pipeline has its own settings")
     return _Plan(datasets, target, options, names, prepared)
-
-
-def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
-    depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
-    if judge is None and settings.judge:
-        module, argument = load_plugin("exhibit.models.llms", settings.judge)
-        own = {} if settings.timeout == Settings.model_fields["timeout"].default else {"timeout": settings.timeout}
-        judge = module.open(argument, {"cache": (parts.get("cache") or find_cache_folder()) / "llm", **own})
-    # a cutoff beyond the depth of the ranking would only repeat the last figure
-    ks = tuple(k for k in KS if k <= depth) or (depth,)
-    given = (settings.config.price_in, settings.config.price_out)
-    prices = None if given == (None, None) else (given[0] or 0.0, given[1] or 0.0)
-    client = Client(find_cache_folder() / "officials", timeout=settings.timeout)
-    addresses = {"legislation": settings.legislation_url, "case_law": settings.case_law_url}
-    return Options(
-        ks=ks,
-        parity=settings.parity,
-        count_added=settings.count_added,
-        judge=judge,
-        votes=settings.judge_votes,
-        prices=prices,
-        officials=Register(client, **addresses) if settings.check_references else None,
-        flag_below=settings.flag_below,
-    )
-
-
-def _choose_names(settings: Settings, options: Options | None, say: Warn) -> tuple[str, ...]:
-    """Return the requested metrics; if no judge is set, leave out the metrics that need a judge."""
-    if options is None or options.judge is not None:
-        return settings.metrics
-    files = {file for file, module in import_metrics().items() if find_needing(module.NAMES, "judge")}
-    judged = files | {name for file in files for name in import_metrics()[file].NAMES}
-    left_out = [name for name in settings.metrics if name_request(name) in judged]
-    if left_out:
-        say(f"{', '.join(left_out)}: left out, because no judge is set; name a model with --judge")
-    return tuple(name for name in settings.metrics if name not in left_out)
 
 
 # ---------------------------------------------------------------- the folder
@@ -356,23 +316,6 @@ def _get_prepared(target: Target) -> PreparedDocuments | None:
     """Return the target's own texts and chunks if it has them, as the built-in pipeline does; else None."""
     text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
     return TargetDocuments(text, chunks) if target.exact and text and chunks else None
-
-
-class CitedLaw:
-    """The legal references in a dataset's documents; the documents are read at the first lookup."""
-
-    def __init__(self, dataset: Dataset, target: Target) -> None:
-        self._dataset, self._target = dataset, target
-
-    @cached_property
-    def _known(self) -> ReferenceCorpus:
-        text, files = text_of(self._dataset, self._target), sorted(self._dataset.files)
-        names = track(files, total=len(files), label=f"{self._dataset.name}: references")
-        return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
-
-    def contains(self, reference: Reference) -> bool:
-        """Return whether a reference occurs in a document."""
-        return self._known.contains(reference)
 
 
 def _drop_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:
