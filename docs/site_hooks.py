@@ -169,8 +169,9 @@ PUBLIC = (
     "exhibit.bundles", "exhibit.conversion", "exhibit.runs", "exhibit.evidence.locate", "exhibit.evidence.matches",
     "exhibit.evidence.read", "exhibit.evidence.document", "exhibit.rag.pipeline", "exhibit.rag.config",
     "exhibit.rag.protocols", "exhibit.models.protocols", "exhibit.models.llms", "exhibit.evaluation.target_protocol",
-    "exhibit.evaluation.cases", "exhibit.evaluation.metrics", "exhibit.converters.benchmark", "exhibit.hub.publish",
-    "exhibit.schemas.models", "exhibit.schemas.run", "exhibit.schemas.errors",
+    "exhibit.evaluation.cases", "exhibit.evaluation.metrics", "exhibit.evaluation.metric_about",
+    "exhibit.converters.benchmark", "exhibit.hub.publish", "exhibit.schemas.models", "exhibit.schemas.run",
+    "exhibit.schemas.errors",
 )  # fmt: skip
 """Modules that users' own code imports: the public names of `exhibit`, and what a part of one's own is made from."""
 

@@ -1,4 +1,4 @@
-"""The metrics of a run and the resources that they use: a judge, official registers and the law that a dataset cites."""
+"""The metrics of a run and the resources that they use: a judge, official registers, the law that a dataset cites."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
