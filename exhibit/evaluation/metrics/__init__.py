@@ -12,12 +12,11 @@ file has to be edited: tables, report and `diff` call `describe_metric`. Metrics
 import from here.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, cast, get_args
+from typing import Annotated, Any, Literal, Protocol, cast
 
 from pydantic import Field, TypeAdapter
 
