@@ -15,8 +15,19 @@ from exhibit.storage.atomic import FolderKind, make_scratch_folder, replace_fold
 from exhibit.storage.locations import is_url, keep_recent_files
 from exhibit.storage.removal import identity_of, remove_folder
 from exhibit.viewer.drawing import PAGES, Drawings, Record, Wanted, draw
-from exhibit.viewer.listing import IMAGES, Catalogue, Inlined, Matching, PieceWriter, write_piece
-from exhibit.viewer.page import as_json, fields_of, format_page, labels_of, make_brief, read_words
+from exhibit.viewer.listing import (
+    IMAGES,
+    Catalogue,
+    Inlined,
+    PieceWriter,
+    as_json,
+    fields_of,
+    labels_of,
+    make_brief,
+    write_piece,
+)
+from exhibit.viewer.matching import Matching
+from exhibit.viewer.page import format_page, read_words
 
 PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
 SINGLE_BUDGET = 30_000_000

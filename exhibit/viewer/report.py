@@ -21,8 +21,8 @@ from exhibit.runtime.command import guarded
 from exhibit.schemas.run import REPORT, Estimate, Means
 from exhibit.viewer.drawing import Record
 from exhibit.viewer.funnel import make_funnel_rows
-from exhibit.viewer.listing import Matching, Outcomes
-from exhibit.viewer.page import GROUP_MEANINGS, OUTCOMES, explain_outcome, render, say
+from exhibit.viewer.matching import OUTCOMES, Matching, Outcomes, explain_outcome
+from exhibit.viewer.page import GROUP_MEANINGS, render, say
 from exhibit.viewer.page_output import View
 from exhibit.viewer.plots import make_plots, stack_shares
 from exhibit.viewer.variants import growth_plots, variant_effects, variant_warnings

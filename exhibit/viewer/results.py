@@ -40,8 +40,9 @@ from exhibit.schemas.parsing import parse_pair, read_beside
 from exhibit.storage.atomic import replace_file
 from exhibit.viewer.drawing import PAGES, Record
 from exhibit.viewer.funnel import make_funnel_rows
-from exhibit.viewer.listing import Matching
-from exhibit.viewer.page import CHANGES, GROUP_MEANINGS, fields_of, labels_of, list_languages, make_brief, render
+from exhibit.viewer.listing import fields_of, labels_of, make_brief
+from exhibit.viewer.matching import CHANGES, Matching
+from exhibit.viewer.page import GROUP_MEANINGS, list_languages, render
 from exhibit.viewer.page_output import View, find_dataset_roots
 from exhibit.viewer.plots import stack_shares
 from exhibit.viewer.report import (

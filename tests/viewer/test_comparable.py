@@ -13,7 +13,7 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import RunQuestion
 from exhibit.storage.validate import main as validate
-from exhibit.viewer.listing import Outcomes
+from exhibit.viewer.matching import Outcomes
 from exhibit.viewer.report import choose_worth_looking_at, make_tiles, write_opening
 from exhibit.viewer.results import main
 from tests.viewer.trend_data import write, write_sums_again

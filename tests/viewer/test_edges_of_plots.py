@@ -13,7 +13,7 @@ from exhibit.evaluation.bands import Bands, Bound, Scale
 from exhibit.evaluation.statistics import Estimate
 from exhibit.schemas.run import RunQuestion
 from exhibit.viewer import report
-from exhibit.viewer.listing import Outcomes
+from exhibit.viewer.matching import Outcomes
 from exhibit.viewer.plots import (
     BOTTOM,
     HEIGHT,

@@ -26,19 +26,27 @@ from exhibit.viewer.drawing import (
     mark_spans,
     meets,
 )
-from exhibit.viewer.listing import Catalogue, Facet, Inlined, Outcomes, find_change, pack, write_piece
-from exhibit.viewer.page import (
-    cut,
-    explain_outcome,
+from exhibit.viewer.listing import (
+    Catalogue,
+    Inlined,
     fields_of,
-    find_error_kind,
     find_gold_recall,
-    find_nearest,
-    find_outcome,
-    is_right,
     labels_of,
     make_brief,
     number_value,
+    pack,
+    write_piece,
+)
+from exhibit.viewer.matching import (
+    Facet,
+    Outcomes,
+    cut,
+    explain_outcome,
+    find_change,
+    find_error_kind,
+    find_nearest,
+    find_outcome,
+    is_right,
 )
 from exhibit.viewer.plots import BOTTOM, LEFT, RIGHT, TOP, compute_x, compute_y, format_outline, plot_latency
 from exhibit.viewer.report import (

@@ -20,7 +20,9 @@ from exhibit.schemas.run import RunPassage, RunQuestion
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.locations import keep_recent_files
 from exhibit.viewer.drawing import WIDTH, PlacedSpans, Record, choose_pages, cut_windows, list_piece_spans, mark_spans
-from exhibit.viewer.page import as_json, cut, format_page, render
+from exhibit.viewer.listing import as_json
+from exhibit.viewer.matching import cut
+from exhibit.viewer.page import format_page, render
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.source import Key, draw_sample
 

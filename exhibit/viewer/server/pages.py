@@ -11,7 +11,8 @@ from exhibit.rag.config import list_presets
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.review import AddedQuestion
-from exhibit.viewer.page import as_json, format_page, render
+from exhibit.viewer.listing import as_json
+from exhibit.viewer.page import format_page, render
 from exhibit.viewer.server.jobs import Job, JobState
 from exhibit.viewer.server.library import JOURNAL, BundleIndex, BundleLine, QuestionLine, RunLine
 from exhibit.viewer.server.search import SearchResult
