@@ -48,18 +48,10 @@ from exhibit.viewer.matching import (
     find_outcome,
     is_right,
 )
+from exhibit.viewer.metric_tables import Cell, compare_cell, make_breakdowns, make_cell, make_metric_rows
 from exhibit.viewer.plots import BOTTOM, LEFT, RIGHT, TOP, compute_x, compute_y, format_outline, plot_latency
-from exhibit.viewer.report import (
-    Cell,
-    Tile,
-    choose_worth_looking_at,
-    compare_cell,
-    make_breakdowns,
-    make_cell,
-    make_metric_rows,
-    make_tiles,
-)
-from exhibit.viewer.results import filter_records, write_table
+from exhibit.viewer.question_export import filter_records, write_table
+from exhibit.viewer.report import Tile, choose_worth_looking_at, make_tiles
 from exhibit.viewer.review.source import agree, compute_kappa, compute_weights, draw_sample, stratify
 from exhibit.viewer.trend.changes import Fall, Regression
 from exhibit.viewer.trend.index import draw

@@ -23,8 +23,8 @@ from exhibit.schemas.review import AddedQuestion, Review, read_review
 from exhibit.schemas.run import REPORT, SUMMARY
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.cache import find_cache_folder
+from exhibit.viewer.comparison import write_comparison
 from exhibit.viewer.report import write_report
-from exhibit.viewer.results import write_comparison
 from exhibit.viewer.review.drafts import DraftedBundle, Reviewed
 from exhibit.viewer.review.make import make_review, sheet_of
 from exhibit.viewer.review.source import BY, ReviewedRun
