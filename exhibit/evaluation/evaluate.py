@@ -9,16 +9,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any
 
-from exhibit.engine import apply_limits, check_engine
+from exhibit.engine import apply_limits, check_engine, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
 from exhibit.evaluation.case_stages import PreparedDocuments
 from exhibit.evaluation.datasets import Dataset, load_datasets
-from exhibit.evaluation.metric_options import CitedLaw, choose_names, make_options
+from exhibit.evaluation.metric_options import choose_names, make_options
 from exhibit.evaluation.metrics import Options, import_metrics, measure
 from exhibit.evaluation.records import commit_of, describe_machine, make_summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
@@ -31,12 +31,14 @@ from exhibit.evaluation.scoring import (
     find_failures,
     journal_of,
     measure_rounds,
+    text_of,
     to_probe,
 )
 from exhibit.evaluation.settings import Settings, compare_reply_settings
 from exhibit.evaluation.statistics import Estimate, summarise, summarise_run
 from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, TargetOptions, open_target
+from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
@@ -316,6 +318,23 @@ def _get_prepared(target: Target) -> PreparedDocuments | None:
     """Return the target's own texts and chunks if it has them, as the built-in pipeline does; else None."""
     text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
     return TargetDocuments(text, chunks) if target.exact and text and chunks else None
+
+
+class CitedLaw:
+    """The legal references in a dataset's documents; the documents are read at the first lookup."""
+
+    def __init__(self, dataset: Dataset, target: Target) -> None:
+        self._dataset, self._target = dataset, target
+
+    @cached_property
+    def _known(self) -> ReferenceCorpus:
+        text, files = text_of(self._dataset, self._target), sorted(self._dataset.files)
+        names = track(files, total=len(files), label=f"{self._dataset.name}: references")
+        return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
+
+    def contains(self, reference: Reference) -> bool:
+        """Return whether a reference occurs in a document."""
+        return self._known.contains(reference)
 
 
 def _drop_empty(tables: Sequence[Table], settings: Settings) -> list[Table]:

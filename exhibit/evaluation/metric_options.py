@@ -1,18 +1,12 @@
-"""The metrics of a run and the resources that they use: a judge, official registers, the law that a dataset cites."""
+"""The metrics of a run, and the options that they use: cutoffs, prices, a judge and official registers."""
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any
 
-from exhibit.engine import track
-from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import KS, Options, find_needing, import_metrics, name_request
 from exhibit.evaluation.registers import Register
 from exhibit.evaluation.registers.client import Client
-from exhibit.evaluation.scoring import text_of
 from exhibit.evaluation.settings import Settings
-from exhibit.evaluation.targets import Target
-from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import load_plugin
 from exhibit.storage.cache import find_cache_folder
@@ -53,20 +47,3 @@ def choose_names(settings: Settings, options: Options | None, say: Callable[[str
     if left_out:
         say(f"{', '.join(left_out)}: left out, because no judge is set; name a model with --judge")
     return tuple(name for name in settings.metrics if name not in left_out)
-
-
-class CitedLaw:
-    """The legal references in a dataset's documents; the documents are read at the first lookup."""
-
-    def __init__(self, dataset: Dataset, target: Target) -> None:
-        self._dataset, self._target = dataset, target
-
-    @cached_property
-    def _known(self) -> ReferenceCorpus:
-        text, files = text_of(self._dataset, self._target), sorted(self._dataset.files)
-        names = track(files, total=len(files), label=f"{self._dataset.name}: references")
-        return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
-
-    def contains(self, reference: Reference) -> bool:
-        """Return whether a reference occurs in a document."""
-        return self._known.contains(reference)
