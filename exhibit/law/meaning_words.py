@@ -1,4 +1,4 @@
-"""The words by which answers are compared: synonyms, opposites, parties and denials, as listed in `meaning.toml`."""
+"""The words by which answers are compared: denials, and the synonyms, opposites and parties of `meaning.toml`."""
 
 from functools import cache, lru_cache
 
