@@ -22,6 +22,9 @@ from exhibit.schemas.errors import ToolkitError
 from training import _cli
 from training.tensors import Array, read_tensors
 
+_OF_ONE = ("sha256", "recipe", "torch", "left_out", "blend")
+"""The keys of a record that describe one file of weights; `blend` lists the parts of weights that are a blend."""
+
 
 def blend(adapters: Sequence[Mapping[str, Array]], shares: Sequence[float], *, rank: int) -> dict[str, Array]:
     """Return the low-rank weights nearest to the weighted sum of the adapters."""
@@ -71,10 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     records = [json.loads(path.with_suffix(".json").read_text(encoding="utf-8")) for path in options.adapters]
     arrays = blend([read_tensors(path) for path in options.adapters], options.shares, rank=options.rank)
     parts = [
-        {"share": share, **{key: record[key] for key in ("sha256", "recipe", "torch", "left_out")}}
+        {"share": share, **{key: record[key] for key in _OF_ONE if key in record}}
         for share, record in zip(options.shares, records, strict=True)
     ]
-    kept = {key: value for key, value in records[0].items() if key not in {"sha256", "recipe", "torch", "left_out"}}
+    kept = {key: value for key, value in records[0].items() if key not in _OF_ONE}
     if len({record.get("adapter") for record in records}) > 1:
         raise ToolkitError(
             "the rerankers were trained on different adapters, so they cannot be blended; give rerankers of one adapter"

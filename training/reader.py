@@ -49,6 +49,7 @@ class Recipe(reranker.Recipe):
     rank: int = 64
     epochs: int = 10
     batch: int = 32
+    first: int = 12
     impossible: float = 1.0
     headings: float = 0.0
     library: float = 0.0

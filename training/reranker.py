@@ -24,7 +24,7 @@ from training import _cli
 from training.ground import Ground
 from training.library import Library
 from training.loop import Loop
-from training.mining import mine
+from training.mining import FIRST, mine
 from training.network import Encoder, Judge, Texts, export_lowrank, merge, start_from
 from training.pack import Ints
 from training.sampling import Row
@@ -43,7 +43,9 @@ class Recipe:
     batch: int = 64
     """The questions of a step, with and without an answer."""
     others: int = 7
-    """The number of wrong passages per question, from the first forty that the embedder finds."""
+    """The number of wrong passages per question."""
+    first: int = FIRST
+    """The number of the embedder's first wrong passages from which the wrong passages are drawn."""
     impossible: float = 0.5
     """The number of questions without an answer per question with one."""
     headings: float = 0.25
@@ -142,8 +144,8 @@ class Groups:
         encoder = Encoder(weights, rank=1, seed=0).to(ground.device)
         passages, queries = embed_all(encoder, ground.texts, ground.pack)
         self.queries = queries
-        self.hard = mine(examples, examples.answerable, passages, queries)
-        self.lacking = mine(examples, examples.impossible, passages, queries)
+        self.hard = mine(examples, examples.answerable, passages, queries, first=recipe.first)
+        self.lacking = mine(examples, examples.impossible, passages, queries, first=recipe.first)
         self.library = ground.library if recipe.library else None
         rows = len(examples.answerable)
         self.counts = {

@@ -293,6 +293,21 @@ def test_adapters_are_blended_in_their_shares(tmp_path: Path, common: list[str])
     assert [(part["share"], part["recipe"]["seed"]) for part in record["blend"]] == [(0.5, 1), (0.25, 2)]
     assert record["documents"] and record["strength"] == 1.0
     assert blend.main([*files, "--shares", "1", "--out", str(tmp_path / "none")]) == 1
+    again = ["--shares", "0.5", "0.5", "--rank", "4", "--out", str(tmp_path / "again")]
+    assert blend.main([str(tmp_path / "both.safetensors"), files[0], *again]) == 0
+    parts = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))["blend"]
+    assert [part["share"] for part in parts[0]["blend"]] == [0.5, 0.25] and parts[1]["recipe"]["seed"] == 1
+
+
+def test_wrong_passages_are_drawn_from_the_first_of_the_embedder(pack: Pack) -> None:
+    ground = Ground(pack, CPU)
+    recipe = reranker.Recipe(rank=2, others=3, impossible=1.0, headings=0.0, library=0.0)
+    far, near = (reranker.Groups(ground, tiny_weights(), replace(recipe, first=first)) for first in (40, 2))
+    for some, few in zip([*far.hard, *far.lacking], [*near.hard, *near.lacking], strict=True):
+        assert len(few) == min(2, len(some)) and set(few.tolist()) <= set(some.tolist())
+    assert any(len(some) > 2 for some in far.hard), "the bound must leave something out"
+    drawn = [group for batch in near.make_epoch(2) for group in batch]
+    assert drawn and all(sum(share == 0 for share in group.shares) <= 2 for group in drawn)
 
 
 def test_rerankers_are_blended_with_their_heads_and_measured(

@@ -13,8 +13,9 @@ FAMILY = "family"
 def mark_families(done: dict[str, Done], tally: Tally) -> dict[str, Done]:
     """Return the documents, with labels added to those that belong to a family of contracts.
 
-    `family` names the first document of the family, `amends` the document that an amendment changes, and
-    `effective_from` the day on which an amendment takes effect.
+    `family` names the contract, or the first amendment if the corpus lacks the contract. `amends` names the
+    contract that an amendment changes, if the corpus has it. `effective_from` is the day on which an amendment
+    takes effect.
     """
     agreed = {name: one.contract for name, one in done.items() if one.contract is not None}
     amendments = [one.member for one in agreed.values() if one.member.amendment is not None]
@@ -26,7 +27,7 @@ def mark_families(done: dict[str, Done], tally: Tally) -> dict[str, Done]:
         labels = {FAMILY: links.get(name, name)}
         amendment = agreed[name].member.amendment
         if amendment is not None and name in links:
-            if links[name] != name:
+            if agreed[links[name]].member.amendment is None:
                 labels["amends"] = links[name]
                 tally.note("amendments of another document of the corpus", f"{name}: amends {links[name]}")
             if amendment.day is not None:
