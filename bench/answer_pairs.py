@@ -68,7 +68,11 @@ def _read_rows(name: str, *, held_out: bool) -> Iterator[dict[str, Any]]:
 
 
 def read_pairs(*, held_out: bool) -> Pairs:
-    """Return the held-out pairs, or the pairs that the rules were developed with."""
+    """Return questions with replies, and for each reply whether it is right.
+
+    With `held_out`, they are the held-out part of `answer_pairs.jsonl`; otherwise they are the part with which
+    the rules were developed.
+    """
     cases: list[Case] = []
     right: list[bool] = []
     for row in _read_rows("answer_pairs.jsonl", held_out=held_out):
@@ -80,7 +84,11 @@ def read_pairs(*, held_out: bool) -> Pairs:
 
 
 def measure_accuracies(part: str, pairs: Pairs, options: Options) -> list[Accuracy]:
-    """Return the accuracy of each metric, and of the judge if there is one."""
+    """Return how often each answer metric judges a reply correctly.
+
+    If `options` has a judge, the judge's accuracy is included. `part` names the data: development or
+    held-out.
+    """
     names = [name for name in LEAST if name != "answer_correctness" or options.judge is not None]
     values = measure(pairs.cases, options, names=names)
     return [_measure_accuracy(part, name, pairs.right, values[name]) for name in names]

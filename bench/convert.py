@@ -134,7 +134,10 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 def measure_row(name: str, jobs: int) -> list[object]:
-    """Convert one benchmark and return its row of the table; if the conversion fails, a row with the error."""
+    """Convert one benchmark and return its row of the printed table: counts, located gold, time and memory.
+
+    If the conversion fails, the row has the error message instead of the figures.
+    """
     source, which = source_of(name)
     if name == "web":
         with serve_site(source) as urls:

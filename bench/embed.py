@@ -105,7 +105,10 @@ def time_work(work: Callable[[], object]) -> Spent:
 
 
 def run_peers(python: Path, texts: Sequence[str], threads: int, work: Path) -> dict[str, tuple[Spent, Vectors]]:
-    """Run each peer that the other interpreter has installed, once; return its time and its vectors."""
+    """Run sentence-transformers and, if it is installed, fastembed on the texts, in another interpreter.
+
+    `python` is the path of that interpreter. Return the time and the vectors of each library by its name.
+    """
     command = [str(python), "-c", _PEERS, str(find_file(MODEL).parent), str(work), str(threads)]
     done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=False)
     if done.returncode:

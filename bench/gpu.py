@@ -58,7 +58,10 @@ Work = Callable[[], Iterator[int]]
 
 @runtime_checkable
 class Fed(Protocol):
-    """An embedder with worker processes that tokenise texts (`feed`), and a device that embeds the tokens."""
+    """The protocol of an embedder that tokenises texts in worker processes and embeds them on a device.
+
+    `feed` has the worker processes.
+    """
 
     many: int
     feed: Feed
@@ -171,7 +174,7 @@ def open_embedder(wanted: str, **options: Any) -> Embedder:
 
 
 def time_whole(clock: Clock, embedder: Embedder, chunks: Sequence[str]) -> None:
-    """Time an embedder without worker processes, which gets one batch of chunks after another."""
+    """Measure how fast an embedder computes vectors in this process, one batch of chunks after another."""
 
     def work() -> Iterator[int]:
         for start in range(0, len(chunks), _PIECE):

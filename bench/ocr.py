@@ -123,7 +123,7 @@ def measure(how: Ocr, name: str, *, pages: int, folder: Path) -> Result:
 
 @guarded()
 def main() -> int:
-    """Print a line for each engine and group of texts."""
+    """Measure each OCR engine on each group of texts; print a line for each pair, and then a table of all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=6, metavar="N", help="pages of each group (default: 6)")
     parser.add_argument("--engine", nargs="+", default=list_ocr_engines(), choices=list_ocr_engines())

@@ -26,7 +26,10 @@ from exhibit.storage.atomic import write_whole
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print, for each language, the number of paragraphs, the share found, and the share with the right path."""
+    """Print a table by language: the paragraphs of laws, the share found, and the share with the right path.
+
+    Both are shares of all paragraphs. A path is the list of the labels of all parts above a paragraph.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.paths", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="also write the table to this file")

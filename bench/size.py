@@ -42,7 +42,7 @@ class Size(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """The sum of the three languages."""
+        """The number of lines in Python, TOML and JavaScript together."""
         return self.python + self.toml + self.javascript
 
 

@@ -33,7 +33,7 @@ from exhibit.schemas.run_folder import RunFolder
 
 @contextmanager
 def without_stages() -> Iterator[None]:
-    """Leave the stages at which gold is lost out of the scoring while the block runs."""
+    """Switch off, in the `with` block, the part of the scoring that finds the stage at which gold is lost."""
     with patch.object(scoring, "stages_of", lambda *_: []), patch.object(scoring, "ceilings_of", lambda _: {}):
         yield
 
@@ -53,7 +53,7 @@ def score_once(place: Path, dataset: Dataset, target: Builtin, prepared: Prepare
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the times and their ratio."""
+    """Print the time of scoring with and without the search for the stages that lose gold, and the ratio."""
     parser = argparse.ArgumentParser(prog="python -m bench.stage_cost", description=__doc__.partition("\n")[0])
     parser.add_argument("run", type=Path, help="a finished run of the built-in pipeline")
     parser.add_argument("--times", type=int, default=3, help="the number of measurements of each (default: 3)")

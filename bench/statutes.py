@@ -42,7 +42,10 @@ DRAWS = 2000
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Ask the bundle's questions and the topics; print the shares for all laws and for the held-out laws."""
+    """Ask the questions of the bundle and of `law_topics.tsv`, and print the three figures of this module.
+
+    They are printed twice: for all laws, and for the held-out laws only.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.statutes", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("bundle", type=Path)
     parser.add_argument("--preset", default="routed")
@@ -64,7 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def print_groups(title: str, replied: Sequence[Case]) -> None:
-    """Print the three shares for each language of question and law, and for each kind of question."""
+    """Print three retrieval figures for each question language and law language, by kind of question.
+
+    The figures say how often the right § is first, how often its version is then right, and how often the
+    right § in the right version is among the first passages.
+    """
     groups: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in replied:
         kind = "refused rightly" if case.is_impossible else str(case.labels["kind"])
@@ -123,7 +130,10 @@ def score_case(case: Case) -> tuple[bool, bool | None, bool]:
 
 
 def format_figures(cases: Sequence[Case]) -> list[str]:
-    """Return the three shares with their intervals, as text; for impossible questions, the share of refusals only."""
+    """Return three figures with their intervals, as text: right § first, right version, found among eight.
+
+    For impossible questions, the first figure is the share of refusals, and the others are `–`.
+    """
     columns = zip(*map(score_case, cases), strict=True)
     laws = [str(case.labels["law"]) for case in cases]
     shown = [format_interval(column, laws) for column in columns]

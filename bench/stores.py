@@ -203,7 +203,10 @@ def compare(
 
 
 def show(rows: int, points: dict[str, dict[str, float]]) -> None:
-    """Print the measurements; search times also as ratios to the first store's."""
+    """Print a table of the measurements of each vector store.
+
+    Two columns give a store's search times divided by those of the first store.
+    """
     columns = list(dict.fromkeys(name for figures in points.values() for name in figures))
     first = next(iter(points.values()))
     table = []

@@ -31,7 +31,7 @@ _ENOUGH = 0.5  # the least share of a good answer
 
 
 class Agreement(NamedTuple):
-    """The agreement of a metric with the verdicts."""
+    """The agreement of a metric with verdicts given by hand: number of replies, accuracy, and Cohen's kappa."""
 
     metric: str
     replies: int
@@ -40,7 +40,7 @@ class Agreement(NamedTuple):
 
 
 def read_verdicts(path: Path = FILE) -> tuple[list[Case], list[str]]:
-    """Return the replies as cases, and the verdict on each."""
+    """Return the replies of a file of verdicts as cases, and the verdict on each reply, such as `right`."""
     rows: list[dict[str, Any]] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     cases = [
         Case(
@@ -62,7 +62,10 @@ def compute_kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
 
 
 def measure_agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[Agreement]:
-    """Return the agreement with the verdicts: of each metric, of all combined, and of calling every reply good."""
+    """Return how often each metric agrees with the verdicts that people gave.
+
+    Two more rows are for comparison: a combination of the metrics, and the rule that every reply is good.
+    """
     values: Mapping[str, Values] = measure(cases, names=METRICS)
     columns = {name: values[name] for name in METRICS}
     columns[TOGETHER] = [

@@ -67,7 +67,7 @@ def shorten(trace: dict[str, Any]) -> dict[str, Any]:
 
 
 def format_trace(trace: dict[str, Any]) -> str:
-    """Return a trace as JSON, one document or passage a line."""
+    """Return the trace of a retrieval as JSON, with each document and each passage on its own line."""
     rows = []
     for stage, content in trace.items():
         lists = {name: value for name, value in content.items() if name in ("likeliest", "best")}
@@ -82,7 +82,7 @@ def format_trace(trace: dict[str, Any]) -> str:
 
 
 def fill(text: str, content: str) -> str:
-    """Return a page with the text between its markers replaced."""
+    """Return the text of a page, with `content` in place of everything between its begin and end markers."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -131,7 +131,10 @@ def _write_shortest(source: Path, out: Path, count: int) -> Path:
 
 
 def _tabulate_stages(work: Path) -> str:
-    """Return a Markdown table of the share of gold left after each stage, for the scans and for their control."""
+    """Return a paragraph on the share of gold that is left after each stage, for the scanned documents.
+
+    The share for the control, the same documents without scanning, is in brackets.
+    """
     run = RunResults(work / "results" / "scanned")
     [varied] = [run.means_of(dataset) for dataset in run.datasets if not dataset.endswith("-control")]
     [plain] = [run.means_of(dataset) for dataset in run.datasets if dataset.endswith("-control")]
@@ -151,7 +154,10 @@ def _join(measured: Sequence[tuple[str, str]]) -> str:
 
 
 def _measure(one: Measured, work: Path, limit: int) -> tuple[str, str]:
-    """Vary and evaluate the bundle for one kind of variant; return the kind and the rest of its line of the table."""
+    """Make and evaluate the variant of one kind; return the kind and its row of the Markdown table.
+
+    The row has the number of questions, the metrics, and the shares of right answers for variant and control.
+    """
     if one.few and not _has_ocr():
         return one.kind, "| – | not measured: no OCR engine is installed | – | – |"
     name = one.kind.replace(":", "-")

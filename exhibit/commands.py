@@ -12,7 +12,7 @@ PROGRAM = "exhibit"
 
 
 class Verb(NamedTuple):
-    """A verb of the command; its module is imported only when it is used."""
+    """A subcommand of `exhibit`, such as `convert`; its module is imported only when the subcommand is called."""
 
     module: str
     help: str

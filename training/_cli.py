@@ -121,10 +121,11 @@ def start_of(options: argparse.Namespace) -> dict[str, Array]:
 
 
 def sets_of(pack: Pack, options: argparse.Namespace) -> list[tuple[str, Pack, Role, str | None]]:
-    """Return the sets of questions to measure on.
+    """Return the sets of questions on which a trained model is measured.
 
-    Each has a title, a pack, the role of the wordings (such as `train` or `test`), and the split of the
-    documents (None: all documents).
+    Each set is a tuple: a title for the table, the pack with the questions, the role of the questions to use
+    (such as `test`: wordings that were not used for training), and the split of the documents to use (such as
+    `dev`; None means all documents).
     """
     sets: list[tuple[str, Pack, Role, str | None]] = [
         ("dev, words trained on", pack, "train", "dev"),
@@ -194,7 +195,10 @@ def report_reranker(
 
 
 def report_library(encoder: Encoder, pack: Pack, ground: Ground, *, strength: float) -> None:
-    """Print nDCG on the held-out queries for a clause library (ACORD), before and after training."""
+    """Print nDCG@5 and nDCG@10 of clause search on ACORD, for the embedder before and after training.
+
+    Only queries that were not used in training are measured; without such queries, print nothing.
+    """
     queries = sorted(ground.kept_back)
     if not queries:
         return
@@ -217,7 +221,7 @@ def _is_left_out(pack: Pack, ask: Ask, leave_out: frozenset[str]) -> bool:
 
 
 def _measure_by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
-    """Return the number of questions and their mean figures, for each kind of question."""
+    """Return, by name of each kind of question, the number of its questions and their mean figures in percent."""
     rows = {}
     for kind in sorted({ask.kind for ask in wanted}):
         here = [at for at, ask in enumerate(wanted) if ask.kind == kind]
@@ -253,10 +257,10 @@ def describe_weights(
 
 
 def origin_of(weights: Path) -> dict[str, Any]:
-    """Return the origin of weights that a training starts from: their SHA-256 and parts of their record.
+    """Return a description of the weights from which a training run starts, for the record of the new weights.
 
-    The record is the JSON file beside the weights. Its recipe, its blend and its own start are included, if
-    they are there.
+    The result has the file's `sha256`. From the JSON record beside the weights it takes `recipe`, `blend`
+    (the weights that were averaged) and `start` (the weights before these), if the record has them.
     """
     record = weights.with_suffix(".json")
     told = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
@@ -269,9 +273,10 @@ def digest(path: Path) -> str:
 
 
 def write(arrays: Mapping[str, Array], out: Path, told: Mapping[str, Any], *, eight: bool = False) -> None:
-    """Write weights in half precision, and their record as JSON beside them.
+    """Write weights as `OUT.safetensors` in half precision, and a description of them as `OUT.json`.
 
-    If `eight` is true, the low-rank weights are written in 8 bits instead.
+    The description has the sha256 of the weights and the fields of `told`. If `eight` is true, the low-rank
+    weights are written in 8 bits.
     """
     weights, record = out.with_suffix(".safetensors"), out.with_suffix(".json")
     write_tensors(arrays, weights, about={"format": "exhibit-lowrank/1"}, eight=eight)

@@ -106,7 +106,11 @@ def train_adapter(
 
 @dataclass(frozen=True)
 class Batch:
-    """The queries of a step, the passage that answers each, further passages, and the kind of each query."""
+    """The queries of one training step, with the kind of each query and with passages.
+
+    `answers` has a passage that answers each query. `others` has further passages to compare, most of them
+    wrong.
+    """
 
     queries: Ints
     """The numbers of the queries' texts."""

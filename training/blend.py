@@ -54,7 +54,7 @@ def blend(adapters: Sequence[Mapping[str, Array]], shares: Sequence[float], *, r
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Blend the given adapters, and write the result and its record."""
+    """Write the weighted sum of several adapters as one new adapter, with a JSON record of its parts."""
     parser = argparse.ArgumentParser(prog="python -m training.blend", description=__doc__.partition("\n")[0])
     parser.add_argument(
         "adapters",

@@ -75,7 +75,10 @@ class Encoder(nn.Module):
         return {n: self.get_weight(f"{n}.weight") + strength * (self.up[k] @ self.down[k]) for n, k in flat.items()}
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None, merged: Mapping[str, Tensor]) -> Tensor:
-        """Return the hidden states of the last layer for a padded batch."""
+        """Return the hidden states of the last layer for a padded batch.
+
+        `merged` has the weights of the linear layers, with the adapter already added.
+        """
         kinds = self.get_weight("embeddings.token_type_embeddings.weight")
         state = f.embedding(ids, self.get_weight("embeddings.word_embeddings.weight"))
         state = state + self.get_weight("embeddings.position_embeddings.weight")[: ids.shape[1]]
@@ -140,7 +143,11 @@ class Judge(nn.Module):
     def score(
         self, texts: Texts, questions: Tensor, passages: Tensor, *, merged: Mapping[str, Tensor] | None = None
     ) -> Tensor:
-        """Return a score for each pair of texts, in order."""
+        """Return the reranker's score of each pair of a question and a passage, in order.
+
+        `questions` and `passages` have the numbers of texts in `texts`. `merged` has the encoder's weights if
+        they are already merged with the low-rank weights.
+        """
         merged = merged or self.encoder.merged()
         lengths, order = torch.sort(texts.measure_pairs(questions, passages), descending=True)
         pieces = []
@@ -156,9 +163,9 @@ class Judge(nn.Module):
 class Reader(nn.Module):
     """The extractive question-answering model: it reads a question together with a window of a document.
 
-    It returns a score like a `Judge`, the log-odds that the answer is yes, and three numbers for each token:
-    whether the token is inside the quote that answers, begins it or ends it. Three more numbers say the same of
-    the short answer within the quote.
+    It returns a score, which is high if the window answers the question, and the log-odds that the answer is
+    yes. For each token it returns three numbers: whether the token is inside the quote that answers, begins it,
+    or ends it. Three more numbers say the same of the short answer within the quote.
     """
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
@@ -211,7 +218,10 @@ class Texts:
         self.lengths = torch.from_numpy(lengths + 2).to(device)
 
     def make_batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the ids of texts, and the mask of the tokens that are not padding."""
+        """Return the token ids of some texts, one row per text, and the mask of the tokens that are not padding.
+
+        `numbers` are the row numbers of the texts.
+        """
         lengths = self.lengths[numbers]
         longest = pad_length(int(lengths.max()))
         mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
@@ -223,7 +233,11 @@ class Texts:
         return (asked + self.lengths[passages] - 1).clamp(max=MOST)
 
     def make_pairs(self, questions: Tensor, passages: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the ids of pairs, the mask of tokens that are not padding, and the mask of the passage's tokens."""
+        """Return the token ids of pairs of a question and a passage, and two masks.
+
+        The first mask marks the tokens that are not padding, the second the tokens of the passage. `questions`
+        and `passages` are row numbers of texts.
+        """
         asked = self.lengths[questions].clamp(max=ASKED)[:, None]
         total = self.measure_pairs(questions, passages)[:, None]
         at = torch.arange(pad_length(int(total.max())), device=asked.device)[None, :]

@@ -74,7 +74,7 @@ class Pack:
         return self.tokens[self.ends[number - 1] if number else 0 : self.ends[number]]
 
     def documents_of(self, split: str) -> Ints:
-        """Return the numbers of the documents of a split."""
+        """Return the indexes, in `documents`, of the documents that belong to a split (`train` or `dev`)."""
         return np.array([n for n, document in enumerate(self.documents) if document["split"] == split], np.int64)
 
     def passages_of(self, document: int) -> slice:
@@ -84,7 +84,10 @@ class Pack:
 
 
 def is_called(kind: str, names: Set[str]) -> bool:
-    """Return whether a kind is among the names, with its benchmark (`cuad/Governing Law`) or without it."""
+    """Return whether a kind of question is in a set of names.
+
+    The names may contain the benchmark (`cuad/Governing Law`) or not (`Governing Law`).
+    """
     return kind in names or kind.partition("/")[2] in names
 
 

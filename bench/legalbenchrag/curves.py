@@ -1,7 +1,7 @@
-"""Draws curves over k as one SVG file: a row of panels for each metric, and in it a panel for each dataset.
+"""Draws metrics against k as one SVG file: one row of panels per metric, one panel in it per dataset.
 
-Our curves are solid, and the published ones are dashed. The file needs no other file, and has colours for
-light and dark mode. It uses the points and lines of `viewer.plots`, as the report does.
+Curves of this project are solid; curves from published papers are dashed. The SVG file is self-contained
+and has colours for light and dark mode.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ Groups = Sequence[tuple[Condition, Sequence[Measured]]]
 
 
 def write_page(groups: Groups, path: Path) -> None:
-    """Write the page, and its pictures in `images/` beside it."""
+    """Write the page of the LegalBench-RAG results in Markdown, and its pictures in `images/` beside the page."""
     if not groups:
         raise ToolkitError(f"{path}: not written: there is no finished run; run without --limit first")
     images = path.parent / "images"

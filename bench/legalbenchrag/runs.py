@@ -111,10 +111,11 @@ def parse_recipe(text: str, *, shared: Mapping[str, str] | None = None) -> Recip
 def make_bundle(
     source: Path, out: Path, condition: Condition, *, engine: str, jobs: int | None, anew: bool = False
 ) -> Path:
-    """Return the folder of a condition's bundle, which is written if necessary.
+    """Return the folder of the bundle for a condition, after writing the bundle if necessary.
 
-    The original bundle is converted if it is missing or out of date. If the condition has other wordings or
-    numbers as file names, a copy with these changes is written each time.
+    The bundle with the original questions and file names is converted if it is missing or out of date, or if
+    `anew` is true. If the condition changes the wording or the file names, a changed copy of that bundle is
+    written each time.
     """
     plain = out / BUNDLES / "original" / condition.dataset
     if anew or not _is_current(plain, source):
@@ -225,7 +226,7 @@ def _is_same(folder: Path, settings: Settings, bundle: Path) -> bool:
 
 @dataclass(frozen=True)
 class Figure:
-    """A mean and its interval, in percent."""
+    """The mean of a metric and its 95% confidence interval, in percent."""
 
     mean: float
     ci95: tuple[float, float] | None = None
@@ -233,7 +234,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measured:
-    """A finished run: its means by dataset, from its summary files."""
+    """A finished run on LegalBench-RAG: the mean of each metric for each dataset, from its summary files."""
 
     label: str
     folder: Path
@@ -244,13 +245,13 @@ class Measured:
 
     @property
     def told(self) -> Mapping[str, Any]:
-        """The dataset's entry in the run's config, with its numbers of questions and files."""
+        """The settings and counts of the run's first dataset in config.json, such as `questions` and `files`."""
         told: Mapping[str, Any] = next(iter(self.config["datasets"].values()))
         return told
 
     @property
     def is_published_sample(self) -> bool:
-        """Whether the run is on LegalBench-RAG-mini, and not on a part of it or on another source."""
+        """Whether the run is on exactly LegalBench-RAG-mini: its number of questions and of files must match."""
         return self.condition.size == "mini" and (self.told["questions"], self.told["files"]) == SIZES["mini"]
 
     @property
@@ -265,7 +266,10 @@ class Measured:
 
 
 def read_measured(folder: Path, condition: Condition) -> Measured:
-    """Return a run from its summary files."""
+    """Return the finished run in a folder: its config, and the mean of each metric for each group of questions.
+
+    `condition` describes the data that the run was measured on.
+    """
     config = load_json(folder / CONFIG)
     [dataset] = config["datasets"]
     groups = load_json(folder / dataset / BREAKDOWN).get(config["datasets"][dataset]["groups"], {})

@@ -92,7 +92,10 @@ def draw_documents(results: Results) -> dict[str, Chart]:
 
 
 def write_memory(results: Results) -> str:
-    """Return the table of peak memory by store, and its growth."""
+    """Return the table of peak memory by store and number of documents.
+
+    Its last columns have the growth in per cent, per document and per chunk.
+    """
     part = results["memory"]
     times = sorted({p["times"] for p in part["points"]})
     by = {(p["store"], p["times"]): p for p in part["points"]}
@@ -132,7 +135,11 @@ def write_flat(results: Results) -> str:
 
 
 def draw_memory(results: Results) -> dict[str, Chart]:
-    """Return the chart of memory over documents."""
+    """Return a chart of the peak memory of ingestion over the number of documents.
+
+    The chart has the key `memory`, and one line for each kind of index: without words and vectors, with
+    words, and with vectors in each store.
+    """
     points = results["memory"]["points"]
     lines = [
         Series(
@@ -200,7 +207,10 @@ def _shorten(store: str) -> str:
 
 
 def draw_chunks(results: Results) -> dict[str, Chart]:
-    """Return the charts of time, recall and memory over chunks."""
+    """Return the charts of search time, recall and memory, keyed `query`, `recall` and `index-memory`.
+
+    The horizontal axis of each chart is the number of chunks, and each store is one line.
+    """
     points = results["chunks"]["points"]
 
     def lines(what: str) -> list[Series]:
@@ -251,7 +261,10 @@ def write_routed(results: Results) -> str:
 
 
 def write_workers(results: Results) -> str:
-    """Return the table of speed-ups, and of the share of the work that is serial, by number of workers."""
+    """Return a table of ingestion times by number of workers.
+
+    It shows how many times faster the work is than in one process, and which share of the work stays serial.
+    """
     rows = []
     for p in results["workers"]["points"]:
         alone = next(q for q in results["workers"]["points"] if q["kind"] == p["kind"] and q["engine"] == "serial")

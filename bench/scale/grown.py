@@ -43,7 +43,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True)
 class Original:
-    """A document of the small index, with all data for a copy."""
+    """A document of the small index, with all data that are needed to add copies of it to a large index."""
 
     entry: Entry
     text: str
@@ -137,7 +137,11 @@ def _add(index: Index, original: Original, turn: int, vectors: Vectors) -> None:
 
 
 def _count_words(original: Original, entry: Entry, turn: int) -> DocumentWords:
-    """Return the word counts of a copy: hashes of the name's words are replaced, and no text is counted again."""
+    """Return the word counts of copy number `turn`, computed from the counts of the original document.
+
+    A copy differs from its original only in the words of the document's name. The hashes of these words are
+    replaced, so the text of the copy need not be counted.
+    """
     if not turn:
         return original.words
     swaps: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Measures one ingestion in parts: processor time by stage, size on disk, query time."""
+"""Measures one ingestion: the processor time of each stage, the size on disk, and the time of a query."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ _WORKER = {
 
 
 class _Engine:
-    """An engine that measures the processor time of its items, and the wait until the first item is done."""
+    """An engine that measures the seconds until its first item is done.
+
+    If the items run in this process (`whole`), it also measures their processor time.
+    """
 
     def __init__(self, inner: Engine, clock: Clock, *, whole: bool) -> None:
         self._inner, self._clock, self._whole = inner, clock, whole
@@ -99,9 +102,9 @@ class _Summariser:
 
 
 class _Store:
-    """A layer's store that measures the time of adding vectors.
+    """A wrapper of a vector store that measures the time of adding vectors.
 
-    Without an inner store it discards the vectors, to measure memory without them.
+    If `inner` is None, it discards the vectors, so that the memory of everything else can be measured.
     """
 
     def __init__(self, inner: VectorStore | None, clock: Clock) -> None:
@@ -176,11 +179,12 @@ def ingest_once(
     engine: str = "serial",
     jobs: int = 1,
 ) -> dict[str, Any]:
-    """Build an index below `folder` from some documents, or from all documents in a folder; return its costs.
+    """Build an index below `folder`, and return its costs: times, disk space, and numbers of documents and chunks.
 
-    The store `none` discards every vector. A folder is searched for documents by the same code as in `exhibit`.
-    The stages that run in workers are measured only with the serial engine, because there everything runs in
-    this process.
+    `documents` is a list of files, or a folder that is searched for documents as `exhibit index` does. The
+    store `none` discards every vector. With `words`, the index also has the lexicon for word search. The
+    stages that run in worker processes are timed only with the engine `serial`, which runs them in this
+    process.
     """
     clock = Clock()
     paths = find_files(documents) if isinstance(documents, Path) else list(documents)

@@ -1,4 +1,4 @@
-"""Writes tables in Markdown between the markers of a page."""
+"""Writes Markdown tables into a page, between the comments that mark where each table belongs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ def format_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def describe_measurement(results: Results, part: str) -> str:
-    """Return a line that says how a part was measured: the command, the machine, and its load."""
+    """Return a line that says how a part of the benchmark, such as `memory`, was measured.
+
+    The line has the command, the machine, and how busy the machine was with other work before the
+    measurement.
+    """
     where = results["machines"][part]
     share = where.get("busy")
     quiet = where["load"] < where["cores"] / 2 if share is None else share <= BUSY

@@ -47,7 +47,10 @@ class Asked(NamedTuple):
 
 
 def measure(index: Path | None, bundle: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the query times at each size, on an index that is grown from the given one or from the samples."""
+    """Return the query times on indexes of several sizes and stores, with the peak memory.
+
+    Each index is made by enlarging the given index or, if none is given, an index of the sample contracts.
+    """
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         small = index or make_small_index(folder / "small")
@@ -103,7 +106,11 @@ def ask(folder: Path, questions: Questions, cache: Path, *, most: int) -> dict[s
 
 
 def rename_question(entries: Mapping[int, Entry], question: str, filename: str, *, turn: int) -> str:
-    """Return a question with its document's name replaced by that of a copy; `turn` chooses the copy."""
+    """Return a question with the name of its document replaced by the name of a copy of that document.
+
+    `turn`, modulo the number of copies, is the number of the copy; copy 0 is the original. If no document has
+    this file name, the question is returned unchanged.
+    """
     original = next((entry for entry in entries.values() if entry.filename == filename), None)
     if original is None:
         return question

@@ -1,4 +1,4 @@
-"""Draws the sensitivity as pictures and a table: one panel per constant.
+"""Draws how sensitive retrieval metrics are to each constant: pictures (one panel per constant) and a table.
 
 A panel shows, for each value of the constant, by how many percentage points each metric changes.
 """
@@ -41,7 +41,7 @@ def format_number(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: its corner, and the least and the greatest change that it shows."""
+    """A panel of the picture: the position of its corner, and the range of metric changes on its vertical axis."""
 
     x: float
     y: float
@@ -149,7 +149,10 @@ def _draw_lines(panel: Panel, curve: Curve) -> list[str]:
 
 
 def write_page_block(curves: Sequence[Curve], *, questions: int) -> str:
-    """Return the block between the page's markers: pictures, the effect of each constant, and every figure."""
+    """Return the Markdown block of results that is inserted between the markers of the results page.
+
+    The block has the pictures, a table of the effect of each setting, and a table of every figure.
+    """
     by_way = {name: [curve for curve in curves if curve.way == way] for name, way in WAYS.items()}
     pictures = [f"![{some[0].way.title}](images/retrieval-{name}.svg)" for name, some in by_way.items() if some]
     settings = list(dict.fromkeys(curve.setting for curve in curves))

@@ -126,10 +126,10 @@ def _check_splits(root: Path, chosen: list[str], paths: list[Path], options: Nam
 
 
 def _read_contracts(root: Path, data: dict[str, bytes], chosen: list[str], tally: Tally) -> Iterator[_Contract]:
-    """Yield the valid documents of all splits; count faults only in the chosen splits.
+    """Yield the valid documents of all splits, each with a number; count faults only in the chosen splits.
 
-    `index` numbers the documents in the order train, dev, test. The first index of a split is the same as in
-    the full release, even if documents of an earlier split are missing.
+    The numbers follow the order train, dev, test. The number of the first document of a split is the same as
+    in the full release, even if documents of an earlier split are missing.
     """
     start = 0
     taken: dict[str, str] = {}

@@ -201,7 +201,7 @@ def _check(argv: list[str]) -> int:
 
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
-    """Write a candidate line of ground truth for each query in the exports.
+    """Write proposed questions and answers for a person to edit: one line for each query in search exports.
 
     Raise SourceError if the output file exists, because a person may have edited it; --force replaces the file.
     """

@@ -131,7 +131,7 @@ def _has(text: str, parts: list[str]) -> bool:
 def _choose_best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contract:
     """Return the most complete row for an agreement and count its other rows as faults.
 
-    The release has a broken copy of the Soliton row.
+    MAUD's release has two rows for the Soliton agreement, and one of them is damaged.
     """
     if len(rows) == 1:
         return rows[0]

@@ -151,10 +151,10 @@ def _read_table(path: Path, data: bytes, tally: Tally) -> _Table:
 
 
 def _read_policies(table: _Table, asked: int, tally: Tally) -> list[_Policy]:
-    """Group the rows by policy and question, and number the questions in the order of their first appearance.
+    """Group the rows of a table by policy and question, and number the questions from `asked`.
 
-    `asked` is the number of questions in earlier tables. If the training table is missing, the test questions
-    still have the ids of the whole release.
+    Questions are numbered in the order of their first appearance. `asked` is the number of questions in earlier
+    tables. Test questions are always numbered as in the whole release, even if the training table is missing.
     """
     # without the training set, the test questions keep their ids of the whole release
     first = max(TRAIN_QUESTIONS, asked) if table.split == "test" else asked

@@ -57,7 +57,11 @@ class _Kinds(NamedTuple):
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the table, find its documents, and assign each passage to its document."""
+    """Read a table of questions, find the documents that its rows name, and return the benchmark.
+
+    Each gold passage of a row is assigned to one document. SQuAD files and folders of queries with relevance
+    judgments are also read.
+    """
     policy = read_policy(options)
     if folder := find_judged_folder(source):
         shelf = Shelf(folder.queries, options.documents, getattr(options, "as") == "pdf", policy)
@@ -252,10 +256,11 @@ def _find_lacking(question: TableQuestion, texts: Sequence[str], kinds: _Kinds) 
 
 
 def _stand_in(question: TableQuestion) -> tuple[str, str]:
-    """Return a substitute for an answer that the table does not give, and the origin of the substitute.
+    """Return a text that replaces a missing expected answer, and the origin of this text.
 
-    The origin is empty if the substitute consists of quotes, because quotes count as an answer. Both are
-    empty for an impossible question.
+    The text is made of the question's quotes if there are any. The origin is then empty, because quotes count
+    as an answer. Otherwise the text is made of required items, cited provisions or forbidden items, and the
+    origin says which. Both results are empty for an impossible question.
     """
     if question.is_impossible:
         return "", ""

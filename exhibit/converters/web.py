@@ -147,7 +147,7 @@ def _list_titles(one: UrlLine) -> list[str]:
 
 
 def _find_site(pages: Sequence[UrlLine]) -> str:
-    """Return the site of all pages; empty if there are several sites."""
+    """Return the address of the web site that all pages belong to; "" if they belong to several sites."""
     sites = {f"{parts.scheme}://{parts.netloc}/" for parts in (urlsplit(one.url) for one in pages)}
     return sites.pop() if len(sites) == 1 else ""
 

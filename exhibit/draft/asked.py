@@ -57,7 +57,7 @@ class SpanReader(Protocol):
     """The number of passages that the model reads in parallel."""
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return the score and the marked spans of each passage for the question, in order."""
+        """Return, for each passage in order, its score and the spans in it that answer the question."""
 
     def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
         """Return the probability that one of the passages answers the question.
@@ -68,7 +68,11 @@ class SpanReader(Protocol):
 
 
 class Levels(NamedTuple):
-    """The thresholds in use, and whether the reranker checks questions that seem to have no answer."""
+    """The two probability thresholds for the result of a question about a document.
+
+    If the probability of an answer is at least `sure`, the passages count as the answer. If it is at most
+    `absent`, the document counts as having no answer; with `again`, the reranker then checks this once more.
+    """
 
     sure: float = SURE
     absent: float = ABSENT
@@ -147,9 +151,11 @@ class Asker:
     def judge(
         self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL
     ) -> Judged:
-        """Judge whether a document answers a question; return the status, the answering passages and the confidence.
+        """Judge whether a document answers a question.
 
-        The chunks to read are retrieved with all wordings of the question together.
+        The result has the status (`sure`, `absent` or `unsure`), the spans of the answering passages, and the
+        confidence. `levels` has the thresholds for the status. The chunks that the model reads are retrieved
+        with all wordings of the question together.
         """
         sought = self._seek(question, wordings, prepared, chunks, levels)
         return self._judge_readings(sought, *self._read(sought), prepared)

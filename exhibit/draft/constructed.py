@@ -1,4 +1,8 @@
-"""Makes questions from a document's own text, without a model; their gold is known by construction."""
+"""Makes questions from a document's own text by rules, without a language model.
+
+Each question is made from a sentence or a section, which is its gold passage. Questions about terms that
+the document does not define are impossible.
+"""
 
 import re
 from collections import Counter
@@ -68,7 +72,10 @@ WORDINGS = {
 
 
 def construct_questions(document: Document, root: Section, profile: Profile) -> list[Draft]:
-    """Return the questions that a document's own text yields, at most a few of each kind."""
+    """Return questions made by rule from the text of a document, at most a few of each kind.
+
+    The kinds are definitions, headings, amounts, dates, cross-references, parties, and terms that are absent.
+    """
     text = document.text
     spans = split_sentences(text)
     return [

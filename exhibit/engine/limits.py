@@ -1,4 +1,7 @@
-"""Limits for one item: seconds, and memory on top of the memory that its worker already uses."""
+"""Limits of time and memory for processing one item, such as a document, in a worker process.
+
+The memory limit does not include the memory that the worker already uses.
+"""
 
 import math
 import os
@@ -76,7 +79,10 @@ class Limits:
         return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); left out")
 
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
-        """Return the limits of processor time and memory for reading a file of `size` bytes; larger files get more."""
+        """Return the limits of processor time and memory for reading a file of `size` bytes; larger files get more.
+
+        `share` says how the memory limit depends on the size. No limit exceeds the present one.
+        """
         seconds, memory = self.seconds, self.memory
         if seconds is not None:
             seconds = min(max(seconds * (_SHARE + size / _WHOLE_SECONDS), _LEAST_SECONDS), seconds)
@@ -91,7 +97,10 @@ _in_force = [Limits()]
 
 @contextmanager
 def apply_limits(limits: Limits) -> Iterator[None]:
-    """Make these limits the default in the block, for calls that give none; a command applies its flags this way."""
+    """Make `limits` the default limits inside the block.
+
+    They apply to each call that is given no limits of its own. A command uses this function for its flags.
+    """
     _in_force.append(limits)
     try:
         yield
@@ -127,7 +136,10 @@ _serving: list[Limits] = []
 
 
 def serve_within(limits: Limits) -> None:
-    """Mark this process as a worker with these limits: `limit_reading` then limits each file that it reads."""
+    """Mark this process as a worker with the given limits.
+
+    From then on, `limit_reading` applies these limits whenever this process reads a file.
+    """
     _serving[:] = [limits]
 
 
@@ -198,7 +210,10 @@ def limit_memory(most: int | None) -> AbstractContextManager[None]:
 
 
 def lift_memory_limit() -> AbstractContextManager[None]:
-    """Lift the memory limit for programs started in the block: a browser reserves far more than it uses."""
+    """Lift the memory limit for programs that are started inside the `with` block.
+
+    The limit would stop a browser, which reserves far more memory than it uses.
+    """
     return _set_data_limit(lambda _, hard: hard)
 
 

@@ -47,7 +47,10 @@ class Outcome(Generic[Out]):
 
 
 class Engine(Protocol):
-    """Applies a function that can be pickled to items, of which only a few are in memory at a time."""
+    """An engine, which applies a function to items; it holds only a few items in memory at a time.
+
+    The function must be picklable.
+    """
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item, in order; a ToolkitError becomes an outcome, any other error is raised."""
@@ -90,7 +93,10 @@ def report_dead_worker(item: object) -> Outcome[Out]:
 
 
 def report_failed_worker(item: object, signal: str) -> Outcome[Out]:
-    """Return the outcome of an item on which a library aborted the worker."""
+    """Return a failed outcome for an item whose worker process was ended by a signal, such as SIGSEGV.
+
+    The error names a fault in a library, or too little memory, as the likely cause.
+    """
     why = "a fault in a library, or too little memory"
     return Outcome(
         None,

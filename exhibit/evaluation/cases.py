@@ -16,7 +16,10 @@ Place = tuple[Span, ...]
 
 @dataclass(frozen=True, slots=True)
 class GoldPassage:
-    """A passage that answers the question; retrieving it at any one of its places is enough."""
+    """A gold passage: words of a document that answer the question.
+
+    If the words occur several times (`places`), it is enough to retrieve one of the occurrences.
+    """
 
     filename: str | None
     text: str | None

@@ -34,7 +34,7 @@ _WORDS = {"boolean": "true|false", "integer": "a whole number", "number": "a num
 
 
 class Setting(NamedTuple):
-    """A setting as a user sees it."""
+    """A setting in the list that `exhibit settings` prints: its name, default, allowed values and meaning."""
 
     name: str
     group: str

@@ -96,7 +96,11 @@ class CeilingRow:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The results of one parser or one chunker: its rows, the time it took, and the gold that it lost."""
+    """The results of one parser or one chunker.
+
+    `rows` has the shares of gold that it keeps, `seconds` its time, `lost` the gold passages that it does not
+    keep whole, and `faults` its errors, such as unreadable files.
+    """
 
     name: str
     is_chunker: bool
@@ -170,7 +174,10 @@ def read_with_parser(name: str, dataset: Dataset, filenames: Iterable[str]) -> P
 
 
 def read_with_files(name: str, folder: Path, documents: Documents) -> ParserReading:
-    """Return the parsed texts that another parser wrote to a folder, with the files that were not read."""
+    """Read the texts that an external parser wrote to a folder.
+
+    The result has the text of each document, and the reason for each file that could not be used.
+    """
     parsed = read_parsed_folder(folder, documents.named)
     return ParserReading(name, parsed.texts, None, parsed.left_out)
 

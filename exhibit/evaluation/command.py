@@ -73,7 +73,11 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
 
 
 def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
-    """Yield the lines for the terminal: one table, the requested extra tables, and the report's path."""
+    """Yield the terminal output of a finished run.
+
+    It is the table of means, further tables that the settings request, a line on confidence and on labels if
+    they were measured, and the paths of the results and the report.
+    """
     means = run.compute_means_by_dataset()
     means |= {ALL: run.summary} if len(means) > 1 else {}
     yield table_of(means, choose_metrics(run.summary, settings.metrics), width=command.measure_text_width())
@@ -106,7 +110,7 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
 
 
 def _parse_flags(words: list[str]) -> dict[str, Any]:
-    """Return the settings of a command line by name; other tools' flags are accepted."""
+    """Return the settings of a command line by name, after translating the flags of other tools."""
     parser = _make_parser()
     known = [flag for action in parser._actions for flag in action.option_strings]
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):

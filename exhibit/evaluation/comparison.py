@@ -259,7 +259,11 @@ class AnswerComparison:
         )
 
     def _check_swaps(self) -> Iterator[str]:
-        """Yield a message for each pair of figures, or of opposite words, whose positions the reply swaps."""
+        """Yield a message for each pair of figures that the reply swaps, compared with the expected answer.
+
+        For example, the reply gives the buyer's period to the seller, and the seller's period to the buyer. Pairs
+        of opposite words are checked, too.
+        """
         for one, two, mine, other in find_pairs(self.wanted, self.given):
             straight = len(mine[0] & other[0]) + len(mine[1] & other[1])
             crossed = len(mine[0] & other[1]) + len(mine[1] & other[0])
@@ -267,7 +271,7 @@ class AnswerComparison:
                 yield f"“{one}” and “{two}” have changed places."
 
     def _find_changes(self) -> Iterator[Change]:
-        """Yield each difference as a pair: the expected words, and the reply's words in their position.
+        """Yield each difference as a pair: some expected words, and the words that the reply has instead.
 
         Yield nothing if the texts are long, or if the reply does not have most of the expected words in order.
         """
@@ -314,7 +318,10 @@ class AnswerComparison:
             yield f"“{' '.join(changes[0][0])}” and “{' '.join(changes[0][1])}” have changed places."
 
     def _list(self) -> Iterator[str]:
-        """Yield a message for a missing list item, if the reply has other items of the list and no other content."""
+        """Yield a message if the reply omits an item of a list in the expected answer.
+
+        There is a message only if the reply has other words of the expected answer and no further content.
+        """
         items = self.find_items_left_out()
         if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:
             yield f"The reply leaves out {join_first_words(sorted(items[0]))}."

@@ -73,7 +73,7 @@ def describe_confidence(name: str, sure: Confidence) -> str:
 def compute_auroc(pairs: Sequence[ConfidencePair]) -> float | None:
     """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one.
 
-    Ties count half. None if all questions are answerable, or none is.
+    Ties count half. The result is None if the questions are all answerable or all unanswerable.
     """
     yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
     if not len(yes) or not len(no):

@@ -103,8 +103,8 @@ def decide(question: str, expected: str, reply: str, gold: Sequence[str] = ()) -
 def decide_case(case: Case) -> Decision:
     """Decide whether a case's reply is right, and give the reason.
 
-    The reply is not judged (`right` is None) if the question is impossible, if the reply or the expected answer
-    is missing, or if the reply is right but adds a figure that no passage has.
+    `right` is None (not judged) if the documents do not answer the question, if the reply or the expected
+    answer is missing, or if the reply is right but adds a figure that no passage has.
     """
     answer = case.reply.answer
     if case.reply.error or answer is None or case.is_impossible or not case.truth.strip():
@@ -198,10 +198,10 @@ def _accept(found: AnswerComparison) -> Decision:
 
 
 def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
-    """Return the decision from the words that the reply needs to state.
+    """Return the decision on a reply from the words that it lacks.
 
-    `needed` are the words of the expected answer that are not in the question. `lost` are those that the reply
-    lacks.
+    `needed` are the words of the expected answer that are not in the question. `lost` are those of them that
+    the reply lacks, without words that may always be left out.
     """
     if not lost:
         if found.missing and (_is_silent(found) or (not needed and found.extra)):
@@ -216,9 +216,9 @@ def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: froz
 
 
 def _is_reordered(found: AnswerComparison) -> bool:
-    """Return whether the reply has the same content words as the expected answer in a clearly different order.
+    """Return whether the reply has the content words of the expected answer in a clearly different order.
 
-    A list may be in any order.
+    Always return False if the expected answer is a list, because the items of a list may be in any order.
     """
     mine, other = (
         [token for token in one.tokens if carries_meaning(token) or token[0].isdigit()]
@@ -247,10 +247,10 @@ def _is_heap(found: AnswerComparison) -> bool:
 
 
 def _have_other_subjects(found: AnswerComparison) -> bool:
-    """Return whether the texts swap subjects: "The buyer pays the seller", "The seller pays the buyer".
+    """Return whether the subject of the expected answer and the subject of the reply are swapped.
 
-    Both texts must begin with a word such as `the` or `each`. A reply with `by`, as in the passive, is not
-    compared.
+    Example: "The buyer pays the seller" and "The seller pays the buyer". False if one of the texts does not
+    begin with a word such as `the` or `each`, or if the reply contains `by`, which may be a passive.
     """
     texts = found.wanted, found.given
     if "by" in found.given.tokens or any(not one.words or one.tokens[0] not in _ARTICLES for one in texts):
@@ -291,9 +291,9 @@ def _find_unsaid(found: AnswerComparison) -> str:
 
 
 def _find_unlike_limits(found: AnswerComparison) -> str:
-    """Return a message about an exception or a figure that only one of the two texts has; empty if there is none.
+    """Return a message if an exception, a figure or a condition of the reply differs from the expected answer.
 
-    A figure of the reply counts only if the question and the gold do not have it.
+    Return an empty string otherwise. A figure of the reply is no difference if the question or the gold has it.
     """
     if "except" in found.wanted.marks - found.given.marks and found.missing:
         return "The reply leaves out the exception, or words it otherwise."

@@ -1,4 +1,4 @@
-"""Load bundles as datasets: the questions to ask, the documents, and the places of the gold."""
+"""Load bundles as datasets: the questions to ask, the documents, and the locations of the gold in them."""
 
 import glob
 import json
@@ -346,10 +346,10 @@ def _make_placed_gold(line: Gold) -> GoldPassage:
 
 
 def _locate_gold(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
-    """Return a gold passage that has no line in gold.jsonl, after searching its text in the documents.
+    """Return a gold passage that has no line in gold.jsonl, after a search for its text.
 
-    Its own document is searched or, if none is named, all documents. A text that occurs in several documents
-    gets no file and no position.
+    The search covers the document `filename`, or all documents if `filename` is None. If several documents
+    contain the text, the result has no file and no position.
     """
     if not text or not text.strip():
         return GoldPassage(filename, None)

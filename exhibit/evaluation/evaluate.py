@@ -57,7 +57,7 @@ Draw = Callable[..., Path]
 
 @dataclass(frozen=True)
 class EvaluatedRun:
-    """The results of a run."""
+    """The result of an evaluation: its folder, its scores, the mean of each metric, and the failed questions."""
 
     folder: Path
     tables: tuple[Table, ...]
@@ -72,7 +72,7 @@ class EvaluatedRun:
         return self.folder / REPORT
 
     def compute_means_by_dataset(self) -> dict[str, dict[str, Estimate]]:
-        """Return the means of each dataset."""
+        """Return the mean of each metric in each dataset as `{dataset: {metric: mean}}`."""
         return {table.name: summarise(table) for table in self.tables}
 
 
@@ -88,7 +88,7 @@ def evaluate(
 
     Args:
         settings: The settings of the run.
-        parts: Objects that replace those of the settings: cache, embedder, llm.
+        parts: Objects that replace those which the settings name. The keys are `cache`, `embedder` and `llm`.
         judge: The language model that marks answers.
         warn: Called with each warning.
         draw: Writes the report.

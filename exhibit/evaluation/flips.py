@@ -67,7 +67,11 @@ class Flips:
         )
 
     def in_words(self, name: str) -> str:
-        """Return one line with the number of questions whose verdict, cited files or answer changes."""
+        """Return one line on how often replies differ when the same question is asked several times.
+
+        The line has the number of questions with a changing verdict, with changing cited files, and with a changing
+        answer. `name` is the name of the dataset.
+        """
         counts = self.counts
         return (
             f"{name}: {counts.verdict} of {counts.questions} questions flip between repetitions (their verdict "

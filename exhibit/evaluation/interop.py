@@ -18,7 +18,10 @@ from exhibit.schemas.run_folder import RunFolder
 
 
 def _read_answered(folder: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield the answered questions of a run with the fields that the libraries need."""
+    """Yield each question of a run that has a reply, with the fields that ragas, DeepEval and SQuAD need.
+
+    The fields are `id`, `question`, `answer`, `passages`, `truth` (the expected answer) and `gold`.
+    """
     for row in RunFolder(folder).rows:
         if row.reply.error:
             continue

@@ -1,4 +1,4 @@
-"""Ask a language model for marks from 1 to 5."""
+"""Asks a language model, the judge, to rate answers with marks from 1 to 5."""
 
 import json
 import re

@@ -50,13 +50,16 @@ class About:
         return change < 0 if self.better == "less" else change > 0
 
     def figure(self, value: float | None, *, signed: bool = False) -> str:
-        """Return a value as a terminal shows it, without its unit; shares as 0.123."""
+        """Return a metric's value as text for the terminal, without its unit: a share of 12.3% as "0.123".
+
+        A missing value is "–".
+        """
         if value is None or not math.isfinite(value):
             return "–"
         return f"{value:{'+' if signed else ''}{self._format_places(value)}}"
 
     def in_words(self, value: float | None) -> str:
-        """Return a value as the report shows it, without its unit; shares in per cent."""
+        """Return a value as the report shows it, without a unit sign: a share of 0.123 becomes `12.3`."""
         if self.unit != "share" or value is None or not math.isfinite(value):
             return self.figure(value)
         return f"{100 * value:.1f}"

@@ -68,7 +68,10 @@ def question_lacks(case: Case) -> Iterator[str]:
 
 
 def notes_on(case: Case) -> list[str]:
-    """Return the descriptions of a question's missing data, for its row of the results."""
+    """Return notes on the data that a question or its reply lacks, for its row of the results.
+
+    Example: how many of the reply's passages have no file name. A failed reply gets no notes.
+    """
     if case.reply.error:
         return []
     counts = Counter(kind for passage in case.reply.passages for kind in passage_lacks(passage))
@@ -79,7 +82,10 @@ def notes_on(case: Case) -> list[str]:
 
 @dataclass
 class Evidence:
-    """Counts of the missing data of several questions."""
+    """Counts of the data that questions and replies lack, such as the location of gold or a passage's file name.
+
+    `lacking` counts questions by the kind of missing data, and `kinds` counts passages.
+    """
 
     questions: int = 0
     lacking: Counter[str] = field(default_factory=Counter)
@@ -89,7 +95,10 @@ class Evidence:
     """Some file names that the bundle does not have."""
 
     def add(self, cases: Iterable[Case]) -> None:
-        """Count the missing data of answered questions."""
+        """Count the data that is missing in questions and replies, such as a passage's file name.
+
+        Questions whose reply failed are not counted.
+        """
         for case in cases:
             if case.reply.error:
                 continue
@@ -121,7 +130,10 @@ class Evidence:
         return [*notes, *([f"{name}: questions with missing data are in no mean: {'; '.join(much)}"] if much else [])]
 
     def as_json(self, name: str) -> dict[str, Any]:
-        """Return the counts and the lines in the form of `evidence.json`."""
+        """Return the counts of missing data as the content of `evidence.json`.
+
+        It also has example file names, and lines of text that explain the counts. `name` is the dataset's name.
+        """
         return {
             "questions": self.questions,
             "lacking": {kind: self.lacking[kind] for kind in QUESTIONS if self.lacking[kind]},

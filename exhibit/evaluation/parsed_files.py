@@ -139,9 +139,9 @@ def _find_page(element: Mapping[str, Any], page: int | None) -> int | None:
 
 
 def _get_words(element: Mapping[str, Any]) -> str:
-    """Return the text of an element, for a table with its title and notes.
+    """Return the text of an element of a parser's JSON output; for a table, with its caption and footnotes.
 
-    The result is empty if the text is in the child elements.
+    The result is empty if the element has child elements, because these contain the text.
     """
     if isinstance(element.get("table_body"), str):  # MinerU
         parts = (element.get("table_caption"), [element["table_body"]], element.get("table_footnote"))

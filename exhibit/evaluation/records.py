@@ -155,7 +155,11 @@ def _format_passage(passage: Passage, rank: int) -> dict[str, Any]:
 
 
 def write_evaltools(folder: Path) -> None:
-    """Write the two files that evaltools' `summary` and `diff` need beside summary.json: flat rows, and parameters."""
+    """Write the two files that the tool evaltools needs for its commands `summary` and `diff`.
+
+    The first file has a flat JSON object for each question; the second file has the parameters of the run.
+    evaltools also reads summary.json, which exists already.
+    """
     run, count = RunFolder(folder), 0
     # one row at a time: the text of all passages may not fit into memory
     with (
@@ -208,9 +212,10 @@ def make_summary_json(means: Means) -> dict[str, Any]:
 
 
 def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Table) -> Means:
-    """Return a dataset's means; each DRM metric also gets a mean over all passages and one over documents.
+    """Return a dataset's means; each metric `drm@k` gets two more means, `pooled` and `macro`.
 
-    `pooled` has the first of these two means, by metric name.
+    DRM is the share of the first k passages that are from a file without gold. The mean over all passages
+    becomes `pooled`; the argument `pooled` has it by metric name. The mean over documents becomes `macro`.
     """
     return {
         name: replace(one, pooled=pooled[name], macro=compute_macro_mean(table.values[name], table.documents))
@@ -234,9 +239,10 @@ def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str
 
 
 def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
-    """Return the means of each group of questions, as a mapping from label to value to means.
+    """Return the means of each metric for groups of questions, by label and then by the label's value.
 
-    `kinds_of` selects the labels; the label by which the dataset itself is grouped is added.
+    `kinds_of` chooses the labels to group by. The label that divides the dataset into groups is added if
+    questions have it.
     """
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])
@@ -253,7 +259,10 @@ def make_breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
 
 
 def read_tables(run: RunFolder | Path) -> list[Table]:
-    """Return the values of a run, one table per dataset; rows are read one at a time."""
+    """Return the scores of a run, one table per dataset.
+
+    The run's rows are read one at a time, so that memory never holds all of them.
+    """
     folder = run if isinstance(run, RunFolder) else RunFolder(run)
     tables = {name: _Reading() for name in folder.rows.names}
     for row in folder.rows:
@@ -262,7 +271,10 @@ def read_tables(run: RunFolder | Path) -> list[Table]:
 
 
 class _Reading:
-    """A table that is built row by row; if a metric first appears in a later row, it is None for the earlier ones."""
+    """A table of scores that is built row by row.
+
+    If a metric first appears in a later row, its value is None in all earlier rows.
+    """
 
     def __init__(self) -> None:
         self.ids: list[int | str] = []

@@ -51,8 +51,8 @@ def describe_regressions(
 def describe_better(names: Sequence[str], differences: Mapping[str, Difference]) -> str:
     """Return one sentence that says which of two runs is better.
 
-    One metric decides: right answers if both runs have this metric, else recall, else the first metric of the
-    short table that both runs have.
+    One metric decides: the share of right answers if both runs have it, else recall, else the first main metric
+    that both runs have.
     """
     first, second = names
     known = [name for name, one in differences.items() if one.mean is not None]

@@ -19,7 +19,10 @@ _APART = ("format", "version", "datasets.")
 
 
 class RunResults(RunFolder):
-    """A run with its values in memory; a summary.json that does not match the rows is an error."""
+    """A run with its scores in memory.
+
+    The means are computed from the rows of the run. If a summary.json has other means, an error is raised.
+    """
 
     @cached_property
     def tables(self) -> dict[str, Table]:
@@ -44,12 +47,15 @@ class RunResults(RunFolder):
         return self._means[""]
 
     def means_of(self, dataset: str) -> Means:
-        """Return a dataset's means."""
+        """Return the mean of each metric over the questions of a dataset."""
         self.tables  # noqa: B018  (computes the means)
         return self._means[dataset]
 
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
-        """Return a dataset's means by label and value."""
+        """Return the means of all metrics for each group of a dataset's questions: label → value → means.
+
+        A group is the questions with the same value of a label.
+        """
         return compute_breakdown(self.tables[dataset])
 
     @property

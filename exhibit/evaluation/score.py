@@ -127,9 +127,10 @@ def _read_gold(path: Path) -> list[tuple[str, list[GoldPassage]]]:
 
 
 def _read_answer(snippet: Any, file: str, gold: Path, where: str) -> str:
-    """Return a snippet's text: its `answer` or, without one, the text at its span of a corpus file.
+    """Return a snippet's text: its field `answer` or, without this field, the text at its span in `file`.
 
-    The folder `corpus/` is searched beside the gold file, and one folder above.
+    `file` is read from the folder `corpus/` beside the gold file or, if it is not there, from `corpus/` one
+    folder higher.
     """
     if "answer" in snippet or "span" not in snippet:
         return str(_get_field(snippet, "answer", str, where))

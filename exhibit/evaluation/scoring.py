@@ -115,7 +115,11 @@ def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def ask(place: Path, dataset: Dataset, target: Target, number: int = 0) -> Round:
-    """Ask the questions that failed or are not in the journal, and return all replies."""
+    """Ask the questions that have no reply yet or only a failed reply, and return the replies to all questions.
+
+    Earlier replies are read from the journal, the file in the folder `place` to which each reply is added.
+    `number` is the number of the round.
+    """
     journal = journal_of(place, dataset, target, number)
     questions = {case.id: case.question for case in dataset.cases}
     places: dict[Id, int] = {}
@@ -137,10 +141,10 @@ class Round:
     """The replies to all questions of a dataset in one round; they are on disk and can be read several times."""
 
     def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
-        """Store the offset of each reply in the journal.
+        """Store, for each case of the dataset, the offset of its reply in the journal.
 
-        When a reply is read, its passages are located in the documents, unless the target itself gives `exact`
-        positions.
+        When a reply is read, its passages are searched in the documents. With `exact` this is not necessary,
+        because the target gives the positions of its passages.
         """
         self._dataset, self._journal, self._exact = dataset, journal, exact
         self._provisions = ProvisionPlacer(dataset.documents)
@@ -189,7 +193,11 @@ class Scoring:
 
 
 def batches_of(rounds: Sequence[Iterable[Case]], *, size: int) -> Iterator[Times]:
-    """Yield batches of at most `size` questions; a batch has, for each round, the cases of these questions."""
+    """Yield the questions in batches of at most `size`.
+
+    Every question is asked once in each round. A batch has one tuple of cases for each round, all about the
+    same questions.
+    """
     together = zip(*rounds, strict=True)
     while waiting := list(islice(together, size)):
         yield tuple(zip(*waiting, strict=True))
@@ -221,7 +229,10 @@ class Scored:
         self._rows: IO[bytes] = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
 
     def add(self, times: Times, scoring: Scoring) -> None:
-        """Score the next batch of cases."""
+        """Score the next batch of cases, and write their rows.
+
+        `times` has the same cases once for each round, each time with the reply of that round.
+        """
         first = times[0]
         stages: list[list[list[GoldStages]]] = [
             [stages_of(case, scoring.prepared) for case in cases] for cases in times
@@ -289,7 +300,11 @@ class Scored:
         return Table.of_repeats(tables)
 
     def write(self, table: Table, *, failed: float | None) -> None:
-        """Write the dataset's result files; `table` has only the metrics that apply to the run."""
+        """Write the dataset's result files.
+
+        `table` has only the metrics that apply to the run. `failed` is the score that failed questions get in the
+        rows.
+        """
         with self._rows as file:
             file.seek(0)
             records.write_rows(self._place, file, table, failed=failed)
@@ -350,7 +365,7 @@ def table_of(
 
 
 def measure_rounds(place: Path, dataset: Dataset, rounds: Sequence[Iterable[Case]], scoring: Scoring) -> Scored:
-    """Score the replies of several rounds."""
+    """Score the replies to a dataset's questions; in each round, every question was asked once."""
     measured = Scored(place, dataset, len(rounds))
     size = BATCH if scoring.options.judge is None else JUDGED
     total = -(-len(dataset.cases) // size)
@@ -364,10 +379,10 @@ _ABOUT = ("hypothesis", "deal_point")
 
 
 def list_choices(cases: Iterable[Case]) -> list[Chosen]:
-    """Return a tuple for each answered question that asked for a label: subject, right label, chosen label.
+    """Return a tuple (subject, right label, chosen label) for each answered question that asks for a label.
 
-    The subject is the question's hypothesis or deal point, or empty. The chosen label is empty if the reply
-    names none.
+    The subject is the question's label `hypothesis` or `deal_point`; it is empty without these labels. The
+    chosen label is empty if the reply names no label.
     """
     asked = (case for case in cases if case.choices and case.reply.answer is not None and not case.reply.error)
     return [

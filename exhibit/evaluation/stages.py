@@ -63,11 +63,11 @@ class GoldStages:
     answered: Judgement | None = None
 
     def is_kept(self, stage: StageName) -> bool | None:
-        """Return whether a stage keeps the passage; None if that is unknown.
+        """Return whether the gold passage is still there after a stage of the system; None if that is unknown.
 
-        The text keeps the passage if it has at least half of the passage's letters. The chunks keep it if one chunk
-        has the whole passage. A list of passages keeps it if the passage is found there. The answer keeps it if the
-        answer is right.
+        The stage `text` keeps the passage if the extracted text has at least half of the passage's letters and
+        digits. The stage `chunks` keeps it if one chunk has the whole passage. A stage with a list of passages
+        keeps it if the gold passage is found in the list. The stage `answered` keeps it if the answer is right.
         """
         result = getattr(self, stage)
         if result is None or isinstance(result, bool):
@@ -80,7 +80,7 @@ class GoldStages:
 
     @property
     def known(self) -> list[StageName]:
-        """The stages about which something is known."""
+        """The names of the stages for which the result is known, in order; a field of an unknown stage is None."""
         return [stage for stage in GOLD_STAGES if getattr(self, stage) is not None]
 
     @property
@@ -102,7 +102,7 @@ class GoldStages:
 
     @property
     def reason(self) -> str:
-        """The reason why the stage loses the passage, in a few words; empty where no stage loses it."""
+        """The reason why the stage `lost_at` loses the gold passage, such as `in no chunk`; "" if no stage loses it."""
         lost = self.lost_at
         if lost == "text" and self.text is not None:
             return "absent from the text" if self.text.how == "absent" else "most of its words are missing"
@@ -113,7 +113,10 @@ class GoldStages:
         return own or _REASONS.get(lost, "")
 
     def as_row(self) -> dict[str, Any]:
-        """Return the known stages as plain values."""
+        """Return a dict for the results file: the stage that lost the passage, the reason, and each known stage.
+
+        The keys are `lost_at`, `reason` and the names of the stages, such as `text`, `chunks` and `retrieved`.
+        """
         row: dict[str, Any] = {"lost_at": self.lost_at, "reason": self.reason}
         if self.page is not None:
             row["page"] = self.page
@@ -145,7 +148,7 @@ _REASONS: dict[StageName | None, str] = {
 
 
 def is_on_page(gold: GoldPassage) -> bool | None:
-    """Return whether a gold passage is in its document; None where its words were not searched."""
+    """Return whether a gold passage was found in its document; None if its words were not searched for."""
     if gold.located:
         return True
     return False if gold.absent else None
@@ -171,7 +174,10 @@ def kind_of_gold(gold: GoldPassage, document: Document) -> str:
 
 
 class SystemLists(NamedTuple):
-    """The passages of each stage of a system, for one question; a field is None if the list is not reported."""
+    """The passages of one question at each stage of a system: retrieved, reranked, in the context, and cited.
+
+    A field is None if the system does not report the passages of that stage.
+    """
 
     retrieved: Sequence[Passage] | None = None
     reranked: Sequence[Passage] | None = None

@@ -1,9 +1,10 @@
 """Means with their number of values and of errors, and a 95% interval from a bootstrap over documents.
 
 Rows of one document are not independent: a long contract that is hard to read is hard for all its
-questions. So the bootstrap resamples whole documents with all their rows, never single rows, and it
-resamples each group of rows separately. A dataset's mean is the mean over its rows or, if it has groups,
-the mean of the groups' means. A run's mean is the mean of its datasets' means.
+questions. So the bootstrap resamples whole documents with all their rows, never single rows. A bundle may
+name a label by which its rows are grouped; then each group is resampled separately, and the dataset's
+mean is the mean of the groups' means. Otherwise it is the mean over the rows. A run's mean is the mean of
+its datasets' means.
 """
 
 import math
@@ -134,7 +135,7 @@ class Overlap:
 
 
 def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
-    """Return the counts of the questions that two runs have in common."""
+    """Return how many questions two runs have in common, how many failed in each, and how many only one run has."""
     pairs = [(one, other, *_share_rows(one, other)) for one, other in _pair_by_name(first, second)]
     failed = [
         (one.has_failed(a), other.has_failed(b))
@@ -241,9 +242,9 @@ class _Stratum:
 
 
 def _stratify(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
-    """Return the groups of values of all datasets, with their weights.
+    """Return the values of all datasets as weighted groups, for a mean in which each dataset counts equally.
 
-    Each dataset has the same weight, which its groups share equally.
+    The weight of a dataset is divided equally among its groups of questions.
     """
     datasets = [groups for table, values in columns if (groups := _group_values(table, values))]
     return [

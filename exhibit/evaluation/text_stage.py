@@ -66,10 +66,10 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
 
 
 def _place_short(place: Place, letters: str, document: Document, parsed: Document) -> InText | None:
-    """Return whether a system's text contains a short gold passage with the same text around it.
+    """Return whether a system's text contains a short gold passage: `whole` or `absent`.
 
-    None if the system's text has the words of the passage only with other text around them: they may be another
-    occurrence.
+    The text around the passage must be found as well. None if the system's text has the words of the passage
+    only with other text around them, because they may be another occurrence of the same words.
     """
     first, last = place[0].start, place[-1].end
     start = max(first - _AROUND, 0)
@@ -96,18 +96,20 @@ def _find_letters(letters: str, text: str, spans: Place) -> Span | None:
 
 
 def _find_nearest_spans(placement: Placement, parsed: Document, where: float) -> Place:
-    """Return the spans of a placed text in a parsed document.
+    """Return the spans of a text's fragments in a parsed document.
 
-    If a fragment of the text occurs several times, the occurrence nearest to the offset `where` is used.
+    `placement` has the fragments and their locations. If a fragment has several locations, the location nearest
+    to the offset `where` is used.
     """
     chosen = {min(piece.places, key=lambda place: abs(place[0].start - where)) for piece in placement.pieces}
     return tuple(sorted(spans_of(placement, parsed, wanted=chosen.__contains__)))
 
 
 def _find_missing_ranges(words: str, placement: Placement, parsed: Document) -> list[Span]:
-    """Return the spans of a gold passage's text (`words`) that a system's text lacks.
+    """Return the spans of a gold passage's text (`words`) that are missing from a system's text of the document.
 
-    Words that are missing inside a located fragment are included.
+    `placement` has the located pieces of the gold text. Words that are missing inside a piece are also
+    included.
     """
     missing = list(placement.added)
     for piece in placement.pieces:

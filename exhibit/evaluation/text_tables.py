@@ -118,10 +118,10 @@ def format_cell(name: str, estimate: statistics.Estimate | None, bands: "Bands |
 
 
 def _format_parts(name: str, estimate: statistics.Estimate | None, bands: "Bands | None") -> tuple[str, ...]:
-    """Return the parts of a table cell as texts.
+    """Return the parts of a table cell for one metric, as texts.
 
-    They are the mean, its interval, its deviation over questions, its deviation over rounds, n with failures,
-    and its band.
+    They are the mean, its 95% interval, the standard deviation over questions, the spread over repeated runs,
+    the number of questions with the failures, and the name of the quality band, such as `good`.
     """
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:

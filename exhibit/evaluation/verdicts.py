@@ -1,8 +1,9 @@
-"""Give each question one verdict with its evidence: the step, from document to answer, that went wrong.
+"""Give each question one verdict and its reason: whether and where the way from document to answer failed.
 
-Retrieval: the passage with the answer was not among those that the answer was made from. Reading: it was
-among them, but the answer refuses or uses other passages. Invented: the answer states a figure that none of
-its passages has, or answers an impossible question.
+A failure belongs to one of three stages:
+- retrieval: the answer was made without the passage that has the right answer;
+- reading: the answer was made with that passage, but refuses or uses other passages;
+- invented: the answer states a figure that is in none of its passages, or answers an impossible question.
 """
 
 from collections.abc import Collection, Sequence
@@ -51,7 +52,7 @@ STAGES: dict[Verdict, Stage] = {
 
 @dataclass(frozen=True)
 class Judgment:
-    """A verdict and its evidence."""
+    """A verdict on a reply, such as `wrong document`, with a text that states the reason for it."""
 
     verdict: Verdict
     evidence: str
@@ -63,7 +64,7 @@ class Judgment:
 
 
 def judge(case: Case, *, k: int = K) -> Verdict:
-    """Return the verdict on a question; `answered` includes impossible questions that were refused."""
+    """Return the verdict on a question; a refusal of an impossible question counts as `answered`."""
     return examine(case, k=k).verdict
 
 

@@ -42,7 +42,10 @@ def join_first_words(words: Sequence[str]) -> str:
 
 
 def say_the_same(gone: Sequence[str], come: Sequence[str]) -> bool | None:
-    """Return whether the words removed and the words that replace them mean the same; None if rules cannot decide."""
+    """Return whether two wordings mean the same; None if the rules cannot decide.
+
+    `gone` are words of the expected answer; `come` are the words that the reply has in their place.
+    """
     if any({one, other} in read_small_contrasts() for one in gone for other in come):
         return False
     if _are_equal_figures(gone, come):

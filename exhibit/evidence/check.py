@@ -122,9 +122,11 @@ def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
 def compute_similarity(pieces: Sequence[str], words: str) -> float:
     """Return the similarity, 0 to 1, of a quote and a text; the quote's parts may occur in any order.
 
+    Both are given in folded form, without differences in spaces, quotation marks and dashes.
+
     Args:
-        pieces: the folded parts of the quote.
-        words: the folded text.
+        pieces: the parts of the quote.
+        words: the text.
     """
     if "".join(pieces) == words:
         return 1.0

@@ -208,8 +208,9 @@ def _locate_in_markup(quote: str, document: Document, _: _Effort) -> list[Match]
 def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document) -> Match:
     """Return the match for spans whose letters agree with the quote's letters.
 
-    The match is "fuzzy" if the score is below 1. Otherwise it is "parts" if there are several spans, "folded"
-    if the punctuation agrees too, and else "fuzzy".
+    If the score is below 1, the kind of the match is "fuzzy". Otherwise, a match with several spans is
+    "parts". A match with one span is "folded" if its punctuation agrees with the quote's too, and "fuzzy" if
+    it does not.
     """
     same = fold(document.text[slice(*spans[0])], loose=True) == fold(quote, loose=True)
     how: How = "parts" if len(spans) > 1 else "folded" if same else "fuzzy"

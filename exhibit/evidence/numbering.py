@@ -50,7 +50,7 @@ class Numbering:
         return self.count(number, depth)
 
     def restart(self, number: str) -> None:
-        """Restart a list's counters."""
+        """Restart the numbering of the list with the id `number`: its next paragraph is counted from the start."""
         self._counts.pop(self.lists[number][0] if number in self.lists else number, None)
 
     def count(self, number: str, depth: int) -> str:

@@ -45,7 +45,11 @@ class PlacedPiece(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """The parts of a text that a document contains."""
+    """The result of searching a text in a document, fragment by fragment.
+
+    `pieces` has the fragments that the document contains, and `added` the ranges of the text that it does not
+    contain.
+    """
 
     pieces: tuple[PlacedPiece, ...]
     added: tuple[Span, ...]
@@ -55,7 +59,7 @@ class Placement:
 
     @property
     def share(self) -> float:
-        """The share of the text's letters that the document contains."""
+        """The share of the searched text's letters and digits that were found in the document."""
         return sum(piece.letters for piece in self.pieces) / self.letters if self.letters else 0.0
 
 
@@ -85,7 +89,11 @@ def place_pieces(text: str, document: Document) -> Placement:
 
 
 def _find_left(stretches: Sequence[Stretch], needle: Fold) -> list[tuple[int, int]]:
-    """Return the ranges of the text's letters (`needle`) that no stretch covers."""
+    """Return the ranges of a text's letters that were not found in the document.
+
+    `needle` has the letters of the text. Each stretch is a range of these letters that was found; the
+    stretches are in order.
+    """
     edges = [(0, 0), *((one.start, one.end) for one in stretches), (len(needle.text), len(needle.text))]
     return [(last, start) for (_, last), (start, _) in pairwise(edges) if last < start]
 
@@ -136,10 +144,10 @@ def _find_cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[Stretch], needle: Fold, document: Document
 ) -> list[Stretch]:
-    """Return the stretches, and a new stretch for each table cell that no stretch covers but that occurs nearby.
+    """Return the matches, and a new match for each table cell that has no match yet but occurs near the others.
 
-    Nearby means close to the stretches. If there are no stretches, it means in the range of the document with
-    the most letters of cells.
+    A match (`_Stretch`) is a range of the text with its spans in the document. If there are no matches, cells
+    are searched in the part of the document that contains the most letters of cells.
     """
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
@@ -221,10 +229,11 @@ def _make_piece(stretch: Stretch, needle: Fold, text: str, document: Document) -
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
-    """Extend a span of a document by adjacent punctuation that the located text has there too.
+    """Return a span of a document, extended by adjacent punctuation that the quoted text also has at this end.
 
     Args:
-        signs: the characters before and after the located words in the text that is being located.
+        span: the range of the document in which the words of the quoted text were found.
+        signs: the characters before and after these words in the quoted text.
         text: the document's text.
     """
     start, end = span

@@ -26,13 +26,14 @@ def place_text(text: str, document: Document) -> Placement:
 
 
 def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
-    """Return the spans of a located text in the document, the longest first.
+    """Return the spans of the document that contain a located text, the longest first.
 
-    Spans are merged if the document has no word between them.
+    The text may be located in several pieces. Two spans are merged if there is no word between them.
 
     Args:
-        wanted: a test for locations. Each piece of the text gets its first location that passes the test.
-            If none passes, the piece gets the location nearest to the previous piece.
+        placement: the pieces of the text, each with all its locations in the document.
+        wanted: a test for a location. Each piece gets its first location that passes the test. If none passes,
+            the piece gets the location nearest to the previous piece.
     """
     nearest = choose_nearest_places(placement.pieces)
     chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]

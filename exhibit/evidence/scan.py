@@ -201,7 +201,10 @@ def _measure_sharpness(ink: Image.Image, angle: float) -> float:
 
 
 def _read_frame(path: Path, page: Page) -> Frame:
-    """Return the matrix from points of a displayed page, measured from its top left, to the PDF's own coordinates."""
+    """Return the matrix that converts positions on a displayed page to coordinates of the PDF file.
+
+    Positions are measured in points from the top left corner of the page.
+    """
     origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
     return Frame(right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin)
 
@@ -308,9 +311,10 @@ def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
 
 
 def _make_content(frame: Frame, lines: Sequence[Text]) -> bytes:
-    """Return the PDF operators that end the rotation of the page's own drawing and then draw invisible text.
+    """Return the PDF operators that draw the lines of OCR text invisibly on a page.
 
-    `_turn_drawing` begins that rotation.
+    They first end the rotation of the page's original content, which `_turn_drawing` began, so that the text is
+    not rotated.
     """
     matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side: not every reader would insert one

@@ -130,7 +130,11 @@ _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a
 
 
 def _skip_slip(own: str, at: int, other: str, place: int, room: tuple[int, int], step: int) -> tuple[int, int] | None:
-    """Return how many letters to skip in `own` and `other` so that both match again; None if no short skip works."""
+    """Return how many letters to skip in `own` and in `other` so that the two texts match again.
+
+    Return None if no short skip makes them match. The texts differ at `at` in `own` and at `place` in `other`.
+    `room` has the number of letters left in each text; `step` is 1 to compare forward, -1 backward.
+    """
     for skip, pass_over in _SLIPS:
         # at the edge of the text fewer letters remain to match
         need = min(_ANEW, room[0] - skip)

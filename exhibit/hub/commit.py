@@ -1,6 +1,7 @@
 """Make one atomic commit or pull request on the Hub.
 
-It is never made twice, even if the Hub's reply is lost, and never on top of another user's commit.
+Even if the Hub's reply is lost, the same commit is not made twice. If another user has changed the branch
+meanwhile, no commit is made.
 """
 
 import hashlib
@@ -189,7 +190,7 @@ _UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a file to send."""
+    """The content of a file to send to the Hugging Face Hub, with its size and sha256."""
 
     source: Path | bytes
     size: int
@@ -292,7 +293,7 @@ def describe_plan(plan: Plan) -> Iterator[str]:
 
 
 def format_size(size: float) -> str:
-    """Return a number of bytes in a readable unit."""
+    """Return a number of bytes as text with a unit: 1500 as "1.5 kB"."""
     if size < 1000:
         return f"{size:.0f} bytes"
     unit = next((unit for unit in ("kB", "MB") if size < 1000 * _UNITS[unit]), "GB")
@@ -312,9 +313,10 @@ _LOADED = re.compile(r'load_dataset\("([^"\n]+)"')
 
 
 def insert_address(card: bytes, repo_id: str) -> bytes:
-    """Return the card with the repository's name inserted in place of the placeholder.
+    """Return the dataset card with the repository's name in place of the placeholder.
 
-    Return the card unchanged if the placeholder could not be restored later.
+    If replacing the name by the placeholder would not give the original card again, for example because the
+    card already contains the name, return the card unchanged.
     """
     named = card.replace(_quote_name(PLACEHOLDER), _quote_name(repo_id))
     undone = named.replace(_quote_name(repo_id), _quote_name(PLACEHOLDER))
@@ -322,7 +324,10 @@ def insert_address(card: bytes, repo_id: str) -> bytes:
 
 
 def remove_address(card: bytes, sha256: str) -> bytes | None:
-    """Return the original card, restored from the published one; None if its checksum does not match `sha256`."""
+    """Return a published card with the repository's name replaced by the placeholder, as it was before publishing.
+
+    Return None if the sha256 of the result is not `sha256`.
+    """
     names = dict.fromkeys(_LOADED.findall(card.decode("utf-8", "replace")))
     for candidate in [card, *(card.replace(_quote_name(name), _quote_name(PLACEHOLDER)) for name in names)]:
         if hashlib.sha256(candidate).hexdigest() == sha256:

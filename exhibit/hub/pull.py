@@ -215,7 +215,8 @@ def _download(hub: Hub, revision: str, commit: str, info: BundleInfo) -> Path:
 def _verify(hub: Hub, folder: Path, info: BundleInfo) -> bytes:
     """Compare every file's checksum with bundle.json; raise if a file is missing or differs.
 
-    Return the original card, as it was before the repository's name was inserted.
+    Return the dataset card as it was before publication, without the repository's name that publication
+    inserts.
     """
     missing = {name for name in info.files if not (folder / name).is_file()}
     if missing and {name for name in info.files if name.startswith(f"{CORPUS}/")} <= missing:

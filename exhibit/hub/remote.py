@@ -119,7 +119,7 @@ class Hub:
     # ---------------------------------------------------------------- questions
 
     def commit_of(self, revision: str | None) -> tuple[str | None, bool | None]:
-        """Return the commit of a revision, and whether the repository is private."""
+        """Return the commit hash of a revision, and whether the repository is private; None for an unknown value."""
         info = self.ask(
             lambda: self.api.repo_info(self.repo_id, repo_type=KIND, revision=revision),
             doing=f"looking at {self.repo_id}",
@@ -243,7 +243,7 @@ def is_unreachable(error: HubError) -> bool:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Return whether a retry may succeed."""
+    """Return whether an error of the Hugging Face Hub is temporary, so that a retry may succeed."""
     cause = find_root_cause(error)
     if isinstance(cause, HfHubHTTPError):
         return status_of(cause) in PASSING

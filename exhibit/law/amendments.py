@@ -268,7 +268,11 @@ def _strip_number(number: str) -> str:
 
 
 def find_amended_contract(amendment: Amendment, filename: str, contracts: Sequence[ContractName[Key]]) -> Key | None:
-    """Return the contract that an amendment refers to, by title, parties and date; None if that is not certain."""
+    """Return the key of the contract that an amendment changes; None if this is not certain.
+
+    A contract is recognised by its title, its parties and its date in the opening words of the amendment. If
+    two contracts fit equally well, the more similar file name decides.
+    """
     said = f" {normalise_name(amendment.opening)} "
     scored: list[tuple[int, int, Key]] = []
     for contract in contracts:

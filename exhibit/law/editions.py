@@ -177,7 +177,7 @@ class Provision:
 
 @dataclass(frozen=True)
 class LawName:
-    """A law, with the names that references give it."""
+    """A law, with the names by which references cite it: its codes, such as `BGB`, and its title."""
 
     key: str
     codes: tuple[str, ...]

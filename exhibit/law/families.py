@@ -26,13 +26,20 @@ class FamilyMember(Generic[Key]):
     amendment: Amendment | None = None
 
     def holds(self, day: date) -> bool:
-        """Return whether the document is in force on a day; True for a contract, and for an amendment without a day."""
+        """Return whether the document is in force on a day.
+
+        A contract always is. An amendment is in force from its day on, or always if its day is unknown.
+        """
         return self.amendment is None or self.amendment.day is None or self.amendment.day <= day
 
 
 @dataclass(frozen=True)
 class SectionVersion(Generic[Key]):
-    """The version of a section on a given day."""
+    """A section of a contract as it reads on a given day, after the amendments up to that day.
+
+    It has the section's text and the document that contains the section or changed it last. `is_deleted` says
+    whether an amendment deleted the section.
+    """
 
     section: str
     source: FamilyMember[Key]
@@ -54,7 +61,10 @@ class SectionVersion(Generic[Key]):
 
 
 class Family(Generic[Key]):
-    """A contract, if it is known, and its amendments, oldest first."""
+    """A contract and its amendments, which are sorted from the oldest to the newest.
+
+    The contract is None if only amendments are known.
+    """
 
     def __init__(self, contract: FamilyMember[Key] | None, amendments: Iterable[FamilyMember[Key]]) -> None:
         self.contract = contract
@@ -85,9 +95,10 @@ class Family(Generic[Key]):
         return places
 
     def find_changed_places(self, key: Key, span: Span) -> list[tuple[str, Span]]:
-        """Return the changed sections that a passage overlaps, each with its span in the document, largest first.
+        """Return the sections that amendments changed and that a passage overlaps, the longest first.
 
-        In an amendment, the span of a section is the span of its change.
+        Each result is the section's number and a span in the passage's document (`key`). In the contract, it is
+        the span of the section; in an amendment, it is the span of the text that changes the section.
         """
         member = self.members[key]
         places = list(self._places.items())

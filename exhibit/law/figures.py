@@ -208,7 +208,7 @@ _POLAR = frozenset({"yes", "no"})
 
 @dataclass(frozen=True)
 class _Said:
-    """The content of a text, in a form in which two texts can be compared."""
+    """The words, numbers and dates of a text in normal form, so that two texts can be compared."""
 
     tokens: tuple[str, ...]
     """Every word and number in order."""

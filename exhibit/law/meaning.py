@@ -105,7 +105,7 @@ _TO_AGENT = re.compile(
 
 
 class MeaningWord(NamedTuple):
-    """A content word with its polarity."""
+    """A content word of a text, and whether the text affirms it or denies it."""
 
     term: str
     sign: int
@@ -118,7 +118,7 @@ class MeaningWord(NamedTuple):
 
 @dataclass(frozen=True)
 class Meaning:
-    """The meaning of a text."""
+    """The content of a text as rules read it: words with a sign for denial, figures, dates, names and parties."""
 
     lead: Literal["", "yes", "no"]
     tokens: tuple[str, ...]
@@ -144,11 +144,18 @@ class Meaning:
 
     @property
     def heads(self) -> frozenset[str]:
-        """The words that are denied directly: the first word after each denial, and words such as "unlimited"."""
+        """The words to which a denial applies directly, each in its canonical form.
+
+        They are the first word after a denial ("may not assign": `assign`), and words that are negative themselves
+        ("unlimited": `cap`, the canonical form of "limited").
+        """
         return frozenset(word.term for word in self.words if word.head)
 
     def list_signs(self) -> dict[str, int]:
-        """Return the sign of each word that has only one sign."""
+        """Return the sign of each content word: 1 if the text affirms the word, -1 if it denies it, 0 if unclear.
+
+        A word that occurs with different signs is left out.
+        """
         found: dict[str, set[int]] = {}
         for word in self.words:
             found.setdefault(word.term, set()).add(word.sign)
@@ -157,7 +164,11 @@ class Meaning:
 
 @lru_cache(maxsize=2048)  # an expected answer is compared with every answer to its question
 def read_meaning(text: str) -> Meaning:
-    """Return the meaning of a text."""
+    """Return what a text says in a form that rules can compare with another text.
+
+    The form has an initial yes or no, the words with their polarity, modal verbs, figures, dates, names and
+    parties.
+    """
     typed = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
     lead = _LEAD.match(typed)
     statement = typed[lead.end() :].lstrip(" ,.;:!–—") if lead else typed
@@ -220,9 +231,10 @@ def _belongs_to_figure(tokens: list[str], number: int) -> bool:
 
 
 class _Scope:
-    """The scope of a denial while words are read one by one: the sign and the segment number of the next word.
+    """The state while a text is read word by word: whether the next word is denied, and its segment.
 
-    Segments are the parts of a text between punctuation marks and conjunctions.
+    `sign` is -1 if the next word is denied, as after `not`, and 1 otherwise. `segment` is the number of the
+    next word's segment. Segments are the parts of a text between punctuation marks and conjunctions.
     """
 
     def __init__(self) -> None:
@@ -230,7 +242,11 @@ class _Scope:
         self.open = self._exception = self._wide = self._short = self._joined = self._once = False
 
     def enter(self, token: str, following: str) -> None:
-        """Process a token: a new clause ends a denial, and so does a verb after the denied words."""
+        """Update the scope of a negation with the next token; `following` is the token after it.
+
+        The scope of a word such as "not" ends where a new clause begins, as at ";" or "but". It also ends at an
+        auxiliary verb, such as "is" or "shall", that comes after the negated words.
+        """
         comma = token == "," and (following in _OPENERS or self._short)
         if token in (".", ";", ":") or comma or token in _CLAUSE:
             self.sign, self.seen, self._wide, self._short = 1, 0, False, False
@@ -252,7 +268,10 @@ class _Scope:
             self.sign, self._once = -self.sign, False
 
     def deny(self, token: str) -> None:
-        """Reverse the sign for the words that follow; "nor" after "neither" does not reverse it again."""
+        """Process a word of denial, such as `not`: the words that follow get the opposite sign.
+
+        A second denial in the same statement, such as `nor` after `neither`, does not reverse the sign again.
+        """
         again = token == "nor" or (self._joined and self.seen)  # a second denial in "does not know and could not know"
         if not (again and self.sign < 0):
             self.sign, self.seen, self.open, self._joined = -self.sign, 0, self._exception, False
@@ -274,7 +293,10 @@ def _find_agent(tokens: list[str], plain: str) -> str:
 
 
 def _find_subject(tokens: list[str], named: list[str]) -> str:
-    """Return the first party if it is the subject of the first clause; else empty."""
+    """Return the party that is the subject of the first clause, such as `tenant`; empty if there is none.
+
+    `tokens` are the words of the text, and `named` are the same words with each synonym replaced by one word.
+    """
     inside = seen = False
     for number, term in enumerate(named):
         if seen and tokens[number] in (".", ";"):

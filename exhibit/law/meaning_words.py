@@ -65,7 +65,7 @@ def read_soft_words() -> frozenset[str]:
 
 @cache
 def read_small_contrasts() -> tuple[frozenset[str], ...]:
-    """Return pairs of mutually exclusive function words."""
+    """Return pairs of function words that exclude each other, such as `before` and `after`."""
     return tuple(frozenset(pair.split("|")) for pair in _read_row("small_contrasts"))
 
 

@@ -38,8 +38,9 @@ def normalise_name(name: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def keep_letters(text: str) -> str:
-    """Return only the letters and digits in lower case, which are independent of line breaks, dashes and
-    hyphenation.
+    """Return a text in lower case with only its letters `a` to `z` and its digits; accents are removed.
+
+    The result is the same for texts that differ only in line breaks, spaces, dashes or hyphenation.
     """
     return _APART.sub("", unicodedata.normalize("NFKD", text.replace("&", "and")).casefold())
 
@@ -50,7 +51,10 @@ def without_ending(name: str) -> str:
 
 
 def make_file_key(name: str) -> str:
-    """Return a file's name without extension, case, spaces, punctuation and accents, which renaming may change."""
+    """Return a key that stays the same if a file is renamed only slightly.
+
+    The key is the file's name in lower case, without its extension, spaces, punctuation and accents.
+    """
     text = unicodedata.normalize("NFKD", without_ending(name)).casefold()
     key = _APART.sub("", text)
     # a name in another script has no such letters: compare it unchanged
@@ -284,7 +288,10 @@ def list_pairs(row: Sequence[Word], *, lower: bool = False) -> Iterator[tuple[Wo
 
 
 def list_acronyms(name: str) -> set[str]:
-    """Return the initials of a name, fnha for `First Nations Health Authority`, with and without the last letter."""
+    """Return the initials of a name, and the initials without the last letter.
+
+    `First Nations Health Authority` gives fnha and fnh. Initials of fewer than two letters are left out.
+    """
     initials = "".join(term[0] for term in name_terms(name) if term not in _FORMAL)
     return {initials[:length] for length in (len(initials), len(initials) - 1) if length >= 2}
 

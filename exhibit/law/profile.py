@@ -105,7 +105,11 @@ def read_profile(document: Document) -> Profile:
 
 
 def join_paragraphs(lines: list[Line]) -> str:
-    """Return the lines as paragraphs, so that a sentence is not cut at the margin."""
+    """Join lines into paragraphs.
+
+    Lines of one paragraph are joined by a space, and paragraphs by a line break. A paragraph ends after a
+    short line, and after a line that ends a sentence or a list item.
+    """
     pieces: list[str] = []
     for line in lines:
         pieces.append("\n" if line.fresh or len(line.before) < _MARGIN else " ")
@@ -202,10 +206,11 @@ _TITLES: dict[str, Callable[[str, str], str]] = {
 
 
 def find_own_date(text: str, kind: str) -> str:
-    """Return the document's own date as it is written; empty if there is none.
+    """Return the date of the document itself as it is written; empty if there is none.
 
-    This is the first full date, else a date after a word such as `dated`. Rules and practice directions have
-    none.
+    This is the first full date near the start, else a date after a word such as `dated`. For a court guide or a
+    judgment, a month with a year is enough. For rules and practice directions the result is always empty,
+    because their dates are dates of other laws.
     """
     if kind in {"practice direction", "rules"}:
         return ""  # the dates in these documents are dates of other laws

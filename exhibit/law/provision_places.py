@@ -31,8 +31,8 @@ _COUNTED = 3
 class ProvisionPlace(NamedTuple):
     """The location of a provision: its spans, without running heads and page numbers.
 
-    `whole` is true if a cited part of the provision was not found; the spans then cover the smallest unit
-    around it that was found.
+    If a reference cites a part of the provision that was not found, such as the paragraph in `Section 8(b)`,
+    the spans cover the smallest unit that was found (`Section 8`), and `whole` is true.
     """
 
     spans: tuple[Span, ...]
@@ -51,7 +51,7 @@ class _Labelled:
 
 
 class ProvisionIndex:
-    """The provisions of a document by their names."""
+    """An index of a document's provisions, which finds a provision by its name, such as `Section 8.03`."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -105,9 +105,10 @@ class ProvisionIndex:
         return self._find_begun(step)
 
     def _find_begun(self, step: ProvisionStep) -> list[Span]:
-        """Return the ranges that begin at a line with a provision's word and number, such as `Article 5`.
+        """Return the ranges of text that begin with a line such as `Article 5`: a unit's word, then `step.number`.
 
-        If there is none, return the ranges that begin at a line with its decimal number alone, such as `2.01`.
+        If there are no such lines, return the ranges that begin with a line with only the number, such as `2.01`.
+        Only decimal numbers of sections or articles are searched for alone.
         """
         words = "|".join(re.escape(word) for word, sort in list_unit_sorts().items() if sort == step.sort)
         word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
@@ -153,9 +154,9 @@ class ProvisionIndex:
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
     def _find_within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
-        """Follow the lower steps of a path inside a provision, and return the part that they lead to.
+        """Return the part of a provision that a path of lower units, such as paragraph and letter, leads to.
 
-        If a step finds nothing, return the part that the steps before it reached, with `whole` set.
+        If a unit of the path is not found, return the last part that was found, with `whole` set to true.
         """
         whole = False
         for step in below:

@@ -44,7 +44,10 @@ _LAW_BEFORE = re.compile(rf"(?<!\w){_LAW},? $")
 
 
 class ProvisionStep(NamedTuple):
-    """A step of the path to a provision: the kind of unit, its word as written, and its number."""
+    """A step of the path to a provision, such as `Section 8`.
+
+    It has the kind of unit, the word as it is written, and the number.
+    """
 
     sort: str
     """`schedule`, `part`, `recital`, `article`, `unit`, a lower part, or empty if there is no word."""
@@ -56,7 +59,11 @@ _Path = tuple[ProvisionStep, ...]
 
 
 class NamedProvision(NamedTuple):
-    """A provision as a text names it: its law or document, and the path of units that leads to it."""
+    """A reference to a provision, as it is written in a text.
+
+    `source` is the named law or document. `path` has the units from the largest to the smallest, such as
+    article 3, paragraph 2.
+    """
 
     label: str
     """The name as it is written."""

@@ -97,7 +97,10 @@ _WORD_BEFORE = re.compile(rf"\b{SPELT}\s+$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Value:
-    """A value at a span of a text; two values are equal if kind and key are equal."""
+    """A typed value in a text, such as an amount, a date or a state, and its span in the text.
+
+    Two values are the same if `kind` and `key` are the same: `30 days` and `thirty (30) days`.
+    """
 
     kind: ValueKind
     key: str
@@ -109,7 +112,7 @@ class Value:
 
     @property
     def same(self) -> tuple[str, str]:
-        """The key that equal values share."""
+        """The kind and the normalised form of the value; they are the same for "thirty days" and "30 days"."""
         return self.kind, self.key
 
 
@@ -170,7 +173,10 @@ def _find_first(match: re.Match[str], *names: str) -> str:
 
 
 def _read_stated_number(words: str, digits: str) -> Decimal | None:
-    """Return the number that words and digits state; None if they differ."""
+    """Return the number that a text states in words, in digits or in both, as in `thirty (30)`.
+
+    None if words and digits differ, or if neither states a number.
+    """
     spelt = read_words(words) if words else None
     if digits and spelt is not None and Decimal(spelt) != _parse_decimal(digits):
         return None
@@ -355,7 +361,10 @@ def find_ordinal_ending(number: int) -> str:
 
 @cache
 def keys_of(text: str) -> frozenset[tuple[str, str]]:
-    """Return the kinds and keys of a text's values."""
+    """Return the values in a text (amounts, periods, dates and so on), each as its kind and its normal form.
+
+    `thirty (30) days` and `30-day` have the same normal form, `30 day`.
+    """
     return frozenset(value.same for value in find_values(text))
 
 

@@ -49,8 +49,8 @@ def denies(text: str) -> bool:
 
 
 def says_contrary(text: str) -> bool:
-    """Return whether a clause says the opposite of what such clauses usually say.
+    """Return whether a clause says the opposite of what clauses on its subject usually say.
 
-    For example, it does not grant a licence, or it allows an assignment without consent.
+    For example, `does not grant a licence`, or `may assign this Agreement without the consent of`.
     """
     return bool(_WITHHOLDS.search(text) or (_PERMITS.search(text) and not _FORBIDS.search(text)))

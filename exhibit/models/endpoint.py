@@ -22,7 +22,10 @@ _CONFLICT = 409  # two concurrent requests: a retry succeeds
 
 
 class Endpoint:
-    """A client for the server that the environment variables name."""
+    """A client for a server with the OpenAI API, or for Azure OpenAI.
+
+    The address and the key are read from environment variables such as OPENAI_BASE_URL and OPENAI_API_KEY.
+    """
 
     def __init__(self, *, timeout: float, connections: int, azure: bool = False) -> None:
         """Read the environment: OPENAI_BASE_URL and OPENAI_API_KEY, or the variables of Azure's documentation."""

@@ -59,7 +59,10 @@ Numbers = npt.NDArray[np.floating]
 
 
 class AnswerSpan(NamedTuple):
-    """A character span of a passage that answers, half-open, with the mean log-odds of its tokens."""
+    """A character span that answers the question, as half-open offsets in a passage.
+
+    `sure` is the mean, over the span's tokens, of the log-odds that a token is part of the answer.
+    """
 
     start: int
     end: int
@@ -67,7 +70,10 @@ class AnswerSpan(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The reader's output for one passage."""
+    """The output of the extractive reader (a model) for one question and one passage.
+
+    It has the quoted spans, the short answer in them, and the scores for "has an answer" and for "yes".
+    """
 
     score: float
     """The log-odds that the passage answers, before calibration."""
@@ -106,7 +112,7 @@ def network() -> Network:
 
 @lru_cache(maxsize=1)
 def shared_reader() -> "Reader":
-    """Return the reader of this process, opened on first use."""
+    """Return the extractive question-answering model of this process; it is loaded at the first call."""
     return Reader()
 
 
@@ -130,9 +136,10 @@ class Kinds:
         self._least: float = record["least"]
 
     def of(self, question: str, vector: npt.NDArray[np.float32]) -> QuestionKind:
-        """Return the kind of a question: by its words if they are a kind's own wording, else by its vector.
+        """Return the kind of a question, such as "governing law"; an empty kind if no kind is likely enough.
 
-        The kind is empty if no kind is likely enough.
+        If the question is a known wording of a kind, that kind is returned. Otherwise a classifier decides from
+        the question's vector.
         """
         if (known := self._wordings.get(question.strip().lower())) is not None:
             return known
@@ -148,9 +155,10 @@ class Kinds:
         return odds
 
     def together(self, kind: QuestionKind, odds: npt.NDArray[np.float32]) -> float:
-        """Return the log-odds that a document answers a question of this kind; `odds` has those of its passages.
+        """Return the log-odds that a document answers a question of this kind.
 
-        Only the best few passages count, because the many others of a long document add mostly noise.
+        `odds` has the log-odds that each passage of the document answers. Only the highest few are used, because
+        the many other passages of a long document add mostly noise.
         """
         slope, offset = (float(array[kind.number]) for array in self._spots[2:])
         return slope * float(np.logaddexp.reduce(np.sort(odds)[-FEW:])) + offset
@@ -163,15 +171,20 @@ def shared_kinds() -> Kinds:
 
 
 class Reader(PairModel):
-    """The reader model: it reads each passage unpadded on its own thread, so that no result depends on the others."""
+    """The reader model, which finds the spans of passages that answer a question.
+
+    Each passage is run separately and without padding, so that its result does not depend on the other
+    passages. Several passages run at the same time, in threads.
+    """
 
     def __init__(self, variant: str | None = None) -> None:
         super().__init__(network(), choose_variant("reader", "legal", variant), CALIBRATION)
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return the reading of each passage, in order; tokens beyond 256, question included, are ignored.
+        """Return, for each passage, the log-odds that it answers the question, and the spans that answer it.
 
-        `hint` is the same question in the wording of the training data, if its kind is known (`Kinds`).
+        Question and passage together are cut to 256 tokens. `hint` is the same question in the wording of the
+        training data; it is empty if no such wording is known.
         """
         pairs = self.tokenise(f"{question} | {hint}" if hint and hint != question else question, passages)
         if len(pairs) < 2:
@@ -253,11 +266,13 @@ def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int,
 
 
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
-    """Return the half-open ranges of tokens with the greatest sum of scores: several, one, or none.
+    """Return the ranges of tokens that are most likely answers: several, one, or none.
 
-    Each row has the log-odds that a token is inside an answer, begins one and ends one. The score of a range is the sum
-    of the first number over its tokens, the second of its first token and the third of its last. `lean` is added to
-    every first number, so that a value above zero makes answers longer.
+    Ranges are half-open, and the sum of their scores is the greatest possible. Each row of `tokens` has
+    three log-odds of one token: that it is inside an answer, that it begins an answer, and that it ends an
+    answer. The score of a range adds the first over all its tokens, the second of its first token, and the
+    third of its last token. `lean` is added to the first for every token, so that a value above zero makes
+    answers longer.
     """
     out, within, closing = 0.0, -np.inf, -np.inf
     steps: list[tuple[bool, bool]] = []

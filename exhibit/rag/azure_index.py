@@ -58,7 +58,10 @@ class AzureIndex:
         return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
 
     def chunks(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the passages with their text."""
+        """Return a row for each passage of a category; None for `category` means all categories.
+
+        A row has the keys `document`, `section` and `content` (the text).
+        """
         rows = self._read_rows("sourcefile,sourcepage,category,content", category)
         names = {"document": "sourcefile", "section": "sourcepage", "content": "content"}
         return [{name: row.get(field) for name, field in names.items()} for row in rows]

@@ -286,7 +286,7 @@ class Index:
         self._seal = digest(self.folder / MANIFEST)
 
     def save_words(self) -> None:
-        """Write all files except the vectors and the manifest."""
+        """Write the word counts and the document database of the index, but not its vectors or its manifest."""
         if self._lexicon is not None:
             self._lexicon.save()
         self._database.save()
@@ -328,7 +328,10 @@ class Index:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The layers of this index that have vectors: all three with `layers = all`, else `chunk` alone."""
+        """The layers of this index that have vectors.
+
+        They are `document`, `section` and `chunk` with the setting `layers = all`, otherwise only `chunk`.
+        """
         return ("document", "section", "chunk") if self.config.layers == "all" else ("chunk",)
 
     def manifest(self, vectors: dict[Layer, int]) -> dict[str, Any]:
@@ -386,7 +389,11 @@ def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, ow
 
 
 def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
-    """Return the table of all chunks, built from the number, first key and packed spans of each document."""
+    """Return a table with one row for each chunk of all documents.
+
+    Each item of `rows` is a document: its number, the key of its first chunk, and the packed spans of its
+    chunks. The columns of the table are key, document number, start, end, page and section.
+    """
     spans = np.frombuffer(b"".join(chunks for _, _, chunks in rows), _SPANS).reshape(-1, 4)
     counts = np.array([len(chunks) // 16 for _, _, chunks in rows], np.int64)
     firsts = np.array([first for _, first, _ in rows], np.int64)

@@ -95,7 +95,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Preparation:
-    """The work that a worker does on each document; it can be pickled, so that any engine can run it."""
+    """The work on one document before it is indexed, such as reading it and splitting it into chunks.
+
+    The object can be pickled, so that a worker process can do this work.
+    """
 
     config: Config
     summarise: Summariser | None = None

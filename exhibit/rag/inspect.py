@@ -77,7 +77,11 @@ class Inspector:
         ]
 
     def documents(self, category: str | None) -> list[dict[str, Any]]:
-        """Return one row for each document: its title, category, parties, date, counts and summary."""
+        """Return a dict for each document, with data from its profile and its size.
+
+        The keys are `document` (the file name), `title`, `category`, `parties`, `date`, `pages`, `characters`,
+        `sections` (a number) and `summary`.
+        """
         return [
             {
                 "document": entry.filename,
@@ -94,7 +98,11 @@ class Inspector:
         ]
 
     def sections(self, category: str | None) -> list[dict[str, Any]]:
-        """Return the sections of documents, each with its span and the kind that its title names."""
+        """Return the sections of all documents, or of the documents of one category.
+
+        Each section is a dictionary: `document`, `section` (the path of headings), `kind` (such as `definitions`,
+        recognised by the heading; empty if unknown) and `span`.
+        """
         return [
             {"document": entry.filename, "section": path, "kind": kind_of(path), "span": [start, end]}
             for entry in self.list_entries(category)
@@ -141,9 +149,7 @@ class Inspector:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Run the checks of an index; return a tuple for each check: its name, whether it passed, the observed
-        value.
-        """
+        """Run the checks of an index; return, for each check, its name, whether it passed, and the observed value."""
         empty = [entry.filename for entry in self.index.documents if not entry.characters]
         checks = [
             ("documents have text", not empty, f"{len(self.index.documents)} documents, {len(empty)} empty"),

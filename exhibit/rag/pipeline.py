@@ -132,7 +132,11 @@ class Pipeline:
         return report
 
     def open(self, folder: Path, *, unfinished: bool = False) -> "Pipeline":
-        """Use an index that was built before, or with `unfinished` one that is still being built; return self."""
+        """Open an index for the questions that follow, and return self.
+
+        With `unfinished`, the index may still be under construction by another process. Raise an error if the index
+        was built with another embedder.
+        """
         index = open_for_questions(folder, self.config) if unfinished else open_index(folder, self.config)
         if index.embedder != self.embedder.name:
             raise BundleError(

@@ -33,9 +33,10 @@ _DESCRIBING = 2
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed question: the words that introduce a name, the words that name a document, and the words that ask.
+    """A parsed question.
 
-    They are in `lead`, `names` and `asks`. Every word of the question is in at least one of these fields.
+    `lead` has the words that introduce a name, such as `Under`, `names` the words that name a document, and
+    `asks` the words that ask. Every word of the question is in at least one of these fields.
     """
 
     question: str
@@ -62,9 +63,10 @@ def is_written_as_name(text: str) -> bool:
 
 
 def understand(question: str, carried: Carried = is_written_as_name) -> Query:
-    """Parse a question into the words that name a document and the words that ask.
+    """Parse a question into the words that name a document and the words that state what is asked.
 
-    The function `carried` returns whether a text has a word that names a document of the collection.
+    In `Under the Alder lease, who pays the rent?`, the words `the Alder lease` name a document. `carried` is
+    a function that returns whether a text has a word that names a document of the collection.
     """
     if len(question) > _LONGEST:
         return _make_query(question, "", question, apart=False)
@@ -78,9 +80,9 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
 
 
 def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
-    """Return the query of a question whose names can be separated from the words that ask.
+    """Return a question as a query with two parts: the document's name, and the question without that name.
 
-    Return None if no reference certainly names a document, or if no words that ask remain.
+    Return None if no reference certainly names a document, or if nothing remains without the names.
     """
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
@@ -101,9 +103,9 @@ def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Que
 def _parse_mentions(
     question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried
 ) -> Query:
-    """Return the query of a question whose names cannot be separated from the rest.
+    """Return the query of a question in which no separate part names a document.
 
-    All words of the question are words that ask, and some of them are also taken as names.
+    The field `asks` of the query is the whole question. The words that look like names are also in `names`.
     """
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _find_mentions(text, quotes, carried)
@@ -128,9 +130,10 @@ def _make_query(question: str, names: str, asks: str, *, apart: bool, lead: str 
 
 
 def _find_frame(text: str, span: Span) -> Span:
-    """Return the span to remove with a name: its whole sentence, or the name alone if the sentence asks something.
+    """Return the span to remove from a question so that a document's name is no longer in it.
 
-    A sentence that asks nothing is, for example, `Could you look into the Kenway NDA for me?`.
+    This is the whole sentence with the name if the sentence asks nothing else, such as `Could you look into the
+    Kenway NDA for me?`. Otherwise it is the name alone.
     """
     before = [match.end() for match in patterns.END.finditer(text[: span.start])]
     after = patterns.END.search(text, span.end)
@@ -140,9 +143,9 @@ def _find_frame(text: str, span: Span) -> Span:
 
 
 def _without(text: str, spans: list[Span]) -> str:
-    """Return a question without its names; `it` replaces a name inside a sentence.
+    """Return a question without the document names at the given spans.
 
-    Return "" if there is no name to remove or if no word would remain.
+    A name inside a sentence is replaced by `it`. Return "" if no span is given or if no word would remain.
     """
     ends, starts = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(text)]
     pieces = [text[end:start].strip() for end, start in zip(ends, starts, strict=True)]
@@ -189,13 +192,13 @@ def _is_inside(at: int, spans: list[Span]) -> bool:
 
 
 def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
-    """Return whether a clause before a question names a document.
+    """Return whether the clause before a question names a document.
 
-    `led`: a lead word such as `Under` precedes the clause. `strong`: a semicolon follows it. After a lead word,
-    a word for a kind of document or a quotation suffices. Otherwise the clause must have a word that names a
-    document of the collection. Unless the clause is both `led` and `strong`, all its other words must be names
-    too: in `If Kenway is sold, who pays?` the clause belongs to the question. `In the event of termination,`
-    and `Under Delaware law,` name no document.
+    `led` means that a word such as `Under` precedes the clause; `strong` means that a semicolon follows it. The
+    function `carried` returns whether a text has a word that names a document of the collection. A clause that
+    is `led` names a document if it has a quotation or a word for a kind of document. Otherwise the clause must
+    satisfy `carried`, and it must either be both `led` and `strong`, or consist only of names and words that
+    join names. The clause in `If Kenway is sold, who pays?` has other words, so it names no document.
     """
     if led and (patterns.KIND.search(clause) or patterns.QUOTED.search(clause)):
         return True
@@ -203,7 +206,10 @@ def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -
 
 
 def _has_only_names(clause: str, carried: Carried) -> bool:
-    """Return whether all words of a clause are names, kinds of documents, or words that join them."""
+    """Return whether a clause only names documents, as in `the Acme Supply Agreement`.
+
+    Its words are then names, words for kinds of documents, or words that join them, such as `of` and `the`.
+    """
     rest = patterns.KIND.sub(" ", clause).split()
     return all(patterns.NAMED.match(word) or _is_joining_word(word) or carried(word) for word in rest)
 
@@ -247,9 +253,9 @@ class NamedPart(NamedTuple):
 
 
 def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
-    """Return the spans that name a document by a word for its kind and the words around it, in order.
+    """Return the spans of a question that refer to a document: a word such as `agreement`, and the name around it.
 
-    The spans do not overlap.
+    An example is `the Kenway NDA`. The spans are in order and do not overlap.
     """
     references: list[NamedPart] = []
     for match in patterns.KIND.finditer(text):
@@ -267,10 +273,11 @@ def find_references(text: str, quotes: list[Span]) -> list[NamedPart]:
 
 
 def _find_name_start(text: str, at: int, quotes: list[Span], least: int) -> int:
-    """Return the offset at which a name begins, given the offset of the word for its kind, which ends the name.
+    """Return the offset at which a document's name begins, such as `Acme Supply Agreement`.
 
-    A name consists of capitalised words, quotations, possessives, joining words and at most two plain words. It
-    does not begin before the offset `least`.
+    `at` is the offset of the last word of the name, the word for the kind of document (`Agreement`). A name
+    consists of capitalised words, quotations, possessives, joining words and at most two plain words. It does
+    not begin before the offset `least`.
     """
     tokens = [Span(*match.span()) for match in patterns.TOKEN.finditer(text, least, at)]
     start, described = at, 0
@@ -314,7 +321,10 @@ def _ends_name(text: str, token: Span) -> bool:
 
 
 def _is_describing_word(word: str) -> bool:
-    """Return whether a word in lower case may describe a document's subject: `content license` agreement."""
+    """Return whether a word may be part of a document's description, as `content` in `content license agreement`.
+
+    A describing word consists of letters and hyphens and is not a stop word.
+    """
     bare = _strip_word(word)
     return bare not in patterns.STOP and bare.replace("-", "").isalpha()
 
@@ -328,9 +338,10 @@ def _is_joined(word: str, at: int) -> bool:
 
 
 def _find_name_end(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
-    """Return the offset at which a name ends, and whether the words after the kind make it certainly a name.
+    """Return the offset at which a document's name ends, and whether the text is certainly a name.
 
-    `at` is the end of the word for the document's kind. The name may go on after it: `between A and B for C`.
+    `at` is the end of the word for the type of document, such as `Agreement`. The name may continue after it,
+    as in `Agreement between A and B`. Words such as `between`, `dated` or `called` make it certain.
     """
     end, sure = at, False
     while True:
@@ -345,7 +356,11 @@ def _find_name_end(text: str, at: int, quotes: list[Span]) -> tuple[int, bool]:
 
 
 def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
-    """Return the offset of the end of the list of names that begins at `at`; `at` itself if no name is there."""
+    """Return the end of the list of names, such as `Alder Ltd and Birch Ltd`, that begins at the offset `at`.
+
+    Return `at` if no name begins there. `quotes` are the spans in quotation marks, each of which is a name.
+    With `lower`, words without capitals also count as names, if no capital and no quotation follows.
+    """
     end, most = at, at + _REACH
     plain = lower and not re.search(r"[A-Z]", text[at:most]) and not any(at <= span.start < most for span in quotes)
     for match in patterns.TOKEN.finditer(text, at, most):

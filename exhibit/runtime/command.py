@@ -55,7 +55,10 @@ def set_invocation(invocation: Invocation) -> Iterator[None]:
 
 
 def rename_commands(text: str) -> str:
-    """Return a text, such as a command's help, with each command named as the user called it."""
+    """Return a text, such as a help text, in which each command has the name under which the user called it.
+
+    For a user of `exhibit`, a name such as `python evaluate_rag.py` becomes `exhibit evaluate`.
+    """
     names = _invocation.get().names
     # the longest name first: a name may be the start of another name
     for usual in sorted(names, key=len, reverse=True):
@@ -160,7 +163,10 @@ def build_parser(program: str, doc: str | None, *, module: str = "", **more: Any
 
 
 def print_usage_error(wrong: str, nearest: str, program: str) -> int:
-    """Print the three lines of a usage error and return its exit code."""
+    """Print a usage error in three lines to stderr, and return the exit code for usage errors.
+
+    The lines are the error (`wrong`), the suggestion (`nearest`), and the command that shows the help.
+    """
     for line in (f"error: {wrong}", nearest, f"help: {program} --help"):
         sys.stderr.write(f"{without_controls(scrub(line))}\n")
     return USAGE

@@ -46,7 +46,7 @@ def import_plugins(package: str) -> dict[str, ModuleType]:
 
 
 def list_own_plugins(package: str) -> set[str]:
-    """Return the names of the plug-ins that come with the project."""
+    """Return the names of the plug-ins in a package of this project, without those of other distributions."""
     loaded = sys.modules.get(package)
     # find the files without an import: a list of names must not import the plug-ins' libraries
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
@@ -67,7 +67,10 @@ def list_brought_plugins() -> dict[str, list[str]]:
 
 @cache
 def points_of(package: str) -> dict[str, EntryPoint]:
-    """Return the entry points of other distributions for a kind of plug-in, by name."""
+    """Return the plug-ins of one kind that other installed distributions offer: name → entry point.
+
+    `package` is the package of this kind of plug-in. Raise an error if two distributions offer the same name.
+    """
     points: dict[str, EntryPoint] = {}
     for point in entry_points(group=_GROUP + package.rpartition(".")[2]):
         other = points.setdefault(point.name.replace("-", "_"), point)

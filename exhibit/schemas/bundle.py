@@ -89,7 +89,10 @@ class Question:
 
 
 def _read_objects(given: Any) -> Any:
-    """Return contexts as objects; raise ValueError for a mixture of strings and objects."""
+    """Return a question's contexts as a list of objects: a string becomes `{"filename": None, "text": …}`.
+
+    None becomes an empty list. Raise ValueError if the list has both strings and objects.
+    """
     if not isinstance(given, list):
         return [] if given is None else given
     if {type(one) for one in given} == {str, dict}:
@@ -98,7 +101,10 @@ def _read_objects(given: Any) -> Any:
 
 
 class LooseRow(BaseModel):
-    """A row of a `train.json` by another author."""
+    """A row of a `train.json` that was not written by this project.
+
+    Only `question` and `answer` are required.
+    """
 
     id: StrictInt | str | None = None
     query_id: StrictInt | str | None = None

@@ -57,7 +57,7 @@ class Better(_Model):
 
     @property
     def says_something(self) -> bool:
-        """Whether the correction changes the passages."""
+        """Whether the correction gives other gold passages, or says that no passage answers the question."""
         return self.is_impossible or bool(self.contexts)
 
 
@@ -130,7 +130,7 @@ class SetAsideDocument(_Model):
 
 
 class SetAsideQuestion(_Model):
-    """A question to exclude."""
+    """A question that a patch (a file of corrections) excludes from a benchmark, with the reason."""
 
     id: Natural
     reason: NonBlank

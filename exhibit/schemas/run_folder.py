@@ -58,7 +58,7 @@ def _describe_row_fault(line: bytes, where: str) -> str:
 
 
 class RunRows(Sequence[files.RunQuestion]):
-    """The questions of a run, read from disk on access."""
+    """The questions of a run; each question is read from disk when it is accessed."""
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.names = list(names)
@@ -181,7 +181,7 @@ class RunFolder:
         return self._read_optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
 
     def read_ingestion(self, dataset: str) -> files.Ingestion:
-        """Return the ingestion record of a dataset; empty without the file."""
+        """Return the ingestion record of a dataset; an empty record if its file does not exist."""
         return self._read_optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
 
     def confidence(self, dataset: str) -> files.Confidence:

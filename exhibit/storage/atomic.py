@@ -281,13 +281,20 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def list_left_out(folder: Path) -> list[tuple[Path, str]]:
-    """Return the entries below a folder that `list_files` leaves out, each with the reason."""
+    """Return the entries below a folder that are not read, each with the reason.
+
+    Such an entry is, for example, a link that leads out of the folder, or a folder without read permission.
+    """
     home = _find_home(folder)
     return [(path, why) for path in sorted(folder.rglob("*")) if (why := _find_fault(path, home)) is not None]
 
 
 def _find_fault(path: Path, home: Path) -> str | None:
-    """Return the reason why an entry of a folder is not read; None if it is read."""
+    """Return the reason why a listing of a folder leaves out a file or subfolder; None if it is not left out.
+
+    It is left out if it is a link that leads out of the folder `home` or leads nowhere, if it is neither a
+    file nor a folder, or if this user may not open it.
+    """
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(home):
             return LINK
@@ -302,9 +309,9 @@ def _find_fault(path: Path, home: Path) -> str | None:
 
 
 def _find_home(folder: Path) -> Path:
-    """Return the folder that links below `folder` must not lead out of.
+    """Return the folder that must contain the targets of all symbolic links below `folder`.
 
-    This is `folder` itself; in the cache of the Hugging Face Hub it is the folder of the whole repository.
+    It is `folder` itself. In the cache of the Hugging Face Hub it is the folder of the whole repository.
     """
     for parent in (folder, *folder.parents):
         if parent.name == "snapshots" and (parent.parent / "blobs").is_dir():

@@ -249,7 +249,10 @@ def fetch_file(file: Location) -> Iterator[Path]:
 
 @contextmanager
 def keep_recent_files(*, files: int = 8) -> Iterator[None]:
-    """Keep the last few downloaded files on disk within the block: drawing a page opens its file several times."""
+    """Keep the last `files` downloaded files on disk until the `with` block ends.
+
+    Drawing one page opens the page's file several times; the file is then downloaded only once.
+    """
     global _kept
     before, _kept = _kept, deque(maxlen=files)
     try:

@@ -1,4 +1,8 @@
-"""Makes a variant of a bundle by rule, and its control: `exhibit vary BUNDLE --kind figures --out FOLDER`."""
+"""Makes a variant of a bundle by rule, and its control: `exhibit vary BUNDLE --kind figures --out FOLDER`.
+
+The control has the same questions without the change. Evaluating both bundles shows the effect of the
+change.
+"""
 
 import argparse
 import sys

@@ -93,7 +93,7 @@ class TextRow:
 
 @dataclass(frozen=True)
 class TextCorpus:
-    """A bundle as text."""
+    """The questions and the extracted texts of a bundle's documents, for editing."""
 
     documents: Mapping[str, TextDocument]
     rows: tuple[TextRow, ...]
@@ -117,7 +117,10 @@ class TextCorpus:
 
 
 def replace_answer(row: TextRow, answer: str, **labels: Label) -> TextRow:
-    """Return a row with a new answer and more labels; a label that repeats the old answer gets the new one, too."""
+    """Return a copy of a row with a new answer and additional labels.
+
+    A label whose value equals the old answer is also changed to the new answer.
+    """
     own = {name: answer if value == row.answer else value for name, value in row.labels.items()}
     return replace(row, answer=answer, labels={**own, **labels})
 

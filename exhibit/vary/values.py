@@ -109,7 +109,10 @@ class ValueChanger:
         return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
 
     def changes(self) -> ValueChanges:
-        """Return the changes; a question that no rule can change with certainty is left out, and its values stay."""
+        """Return the changes of the document's values.
+
+        If no rule can change the answer to a question with certainty, the question is left out with the reason.
+        """
         result = ValueChanges()
         wanted = self._choose_wanted(result)
         edits: dict[Key, list[Edit]] = {}
@@ -134,7 +137,10 @@ class ValueChanger:
         return result
 
     def _choose_wanted(self, result: ValueChanges) -> dict[int, set[Key]]:
-        """Return the values to change for each question; record in `result` the questions that cannot be changed."""
+        """Return the values to change for each question, by its id; a value is given as kind and normal form.
+
+        Questions whose value cannot be changed are recorded with the reason in `result.left_out`.
+        """
         wanted: dict[int, set[Key]] = {}
         for row in self._rows:
             try:
@@ -213,7 +219,11 @@ class ValueChanger:
         return Decimal(move_months(day, self._months).toordinal())
 
     def _find_elsewhere(self, key: Key, gold: set[Value]) -> Iterator[Value]:
-        """Yield the values outside the gold that state the same fact; raise an error if no rule can decide."""
+        """Yield the occurrences of a value outside the gold that state the same fact as the gold does.
+
+        The words around an occurrence decide this. Raise UnsureError if they are neither similar enough to those
+        around the gold value nor different enough.
+        """
         around = [self._list_words_around(value) for value in gold]
         for value in self._values:
             if value.same != key or value in gold:
@@ -236,7 +246,11 @@ class ValueChanger:
         return frozenset(list_content_words(own))
 
     def _is_law(self, value: Value) -> bool:
-        """Return whether a place names the governing law or the courts, and not a company's seat or an address."""
+        """Return whether the name of a place states the governing law or the courts, as in `the laws of Ohio`.
+
+        It does not if it is part of an address or of a company's seat, or of a longer name such as `England and
+        Wales`.
+        """
         if _JOINED.match(self._text, value.span.end):
             return False  # England and Wales
         before, after = self._text[max(0, value.span.start - 60) : value.span.start], self._text[value.span.end :][:30]
@@ -266,7 +280,10 @@ class ValueChanger:
         return write_value(value, new, plural=self._needs_plural(value, self._text))
 
     def _needs_plural(self, value: Value, text: str) -> bool | None:
-        """Return True if a value's unit must become plural, None if it stays; raise UnsureError if no rule decides."""
+        """Return True if the unit of a value must become plural when its number changes ("1 year", "2 years").
+
+        Return None if the unit stays as it is, as in "1-year term". Raise UnsureError if no rule decides.
+        """
         if value.kind != "period" or value.number != 1 or value.text.lower().endswith("s"):
             return None
         after = text[value.span.end : value.span.end + 60]
@@ -304,7 +321,10 @@ class ValueChanger:
         return RowChange(kind, "; ".join(dict.fromkeys(old)), "; ".join(dict.fromkeys(new)), answer)
 
     def _has_yearless_day(self, row: TextRow) -> bool:
-        """Return whether the gold contains a day without a year or a blank day, which would also have to move."""
+        """Return whether the gold of a question has a date that cannot be moved together with the other dates.
+
+        Such a date has no year (`31 December`), or has a blank in place of the day (`March __`).
+        """
         text = self._text
         for span in (span for passage in row.passages for place in passage.places for span in place):
             words = text[span.start : span.end]
@@ -325,5 +345,8 @@ def _needs_an(number: Decimal) -> bool:
 
 
 def spans_of(row: TextRow) -> list[Span]:
-    """Return the gold spans of a row, without alternative occurrences."""
+    """Return the spans of a question's gold passages; of a passage that occurs several times, only the main one.
+
+    The main occurrence is the one that the source of the bundle means.
+    """
     return [span for passage in row.passages for span in passage.spans]

@@ -85,7 +85,7 @@ class Wanted:
         return chosen
 
     def spans(self, number: int) -> tuple[Span, ...]:
-        """Return the spans to find in a document."""
+        """Return the spans to mark in the document with this number: gold, and passages that the report shows."""
         return tuple(sorted(self._spans[number]))
 
 
@@ -146,9 +146,9 @@ def draw(
     jobs: int | None = None,
     limits: Limits | None = None,
 ) -> Drawings:
-    """Draw at most `most` of the wanted pages as images in `folder`; None for `most` means all pages.
+    """Draw the document pages in `wanted` as images in `folder`, at most `most` pages; None means all.
 
-    For each drawn document, call `put` with the document's number and its data for the page's script.
+    For each drawn document, call `put` with the document's number and its data for the report's script.
     """
     chosen = wanted.choose_pages(most) if most != 0 else {}
     items, faults = _make_sheets(wanted, chosen, datasets, folder)
@@ -234,7 +234,7 @@ class Sheets:
 
 
 def draw_sheets(sheets: Sheets) -> Record:
-    """Write the images of a document's pages, and return the rectangles of the spans on each page.
+    """Write the images of a document's pages; return, for each page, the rectangles of the spans to mark.
 
     For a document without pages, return the text around the spans instead.
     """
@@ -270,7 +270,11 @@ def _draw_picture(sheets: Sheets, page: Page) -> str | None:
 
 
 def _find_boxes(document: Document, page: Page, sheets: Sheets) -> dict[str, list[list[float]]]:
-    """Return the rectangles of each span on a page as `[x, y, width, height]`, from the top left."""
+    """Return the rectangles of each marked span on a page, in a dictionary with keys such as `120-180`.
+
+    A key has the start and end of the span. A rectangle is `[x, y, width, height]`, measured from the top
+    left of the page. Spans without rectangles are left out.
+    """
     spans = [span for span in sheets.spans if max(span.start, page.span.start) < min(span.end, page.span.end)]
     boxes = zip(spans, find_page_boxes(document, page.number, spans), strict=True)
     return {f"{span.start}-{span.end}": [_measure_box(box) for box in lines] for span, lines in boxes if lines}

@@ -44,13 +44,19 @@ class Catalogue:
     """
 
     def __init__(self, facets: Sequence[Facet]) -> None:
-        """Store the facets in the order in which a line lists their values."""
+        """Store the facets, which are the filters that apply to every question.
+
+        Each line of the question list gives its facet values in the same order.
+        """
         self.facets = list(facets)
         self._labels: dict[str, Facet] = {}
         self._crowded: set[str] = set()
 
     def count(self, values: Sequence[str], labels: Mapping[str, str]) -> None:
-        """Count a line's facet values and labels; a label with too many different values is dropped as a filter."""
+        """Count the facet values and the labels of one question, for the filters of the question list.
+
+        A label that gets too many different values is no longer offered as a filter.
+        """
         for facet, value in zip(self.facets, values, strict=True):
             facet.counts[value] += 1
         for name, value in labels.items():
@@ -65,9 +71,12 @@ class Catalogue:
     def make_line(self, values: Sequence[str], fields: Sequence[Any], labels: Mapping[str, str]) -> list[Any]:
         """Return a line of the question list as data for the page's script.
 
-        The line contains the index of its value for each facet (-1: no value), then `fields`, then a flat list with
-        the label's index and the value's index for each label that is a filter. Last comes one string with the
-        values of all other labels.
+        The line contains, in this order:
+
+        1. for each facet, the index of the question's value, or -1 without a value;
+        2. the given `fields`;
+        3. one list with two numbers for each label that is a filter: the index of the label and of its value;
+        4. one string with the values of all other labels.
         """
         numbers = [facet.numbers.get(value, -1) for facet, value in zip(self.facets, values, strict=True)]
         known = [
@@ -100,10 +109,10 @@ class PieceWriter:
         self._block = Cases(self.metrics, wanted)
 
     def add(self, rows: Sequence[RunQuestion | None], line: list[Any], *, rank: int | None = None) -> None:
-        """Add a question: its row in each run, and its line of the list.
+        """Add a question to the data files: its row in each run (`rows`), and its line of the question list.
 
-        If `rank` is given, the question's pages are registered for drawing; those with the lowest rank are drawn
-        first.
+        If `rank` is given, the document pages with the question's gold and passages will be drawn as images. Pages
+        with the lowest rank are drawn first.
         """
         self._block.add(rows, rank=rank)
         self._lines.append(line)
@@ -158,7 +167,10 @@ class Inlined:
     """The data files and images of a folder as blocks of a single HTML file, as many as the size budget allows."""
 
     def __init__(self, folder: Path, *, budget: int) -> None:
-        """Include the list first, then the cases, then the span positions, then the images, up to the budget."""
+        """Read the data files and images of a report's folder, until `budget` is used up.
+
+        They are read in this order: the list of questions, the cases, the positions of spans, and the images.
+        """
         self.blocks: dict[str, str] = {}
         self.cases = 0
         """The number of pieces of cases that are included, from the first on."""
@@ -235,7 +247,8 @@ class Cases:
     def add(self, rows: Sequence[RunQuestion | None], *, rank: int | None) -> None:
         """Add a question with its row in each run; a row is None if the run did not ask the question.
 
-        With a rank, the question's pages are registered for drawing.
+        If `rank` is given, the document pages that the report shows for this question are registered for drawing.
+        Pages with the lowest rank are drawn first.
         """
         first = next(row for row in rows if row is not None)
         self.cases.append(
@@ -309,7 +322,10 @@ class Cases:
         }
 
     def _number_file(self, dataset: str, filename: str) -> int:
-        """Return the number of a document; -1 if `filename` is empty."""
+        """Return the number by which the page refers to a document; -1 if `filename` is empty.
+
+        A document gets its number at the first call.
+        """
         if not filename:
             return -1
         number = self._wanted.number(dataset, filename)
@@ -318,7 +334,11 @@ class Cases:
 
 
 def fields_of(runs: Sequence[str]) -> list[str]:
-    """Return the names of the fields in a line of the list, without its facets and labels."""
+    """Return the names of the fields in a line of the question list, such as `id` and `question`.
+
+    With several runs, `found` and `answer` occur once for each run: `answer: RUN`. The facets and the labels of
+    a line are not included.
+    """
     names = [""] if len(runs) == 1 else [f": {run}" for run in runs]
     return [
         "id",

@@ -29,7 +29,7 @@ _DOUBTFUL = ("failed", "invented figures")
 
 
 class OutcomeLook(NamedTuple):
-    """The meaning of an outcome, and its colour."""
+    """The meaning of a question's outcome, or of its change between runs, in words, and its colour in the report."""
 
     meaning: str
     tone: str = ""
@@ -192,7 +192,11 @@ class Outcomes:
     """For each kind of fault, the question with the highest confidence."""
 
     def add(self, row: RunQuestion) -> None:
-        """Count a question by its metric scores, so that the report's tiles agree with its metrics."""
+        """Add a question to the statistics: its outcome, its reply time, and the stage that loses its gold.
+
+        The counts are made from the question's metric scores, so that the totals of the report agree with its
+        metrics.
+        """
         name = find_outcome(row)
         self.outcomes.setdefault(row.dataset, Counter())[name] += 1
         if row.reply.seconds is not None:
@@ -260,9 +264,10 @@ def dataset_of(sides: Sequence[Side]) -> str:
 
 
 class Matching:
-    """The questions of one or more runs; with several runs, equal questions are matched by their content.
+    """The questions of one run, or of several runs with equal questions matched by their content.
 
-    After `scan`, the worst come first: with one run, faults; with several runs, changes for the worse.
+    After `scan`, the questions are sorted for the report. With one run, questions with a fault come first; with
+    several runs, questions that became worse.
     """
 
     def __init__(self, runs: Sequence[RunResults]) -> None:
@@ -314,9 +319,10 @@ class Matching:
         self.ranks = [rank for _, _, rank in ranked]
 
     def __iter__(self) -> Iterator[list[Side]]:
-        """Yield each question as a list of its rows, one for each run (None if the run did not ask the question).
+        """Yield each question as a list with one row for each run.
 
-        The order is that of the list, if `scan` has finished. Rows are read from disk one question at a time.
+        The row of a run that did not ask the question is None. After `scan` has finished, the questions are in the
+        order in which the report lists them. Rows are read from disk one question at a time.
         """
         return map(self._read_sides, self._places)
 
@@ -331,7 +337,7 @@ class Matching:
         return find_outcome(row) if row is not None else ""
 
     def make_facets(self) -> list[Facet]:
-        """Return the filters of the list."""
+        """Return the filters that a reader can set on the question list: outcome, benchmark, error and so on."""
         kinds = [Facet("dataset", "Benchmark"), Facet("error", "Error")]
         outcomes = tuple(OUTCOMES)
         if not self.several:
@@ -341,7 +347,11 @@ class Matching:
         return [Facet("change", "Change", tuple(CHANGES)), *kinds, *sides]
 
     def values(self, sides: Sequence[Side]) -> list[str]:
-        """Return the value of a question for each facet."""
+        """Return the value of a question for each filter (facet) of the list, in the order of `make_facets`.
+
+        The values are its category, its dataset, its error, and a value for each run: with several runs the
+        outcome, with one run the stage that loses the gold.
+        """
         known = (("" if row is None else find_outcome(row) if self.several else find_loss(row)) for row in sides)
         return [self.kind(sides), dataset_of(sides), find_error_kind(sides), *known]
 

@@ -122,7 +122,11 @@ def _count_rows(means: Means) -> int:
 
 
 def make_cell(metric: str, one: Estimate | None, scale: Scale, dataset: str = "") -> Cell:
-    """Return a metric's mean as a table cell, with its interval, number of questions and band; `–` if unknown."""
+    """Return a metric's mean as a table cell, with its confidence interval and number of questions.
+
+    The cell also has the value's band on the scale, if the scale has bands for this dataset. An unknown
+    mean is shown as `–`.
+    """
     if one is None or one.mean is None:
         return Cell("–", errors=one.errors if one else 0)
     described = describe_metric(metric)

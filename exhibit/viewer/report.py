@@ -249,7 +249,7 @@ def write_opening(tally: Outcomes, language: str = "en") -> list[str]:
 def choose_worth_looking_at(tally: Outcomes, language: str = "en") -> list[Look]:
     """Return the questions to look at first: one for each of the most serious kinds of mistake.
 
-    Of each kind, it is the question with the most confident answer.
+    From all questions with the same kind of mistake, the one with the most confident answer is chosen.
     """
     kinds = [name for name in OUTCOMES if name in tally.worst and name != "failed"][:_WORTH]
     rows = [(name, tally.worst[name]) for name in kinds]

@@ -1,7 +1,7 @@
-"""The part of a report about variants: bundles that were changed by rule.
+"""The section of a report about variants: bundles that a program changed, for example by replacing amounts.
 
-Each question of a variant is compared with the same question in the control, the bundle without the change.
-Plots show the metrics over the corpus size.
+Each question of a variant is compared with the same question in the control, the bundle without the
+change. Plots show the metrics over the corpus size.
 """
 
 from collections import Counter, defaultdict
@@ -48,7 +48,10 @@ class TwinQuestion(NamedTuple):
 
 
 class VariantEffect(NamedTuple):
-    """A variant compared with its control."""
+    """The results on a variant, compared with its control.
+
+    A variant is a bundle with altered documents; its control is the same bundle without the alterations.
+    """
 
     dataset: str
     control: str
@@ -152,7 +155,11 @@ def _list_changes(control: Table, variant: Table) -> list[tuple[str, str]]:
 
 
 def growth_plots(run: RunResults) -> list[Plot]:
-    """Return a plot over the corpus size for each metric that is a share; empty if the run has only one size."""
+    """Return a plot of each metric that is a share, against the number of documents.
+
+    The plots use variants to which documents were added (`growth`). The list is empty if the run has fewer
+    than two corpus sizes.
+    """
     grown = {table.pair for table in run.tables.values() if _get_kind(table).startswith("growth")}
     sizes: dict[int, Mapping[str, Any]] = {}
     for name, table in run.tables.items():

@@ -286,7 +286,11 @@ class Corpus:
     # ------------------------------------------------------------ further evidence
 
     def _weigh_evidence(self, source: RulesFile, row: RowEvidence) -> float:
-        """Return the weight of the row's evidence for or against a document."""
+        """Return how strongly a row's texts suggest that the row cites a document; negative if they contradict it.
+
+        The citation itself is not used. The texts suggest a document if they name its court, its kind of source or
+        its number. They contradict it if they name another court.
+        """
         total = self._weigh_court(source, row)
         if source.kind and source.kind == _read_kind(row.source_type) and total >= 0:
             total += _KIND
@@ -371,5 +375,9 @@ def _rank(candidate: _Candidate) -> tuple[float, bool, float]:
 
 
 def _order(heading: RuleHeading | None) -> float:
-    """Return a small penalty for a paragraph without a title, so that a titled heading of the same number wins."""
+    """Return -0.01 for a heading without a title, else 0.
+
+    Added to a score, it prefers a heading with a title to a heading without a title and with the same
+    number.
+    """
     return -0.01 if heading is not None and not heading.titled else 0.0

@@ -1,6 +1,6 @@
-"""The layout of a document for resolving citations: its lines, headings, sections and pages.
+"""The layout of a document (lines, headings, sections and pages), to find the section that a citation names.
 
-Headings are detected by `law.structure`, the same code that other documents use.
+Headings are detected by `law.structure`, as in the rest of the project.
 """
 
 import re
@@ -53,7 +53,8 @@ _FEWEST = 3
 def find_headings(document: Document, lines: Sequence[SourceLine], outline: Outline) -> list[RuleHeading]:
     """Return the headings in document order, each with the end of its section.
 
-    A heading with almost no text below it is left out as an entry of a list, unless it is a short rule itself.
+    A heading with almost no text below it is left out, because it is probably an entry of a list. A numbered
+    rule is kept even if its whole text is one word, such as "Omitted".
     """
     starts = [line.start for line in lines]
     sections = (section for section in read_structure(document, outline).walk() if section.heading)
@@ -112,7 +113,7 @@ class Layout:
         return " ".join(line.text for line in self.lines if line.page == 1)
 
     def find_alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
-        """Yield each heading that a name can mean, with its similarity to the name, in document order."""
+        """Yield each heading to which a cited name may refer, with its similarity to the name, in document order."""
         for heading in self.headings:
             other = heading.name
             same = name.number == other.number if name.number else not name.stems.isdisjoint(other.stems)
@@ -268,9 +269,10 @@ def _read_lines(source: RulesFile) -> Iterator[SourceLine]:
 
 
 def read_bookmark_levels(path: Path) -> dict[str, float]:
-    """Return the rank of each title in a PDF's bookmarks, keyed by the title's letters.
+    """Return a rank for each title in a PDF's bookmarks: 3 for a chapter, 0 for a lower heading.
 
-    A title has the rank of a chapter if it is at the depth of the highest numbered title or above it, else 0.
+    Find the numbered title that is nearest to the top level. Titles at its depth or above it are chapters. The
+    keys are the titles reduced to their letters.
     """
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]

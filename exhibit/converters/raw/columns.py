@@ -124,7 +124,7 @@ def _compute_mean_length(records: Sequence[Record], column: str) -> float:
 
 
 def list_columns(columns: Sequence[str]) -> str:
-    """Return the columns that a table has, for an error message."""
+    """Return a table's column names as one text for an error message: " (its columns: id, question)"."""
     return f" (its columns: {', '.join(columns) or 'none'})"
 
 
@@ -182,9 +182,10 @@ def _is_true_of_all(records: Sequence[Record], column: str, check: Callable[[Any
 
 
 def _assign_by_provisions(columns: Columns, given: set[str], records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Return the columns; the one whose cells name provisions gets the role `provision`.
+    """Return the roles of the columns; the column whose cells name provisions gets the role `provision`.
 
-    This may be the column with the role `document`, if its cells name no file.
+    If no other column names provisions, this may be the column with the role `document`, if its cells name
+    no file.
     """
     free = [name for name in columns_of(records) if name not in columns.values()]
     best = _choose_best(free, lambda name: _measure_naming_provisions(records, name), _MOST)

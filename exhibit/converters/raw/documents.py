@@ -35,7 +35,7 @@ def is_url(name: str) -> bool:
 
 @dataclass
 class Shelf:
-    """The location of a table's documents, and the options for reading them."""
+    """The documents to which a table of questions refers: where they are searched, and how they are read."""
 
     table: Path
     folder: Path | None
@@ -46,12 +46,12 @@ class Shelf:
 
     @cached_property
     def files(self) -> list[NamedFile]:
-        """Every file of the folder, with the attachments of its mails."""
+        """All files in the folder, and all attachments of the mails in the folder; empty if no folder is given."""
         return files_of(self.folder) if self.folder else []
 
     @cached_property
     def names(self) -> FileNames:
-        """The files by all names that a table may use for them."""
+        """An index of the documents, to find a document by its file name or by another name that a table uses."""
         return FileNames((file.name for file in self.files), {file.name: file.aliases for file in self.files})
 
     def find_named(self, cell: str) -> tuple[str, int | None] | None:
@@ -102,9 +102,10 @@ class Shelf:
     def find_others(
         self, documents: dict[str, RawDocument], *, take: bool, limited: bool, tally: Tally
     ) -> dict[str, RawDocument]:
-        """Return the documents of the folder that no question is about.
+        """Return the documents of the folder that no question is about, by file name.
 
-        Without `take`, or with `limited`, return none of them. Every document that is left out is counted.
+        The result is empty if `take` is false or `limited` is true. Every such document that is not returned is
+        counted in `tally`.
         """
         asked = {item for document in documents.values() for item in document.items}
         taken = {document.filename for document in documents.values()}

@@ -33,7 +33,11 @@ class CitedPassage(NamedTuple):
 
 @dataclass
 class GoldReader:
-    """Reads the gold of rows from the chosen columns; records the objects that gave no passage."""
+    """A reader that returns the gold passages of each table row, from the columns that the user chose.
+
+    A cell may hold a JSON object. The reader records the fields of objects in which it finds no passage, for
+    the error message of `check`.
+    """
 
     columns: Columns
     seen: Sequence[str]
@@ -74,7 +78,10 @@ class GoldReader:
         return [passage for group in cited for passage in group]
 
     def check(self, table: object) -> None:
-        """Raise if a column of passages contains only objects in which no field is known to be the text."""
+        """Raise SourceError if a column of passages has objects, but no known field name for their text.
+
+        The error names the fields that may hold the text, as flags such as `--text evidence.words`.
+        """
         for column, fields in self._unknown.items():
             if self._yields.get(column):
                 continue
@@ -111,7 +118,7 @@ class GoldReader:
     def _read_documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
         """Yield the documents that a row names, each with the page that is stated with its name, else None.
 
-        Documents that are named in the objects of the passages are not included.
+        If a row has one object per passage, and the object names the document, nothing is yielded here.
         """
         column, inner = self._split_path("document")
         if inner and column in (self._split_path("text")[0], self._split_path("provision")[0]):
@@ -253,10 +260,11 @@ class GoldReader:
 
 
 def name_unplaced(passages: Sequence[CitedPassage], acceptable: Sequence[CitedPassage]) -> list[str]:
-    """Return the names of the accepted passages that cannot become alternatives to the gold.
+    """Return the names of the passages in `acceptable` that cannot be stored as alternatives to the gold.
 
-    An accepted provision can become an alternative if its document contains gold. An accepted document without
-    a provision can become an alternative only if the document is gold as a whole, not just a passage of it.
+    `passages` is the gold; `acceptable` are passages that a row accepts instead of it. An acceptable provision
+    can be stored if its document contains gold. An acceptable whole document can be stored only if the whole
+    document is gold.
     """
     gold, whole = {one.document for one in passages}, {one.document for one in passages if not _is_part(one)}
     return [
@@ -274,7 +282,10 @@ _IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
 
 
 def _choose_nth(found: Sequence[int], at: int, count: int) -> int | None:
-    """Return the number in `found` for the passage at position `at`; None unless `found` has `count` numbers."""
+    """Return `found[at]`, the number that belongs to the passage at position `at`.
+
+    Return None if `found` does not have exactly one number for each of the `count` passages.
+    """
     return found[at] if len(found) == count else None
 
 

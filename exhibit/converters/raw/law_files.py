@@ -75,7 +75,8 @@ def _is_wanted(version: Version, since: date | None, as_of: date | None) -> bool
 def _date_versions(versions: list[Version]) -> list[Version]:
     """Return the versions of a law, each with its last day: the day before the next version starts.
 
-    If two versions start on the same day, only the later one is returned.
+    The versions must be sorted by their first day. If two versions start on the same day, the one that is later
+    in the list is returned.
     """
     last = {version.start: version for version in versions}
     ordered = list(last.values())
@@ -134,7 +135,10 @@ def _read_files(folder: Path, skip: Skip) -> Iterator[Version]:
 
 
 def _make_distinct_names(paths: dict[Key, PurePosixPath]) -> dict[Key, str]:
-    """Return a name for each law: the last part of its path, or the whole path if several laws share it."""
+    """Return a distinct name for each law, by the law's key: the last part of its path.
+
+    If several laws have the same last part, the name is the whole path, joined by hyphens.
+    """
     sharing = defaultdict(set)
     for path in paths.values():
         sharing[path.name].add(path)
@@ -161,9 +165,10 @@ class _Written:
 
 
 def _read_history(repository: GitRepository, skip: Skip) -> Iterator[Version]:
-    """Yield a version for each law that a commit changed, commit by commit.
+    """Yield a law's version for each commit that changed the law's file, in the order of the commits.
 
-    A date of effect in the file's header overrides the commit's date.
+    A version takes effect on the date in the file's header or, if the header has no date, on the commit's
+    date.
     """
     written = list(_read_writings(repository))
     last = {one.law: PurePosixPath(one.path).with_suffix("") for one in written}

@@ -100,7 +100,10 @@ class _Reader:
             self.at += len(line) + 1
 
     def add_heading(self, heading: LawHeading, *, words_follow: bool) -> None:
-        """Add a heading to the law; below a § without a title, a heading with text after it is the title of the §."""
+        """Add a heading to the law.
+
+        If the last § has no title yet, and text follows the heading, the heading becomes the title of that §.
+        """
         if self.unit is not None and self.bare and heading.level is None and words_follow:
             self.write(heading.text)
             self.unit = replace(self.unit, title=heading.text, body=self.at)

@@ -133,7 +133,10 @@ _MOST = 3  # parties: if there are more, those formed for the merger are left ou
 
 @dataclass(frozen=True)
 class DealPointCell:
-    """The cell of one row for one deal point."""
+    """The content of a table cell of MAUD: the excerpts of one agreement for one deal point, and their pages.
+
+    A deal point is a question about a merger agreement; the table has one row per agreement.
+    """
 
     excerpts: tuple[str, ...]
     """The texts between the `<omitted>` marks."""
@@ -143,7 +146,7 @@ class DealPointCell:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A text of a cell, and its location in the agreement if it has one."""
+    """One of the texts that a table cell quotes from an agreement, with its location if it was found there."""
 
     text: str
     match: Match | None = None
@@ -199,7 +202,10 @@ def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
 
 
 def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return, for each excerpt, the locations that allow all excerpts to be in order; [] if no order is possible."""
+    """Return the locations of each excerpt that allow the excerpts to follow one another in the text.
+
+    `places` has all locations of each excerpt. Return [] if the excerpts cannot follow one another.
+    """
     earliest = [0]
     for choices in places:
         ends = [match.span.end for match in choices if match.span.start >= earliest[-1]]
@@ -217,7 +223,10 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    """Return the excerpts without those inside the location of another: some cells repeat a part of a text."""
+    """Return the excerpts without each excerpt that also occurs inside the location of another excerpt.
+
+    Some cells of the table repeat a part of a text. Of two excerpts with the same location, the first is kept.
+    """
     taken = [(index, excerpt.span) for index, excerpt in enumerate(excerpts) if excerpt.span]
     return [
         excerpt
@@ -259,9 +268,10 @@ def _meet(first: Span, second: Span, text: str) -> bool:
 
 
 def titles_of(text: str, *, deal: str, stem: str) -> Iterator[str]:
-    """Yield candidate titles of an agreement, from the shortest to the most precise.
+    """Yield possible titles of a merger agreement, each longer and more specific than the one before.
 
-    The parties are taken from `deal` if the first page does not name them.
+    The first has the type of agreement and the parties, the second adds the date, and the last adds the
+    file's name (`stem`). The parties are taken from `deal` if the first page does not name them.
     """
     page = "".join(c for c in text[:_FIRST_PAGE] if c != "\ufeff" and c != "\u200b")
     name = _NAME.search(page)

@@ -1,4 +1,7 @@
-"""Reads tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet; each record has its position."""
+"""Reads tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet.
+
+Each record has its position in the file, such as `row 7`, for error messages.
+"""
 
 import csv
 import io
@@ -45,7 +48,7 @@ class Record:
 
     @property
     def item(self) -> Item:
-        """The item under which the record is counted as kept or left out."""
+        """The record as an `Item`: the name by which a conversion counts it as kept or left out."""
         return Item("rows", self.place)
 
 

@@ -187,7 +187,7 @@ def _is_writable(raw: RawDocument, tally: Tally) -> bool:
 
 
 def _is_sound(row: RawRow, tally: Tally) -> bool:
-    """Return whether a row's texts can be written as UTF-8; count the row if not."""
+    """Return whether a row's texts can be written as UTF-8; if they cannot, count the row as left out."""
     labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
     try:
@@ -219,7 +219,10 @@ def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
 
 
 def _is_located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
-    """Return whether every passage of a row is located; count the row if not."""
+    """Return whether every quoted passage of a row was located in its document.
+
+    If not, record the row in `tally` as left out.
+    """
     if all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text):
         return True
     reason = "passage not found in the document"
@@ -270,7 +273,10 @@ def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
 
 
 def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
-    """Return a line of gold.jsonl."""
+    """Return a line of gold.jsonl: the gold of question `id`, located at `place` in the file `filename`.
+
+    If words of the gold are invisible on the page, the label `hidden` states the reason.
+    """
     fields = {"id": id, "context": context, "filename": filename, **vars(place)}
     hidden = fields.pop("hidden")
     del fields["text"], fields["remark"], fields["not_accepted"]
@@ -303,7 +309,11 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
 
 
 def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
-    """Record a note for each provision, expected or accepted, that is absent or ambiguous in its document."""
+    """Record a note for each provision that is absent or ambiguous in its document.
+
+    Both the provisions of the gold and the alternatives that a row accepts are checked. With `--strict`, raise
+    SourceError for a provision of the gold that has no location.
+    """
     for row in rows:
         for quote in row.quotes:
             for accepted in done[quote.filename].places[quote].not_accepted:

@@ -29,7 +29,7 @@ from exhibit.storage.atomic import write_whole
 
 @dataclass(frozen=True)
 class Task:
-    """A document's file and the quotes to locate in it."""
+    """A work item of the conversion: a document's file, and the quotes to locate in this document."""
 
     document: RawDocument
     quotes: tuple[Quote, ...]
@@ -259,9 +259,10 @@ class _Finder:
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _with_acceptable(self, where: QuotePlace, quote: Quote) -> QuotePlace:
-        """Return a location with the quote's acceptable provisions as alternatives.
+        """Return a quote's location with the locations of its acceptable provisions added as alternatives.
 
-        `not_accepted` lists the acceptable provisions that are absent or ambiguous in the document.
+        Acceptable provisions that are absent or ambiguous in the document are listed in the field
+        `not_accepted`.
         """
         named = {text: [self._provisions.find(one) for one in read_provisions(text)] for text in quote.acceptable}
         found = [place[0].spans for places in named.values() for place in places if len(place) == 1]
@@ -270,15 +271,18 @@ class _Finder:
         return replace(where, alternatives=[*where.alternatives, *alternatives], not_accepted=tuple(lost))
 
     def place(self, quote: Quote) -> QuotePlace:
-        """Return the location of a quote, with the locations of accepted passages as alternatives."""
+        """Return the location of a quote in the document.
+
+        The locations of provisions that are acceptable instead of the quote are added as alternatives.
+        """
         where = self._place_alone(quote)
         return self._with_acceptable(where, quote) if quote.acceptable else where
 
     def _place_alone(self, quote: Quote) -> QuotePlace:
-        """Return the location of a quote, without the acceptable provisions as alternatives.
+        """Return the location of a quote, without the alternative locations that the source also accepts.
 
-        The location of a cited section has the method `section`. A quote that is the answer itself has the method
-        `answer`, and it has a location only if it is long enough and occurs exactly once.
+        A cited section is located with the method `section`. A quote that is itself the expected answer has the
+        method `answer`. It gets a location only if it is long enough and occurs exactly once.
         """
         if quote.provision and not quote.text:
             return self._find_provision(quote)
@@ -357,16 +361,26 @@ def _place(spans: Spans, document: Document, how: How, score: float, alternative
 
 
 class SharedDocuments:
-    """The documents of a first bundle that a second bundle reuses, such as those of a variant and its control."""
+    """The documents of one bundle, kept so that the next bundle can copy those that are identical.
+
+    For example, a variant of a bundle and its control have documents in common.
+    """
 
     def __init__(self, texts: Path, corpus: Path, later: Sequence[RawRow]) -> None:
-        """Store the folder for texts, the final corpus folder of the first bundle, and the rows of the next bundle."""
+        """Prepare to reuse the documents of a first bundle in a second bundle.
+
+        `texts` is the folder for the documents' texts, `corpus` the folder in which the first bundle's
+        documents will finally be, and `later` the rows of the second bundle.
+        """
         self.texts = texts
         self._corpus, self._later = corpus, _quotes_of(later)
         self._done: dict[str, tuple[RawDocument, Done]] = {}
 
     def quotes_of(self, benchmark: Benchmark) -> dict[str, list[Quote]]:
-        """Return the quotes to locate in each document: those of the benchmark and those of the next bundle."""
+        """Return the quotes to locate in each document, by file name.
+
+        They are the quotes of `benchmark` and those of the next bundle, which will reuse the located quotes.
+        """
         quotes = _quotes_of(benchmark.rows)
         for name, more in self._later.items():
             quotes[name] += more

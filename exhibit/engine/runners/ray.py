@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class Runner:
-    """Applies the function in the workers of a Ray cluster."""
+    """An engine that applies a function to items in the workers of a Ray cluster."""
 
     takes_address = True
 

@@ -69,7 +69,10 @@ class Registers(Protocol):
     """A source that knows which references exist, such as `evaluation.registers.Register`."""
 
     def outcome(self, reference: Reference) -> str:
-        """Return `found` or `absent`; any other text means that the register cannot decide."""
+        """Look up a reference: return `found` if it exists and `absent` if it does not.
+
+        Any other text means that the register cannot decide.
+        """
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,7 @@ def is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
 
 
 class MetricModule(Protocol):
-    """A module in `evaluation/metrics/`."""
+    """The interface of a metric: every module in `evaluation/metrics/` has these names."""
 
     __file__: str
     NAMES: tuple[str, ...]
@@ -214,7 +217,10 @@ class MetricModule(Protocol):
 
 @cache
 def import_metrics() -> dict[str, MetricModule]:
-    """Return every metric by its file name, in order; raise an error where two metrics return the same figure."""
+    """Return every metric module by its file name, sorted by name.
+
+    Raise an error if two modules return a metric of the same name.
+    """
     modules = {name: cast(MetricModule, module) for name, module in import_plugins(__name__).items()}
     check_names_are_own(modules, own=list_own_plugins(__name__))
     return modules
@@ -337,7 +343,7 @@ def _measure_with_parameters(cases: Sequence[Case], options: Options, request: R
 
 
 def find_headline(file: str) -> str:
-    """Return the figure that represents a metric."""
+    """Return the name of the main figure of a metric module: `char_recall@8` for `characters`."""
     return str(getattr(module := import_metrics()[file], "HEADLINE", module.NAMES[0]))
 
 

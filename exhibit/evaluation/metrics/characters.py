@@ -92,7 +92,10 @@ def _unite(pieces: Iterable[_Piece]) -> list[_Piece]:
 
 
 def _list_golds(case: Case) -> Iterator[tuple[str, list[list[Span]]]]:
-    """Yield each located gold as its file and its places (lists of spans)."""
+    """Yield, for each located gold passage, its file name and the list of its locations in the file.
+
+    A location is a list of spans. A passage that occurs several times in the file has several locations.
+    """
     for gold in golds_of(case):
         places = [spans for place in gold.places if (spans := [one for one in place if one.start < one.end])]
         if places and gold.filename is not None:

@@ -14,7 +14,10 @@ NAMES = (f"mrr@{DEPTH}",)
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff = DEPTH) -> dict[str, Values]:
-    """Return the reciprocal ranks; None where there is no gold."""
+    """Return, for each question, 1 / the rank of the first passage with gold; None if the question has no gold.
+
+    The value is 0 if none of the first `cutoff` passages has gold.
+    """
     return {f"mrr@{cutoff}": score_each(cases, partial(_compute_reciprocal, cutoff=cutoff))}
 
 

@@ -1,11 +1,13 @@
 """Pages and boxes: whether the page and the box that a citation gives contain the cited words.
 
-    page_accuracy      = passages whose words are on the reported page / located passages with a page
-    gold_page_accuracy = passages whose reported page has gold / passages from a gold file with a page
+    page_accuracy      = share of passages with their words on the reported page
+    gold_page_accuracy = share of passages with gold of the question on the reported page
     box_accuracy       = mean intersection over union of the reported box and the boxes of the words
 
-Pages are those that the system reports. Only the passages that the answer cites by number count; if it
-cites none, all passages count. The figures are None for a system that reports no pages or no boxes.
+`page_accuracy` is over the passages with a reported page that were located in their file, and
+`gold_page_accuracy` over those with a reported page in a file that has gold. Only the passages that the
+answer cites by number count; if it cites none, all passages count. The figures are None for a system that
+reports no pages or no boxes.
 """
 
 from exhibit.evaluation.metrics import Case, Passage, list_gold_files, score_per_case

@@ -18,7 +18,10 @@ NAMES = ("citation_precision", "citation_recall")
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return precision and recall; None where no cited provision or no gold was located."""
+    """Return `citation_precision` and `citation_recall`, each as a list with one value per case.
+
+    A value is None if no provision that the answer cites was located, or if no gold was located.
+    """
     scores = [_score_provisions(case) for case in cases]
     return {name: [score[column] for score in scores] for column, name in enumerate(NAMES)}
 

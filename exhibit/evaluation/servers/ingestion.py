@@ -85,7 +85,10 @@ class Collection:
         return self._fetch(where, deadline=deadline, content=content, headers={"Content-Type": kind}, **given)
 
     def _do_with_retries(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
-        """Run a step with a deadline; retry it if the error may be temporary."""
+        """Run a step with a deadline, and repeat it if the error may be temporary.
+
+        The deadline is `seconds` from now or, if `seconds` is 0, the time that `--timeout` sets.
+        """
         deadline = Deadline(seconds or self._options.timeout, flag="" if seconds else "--timeout")
         return Retries(self._options.retries, self._options.backoff)(lambda: step(deadline), deadline=deadline)
 
@@ -201,9 +204,10 @@ class Collection:
             self._do_with_retries(lambda deadline: self._delete(names, deadline))
 
     def _send(self, dataset: Dataset, names: Mapping[str, str]) -> dict[str, str]:
-        """Upload files, and return the refused ones with the reason.
+        """Upload files; return the files that the server refused, as a mapping from name to reason.
 
-        Raise an error if the server is unreachable or refuses the key, because then every upload would fail.
+        `names` maps the name that a file gets on the server to its name in the dataset. Raise an error if the
+        server is unreachable or refuses the API key, because then every upload would fail.
         """
         refused: dict[str, str] = {}
         for name in track(list(names), total=len(names), label=f"{dataset.name}: upload", unit="file"):

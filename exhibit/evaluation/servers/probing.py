@@ -118,9 +118,10 @@ class Probe:
         raise odd
 
     def _ask_with_retries(self, case: Case, *, first: bool) -> Read:
-        """Return the reply to a question of the probe.
+        """Return the server's reply to one question of the probe.
 
-        Only the first question is retried, and not if the server is unreachable.
+        If `first`, the request is retried after a temporary error, but not if the server is unreachable. Other
+        questions are never retried.
         """
         deadline = Deadline(self._options.timeout, flag="--timeout")
 
@@ -165,9 +166,11 @@ class Probe:
         return f"The server requires {wanted}: add --set target_parameters='{json.dumps(body, ensure_ascii=False)}'"
 
     def _suggest_paths(self, reply: Any) -> str:
-        """Return a hint for the error message: the flags whose paths match this reply, if any match.
+        """Return a hint that is added to the error message about a reply without a recognised answer.
 
-        Otherwise the hint says that no answer was recognised, or asks whether this is the right kind of server.
+        The hint gives the command-line flags with which the answer in this reply would be found. If no text of
+        the reply looks like an answer, the hint says so. If the kind of server has fixed paths, the hint asks
+        whether it is the right kind of server.
         """
         if not self._paths:
             return ". Is this the right kind of server?"
@@ -237,7 +240,7 @@ class Advice(NamedTuple):
 
     @property
     def flags(self) -> str:
-        """The paths as command-line flags."""
+        """The found paths of the answer and the passages, as `--set` flags that a user can copy into the command."""
         answer = f"--set target_response_answer_jmespath='{self.answer}'" if self.answer else ""
         passages = f"--set target_response_context_jmespath='{self.passages}'" if self.passages else ""
         return " ".join(filter(None, (answer, passages)))

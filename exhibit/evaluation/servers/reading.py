@@ -60,7 +60,7 @@ class ReplyReader:
     """A reader for the replies of one server."""
 
     def __init__(self, system: System, secrets: Secrets, *, stream: bool = False) -> None:
-        """Read replies at the paths in a system's TOML file.
+        """Prepare to read a server's replies; the system's TOML file gives the paths of the answer and passages.
 
         With `stream`, a body that is not one JSON value is read as a stream of JSON lines.
         """
@@ -97,7 +97,7 @@ class ReplyReader:
     # ---------------------------------------------------------------- a whole reply
 
     def read_whole(self, reply: Any) -> Read:
-        """Return the parts of a reply that is not streamed."""
+        """Return the answer, the passages and the usage data of a reply that arrived as a whole, not as a stream."""
         self.check(reply)
         paths = self._reply
         shape = shapes.recognise(reply) if paths.answer is None or paths.passages is None else None
@@ -266,7 +266,11 @@ def _find_kind(name: str, event: Any) -> str:
 
 
 def _has_answer_part(kind: str, events: tuple[str, ...]) -> bool:
-    """Return whether an event contains a part of the answer, by the list in the TOML file or else by its name."""
+    """Return whether an event of a streamed reply contains a part of the answer.
+
+    `kind` is the event's kind. If the system's TOML file lists such kinds (`events`), the list decides.
+    Otherwise every kind counts, except kinds that are known to have other content, such as citations.
+    """
     if events:
         return kind in {event.casefold() for event in events}
     return kind not in {*shapes.NAMES["other"], *shapes.NAMES["citing"]}

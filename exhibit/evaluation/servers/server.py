@@ -1,6 +1,7 @@
-"""A system under test that is asked over HTTP, as its TOML file describes.
+"""The client for a system under test that is an HTTP server; the system's TOML file describes its requests.
 
-It has an address, a key, retries, a probe and an interface for documents.
+The client probes the server with a few questions, can upload the documents, and asks the questions. It
+sends the key, and repeats failed requests.
 """
 
 import json
@@ -186,7 +187,10 @@ class Server:
         return self._options.ingest in ("auto", "fresh")
 
     def documents(self, collection: str) -> Collection | None:
-        """Return the interface for documents; None where there is none."""
+        """Return the interface by which documents are uploaded to the server; None if the system has none.
+
+        `collection` is the name of the collection that holds the documents.
+        """
         ingest = self.system.ingest
         if not ingest:
             return None
@@ -333,7 +337,10 @@ def _place(passage: Any) -> tuple[Any, Any]:
 
 
 def parse_url(address: str, example: str) -> httpx.URL:
-    """Return a parsed address; raise an error for an invalid one."""
+    """Return the parsed address of a server.
+
+    Raise ToolkitError for an invalid address; the message gives `example` as a valid one.
+    """
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:

@@ -84,7 +84,7 @@ class Builtin:
         """The checksums of the documents, from which the name of the index is made."""
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return no notes: the components are checked when the target is opened."""
+        """Return an empty list, because there is nothing to report: opening the target already checks its components."""
         return []
 
     # ---------------------------------------------------------------- the index
@@ -171,10 +171,10 @@ class Builtin:
                 yield NumberedReply(position, self._add_label(cases[position], reply))
 
     def _add_label(self, case: Case, reply: Reply) -> Reply:
-        """Return a reply whose answer begins with the label that `choose` selects.
+        """Return the reply with a label at the beginning of its answer; the function `choose` selects the label.
 
         The reply is returned unchanged if the question asks for no label, if there is no answer, or if a language
-        model writes the answer and so chooses the label itself.
+        model writes the answer, because the language model then chooses the label itself.
         """
         if not case.choices or reply.error or reply.answer is None or self._pipeline.llm is not None:
             return reply

@@ -103,7 +103,10 @@ class Predictions:
                 )
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        """Return the size of the corpus; the replies need no documents."""
+        """Return the size of the dataset's corpus.
+
+        No document is ingested, because the replies are already in a file.
+        """
         return count_only(dataset, self._options)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
@@ -226,7 +229,10 @@ Rows = LazyLines[dict[str, Any]] | list[dict[str, Any]]
 
 
 def read_rows(path: Path) -> Rows:
-    """Return the rows of a file; the rows of a JSONL file are read from disk when they are needed."""
+    """Return the rows of a file of replies, one for each question.
+
+    A JSONL file is not loaded as a whole: each row is read from disk when it is needed.
+    """
     if path.suffix.lower() == ".jsonl" and path.is_file():
         lines = LazyLines(path, _read_row)
         with suppress(ValueError, RecursionError):  # otherwise the file does not have one row per line
@@ -313,7 +319,12 @@ def _find_rows(content: Mapping[str, Any]) -> Any:
 
 
 def _join_nvidia_passages(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of NVIDIA's results with each passage's text and name in one object (`contract.pdf_3`: page 3)."""
+    """Return a row of NVIDIA's results with the added key `nvidia_passages`, one object per passage.
+
+    NVIDIA's row has the texts and the names of the passages in two lists. An object has the keys `text`,
+    `filename` and, if the name ends with a number, `page_number`: `contract.pdf_3` is page 3. A row is returned
+    unchanged if it has another form.
+    """
     texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
     if "generated_answer" not in row or not isinstance(texts, list) or not isinstance(names, list):
         return row

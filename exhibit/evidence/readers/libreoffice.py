@@ -45,7 +45,7 @@ def find_command() -> str | None:
 
 
 def page(path: Path) -> Printable:
-    """Convert a file with LibreOffice, and return the page that the new format's reader makes from the result."""
+    """Convert a file with LibreOffice to a format that has a reader, and return the HTML that this reader makes."""
     ending, reader = _TARGETS[path.suffix.lower()]
     # check the signature: LibreOffice would print any bytes as text
     head_of(path, kind=f"{path.suffix} file", starts=_HEADS)

@@ -364,7 +364,10 @@ def _make_box(page: Any, number: int, rectangle: Rectangle) -> Box:
 
 
 def to_page(page: Any, x: float, y: float) -> tuple[float, float]:
-    """Return PDF coordinates as points from the top left, with rotation and crop box applied."""
+    """Convert a point from PDF coordinates to distances from the left and the top of the displayed page.
+
+    Both distances are in typographic points (1/72 inch). The page's rotation and crop box are applied.
+    """
     width, height = page.get_size()
     fine = 100  # PDFium returns whole device units: ask for hundredths of a point
     column, row = ctypes.c_int(), ctypes.c_int()

@@ -11,7 +11,10 @@ TYPES = {"application/rtf": ".rtf", "text/rtf": ".rtf"}
 
 
 def page(path: Path) -> Printable:
-    """Return the paragraphs; a row of a table is one paragraph, its cells separated by bars."""
+    """Return the paragraphs of an RTF file as HTML to print.
+
+    A row of a table is one paragraph, with vertical bars between its cells.
+    """
     with convert_parser_errors(path, KIND):
         head_of(path, kind=f"{path.suffix} file", starts=(b"{\\rtf",))
         text = extract_rtf_text(path.read_bytes())

@@ -30,7 +30,7 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
 def page(path: Path) -> Printable:
-    """Return the text with every tracked change accepted."""
+    """Return a Word file as HTML to print, with every tracked change accepted, and notes about it."""
     with open_archive(path, KIND) as archive:
         main = _main_part(archive)
         parts, changes = _prepare_parts(archive, main)
@@ -60,9 +60,9 @@ def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]
 
 
 def _part_of(archive: zipfile.ZipFile, main: str, kind: str) -> str:
-    """Return the name of the archive's part of a kind, such as `styles`.
+    """Return the path of an XML file inside a Word document, by its kind: `word/styles.xml` for `styles`.
 
-    It is the name that the main part refers to, else the usual name, `word/KIND.xml`.
+    The main XML file (`main`) usually names this path; otherwise `word/KIND.xml` is returned.
     """
     return (_find_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
 

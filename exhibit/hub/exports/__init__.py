@@ -34,7 +34,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Export:
-    """A bundle that is being exported."""
+    """A bundle during its export to another format, with the items left out and the notes so far."""
 
     bundle: BundleFolder
     texts: Path | None = None
@@ -47,7 +47,7 @@ class Export:
         self.left_out.setdefault(reason, []).append(str(name))
 
     def note(self, remark: str, name: object) -> None:
-        """Record a note for the reader of the export."""
+        """Record a remark about an item of the export, such as a question id; the summary prints all remarks."""
         self.noted.setdefault(remark, []).append(str(name))
 
     @property
@@ -91,7 +91,7 @@ class Export:
         return lines
 
     def cut_gold(self, question: Question, lines: Iterable[Gold], words: Words) -> list[Cut]:
-        """Return the located pieces of a question's gold, in order.
+        """Return the location and text of each span of a question's gold, in order.
 
         Gold passages without a location are recorded as left out.
         """

@@ -80,7 +80,10 @@ def merge_cuts(cuts: Iterable[Cut], after: Mapping[tuple[str, int], str]) -> lis
 
 
 def _group(export: Export, line: Gold) -> str:
-    """Return the benchmark of a row: its group if the bundle has groups, else the bundle's name."""
+    """Return the name of the benchmark that a gold line belongs to.
+
+    It is the value of the bundle's group label; without such a label, it is the bundle's name.
+    """
     info = export.bundle.info
     label = line.labels.get(info.groups) if info and info.groups else None
     return str(label or export.name).replace("/", "_")

@@ -1,4 +1,8 @@
-"""References in normal form, the credit that a given reference earns, and the numbers in references."""
+"""Legal references in normal form, and the score of a reference compared with the expected reference.
+
+If rule 3.4 is expected, a reference to Part 3 scores one half. The module also reads the numbers in
+references.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -131,7 +135,10 @@ def _make_initials(name: str) -> str:
 
 
 class Named(NamedTuple):
-    """A source that a text names, in normal form, with its position: an Act, a guide or an act of the EU."""
+    """A mention of a legal source in a text: its position, and the source's name in normal form.
+
+    A source is an Act, a court guide or an act of the EU; `limitation act 1980` is a name in normal form.
+    """
 
     start: int
     end: int
@@ -173,7 +180,10 @@ def blank_spans(text: str, spans: Sequence[Span]) -> str:
 
 
 class Numbers(NamedTuple):
-    """The numbers read at a position, each as a path, and the offset of their end."""
+    """The provision numbers in a list such as `3.4(1), 3.5`, and the offset at which the list ends.
+
+    Each number is a path of its parts: `3.4(1)` is `("3", "4", "1")`.
+    """
 
     paths: tuple[Path, ...]
     end: int
@@ -219,12 +229,15 @@ def read_units(
 
 
 def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lettered: bool = False) -> Numbers | None:
-    """Return the list of numbers at a position; None if there is none, or if it is a measure such as `14 days`.
+    """Return the list of provision numbers that begins at a position, such as `3.4, 3.5` after `rules`.
+
+    None if there is no number, or if the first number is a measure such as `14 days`.
 
     Args:
-        plural: whether the word before is plural, so that a list may follow; `3.4, 3.5` is a list without it.
+        plural: whether the word before the numbers is plural (`rules`). After a singular word, a list is read
+            only if its numbers have dots (`3.4, 3.5`) or `of the` follows (`section 215 or 217 of the Act`).
         single: read only one number.
-        lettered: also read `O.5.1` and `K`.
+        lettered: also read numbers that begin with a letter, such as `O.5.1` and `K`.
     """
     first = _match_item(text, at, lettered=lettered)
     if first is None or _MEASURE.match(text, first.end()):
@@ -266,10 +279,11 @@ def _read_brackets(brackets: str) -> list[str]:
 
 
 def _replace_last(path: Path, brackets: str, dots: str) -> Path | None:
-    """Return the path of brackets that continue an earlier reference: `(4)` after `25.2(2)` means 25.2(4).
+    """Return the full path of a reference that is written only as brackets after an earlier reference.
 
-    The brackets replace the last bracketed number if they have a number, or the last bracketed letter if they
-    have a letter. Return None if there is nothing to replace.
+    After `25.2(2)`, `(4)` means `25.2(4)`. A number in brackets replaces the last bracketed number of the
+    earlier reference, and a letter in brackets replaces its last bracketed letter. Return None if there is
+    none to replace.
     """
     new = _read_brackets(brackets)
     fixed = 1 + len([dot for dot in dots.split(".") if dot])

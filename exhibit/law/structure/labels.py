@@ -279,7 +279,11 @@ def parse_roman(text: str) -> int:
 
 
 def drop_stray(labels: list[Label | None]) -> None:
-    """Replace runs of three or more labels without text by None: they are numbers in a PDF's margin."""
+    """Replace labels that are only numbers in a PDF's margin by None.
+
+    A label is a section's number at the start of a line. Labels are margin numbers if at least three follow
+    each other on lines without other text.
+    """
     at = 0
     while at < len(labels):
         end = at

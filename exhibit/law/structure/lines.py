@@ -65,8 +65,8 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
     """Return the lines that may be headings, in order.
 
     Args:
-        listed: whether the document's headings are known from a list.
-        paged: whether the text has pages; only then it can have a table of contents.
+        listed: whether the document's headings are already known, for example from its contents or bookmarks.
+        paged: whether the text has pages; a table of contents is searched for only if it has.
     """
     pieces = list(_split_pieces(document, listed))
     width = find_full_width(piece.end - piece.start for piece in pieces)
@@ -93,7 +93,10 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
 
 
 def read_opening(document: Document, characters: int) -> list[Line]:
-    """Return the lines at the start of a document; a repeated line, such as a cover page's title, is not left out."""
+    """Return the lines in the first `characters` characters of a document.
+
+    Running heads are kept, because the title of a cover page may be repeated at the top of later pages.
+    """
     return read_lines(replace(document, text=document.text[:characters], pages=()))
 
 
@@ -106,7 +109,8 @@ class _Piece(NamedTuple):
 def _split_pieces(document: Document, listed: bool) -> Iterator[_Piece]:
     """Yield the text between line ends or wide spaces as ranges; an empty range for a blank line.
 
-    Running heads, feet and page numbers are left out.
+    Running heads, feet and page numbers are left out. `listed` says whether the document's headings are known
+    from a list; then a line with a label such as `Part 3` is not taken for a running head.
     """
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
@@ -190,7 +194,10 @@ def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterat
 
 
 def find_full_width(lengths: Iterator[int]) -> int:
-    """Return the length of a full line; 0 if lines are not wrapped at a margin."""
+    """Return the length of a full line, in characters, from the lengths of all lines of a text.
+
+    Return 0 if the text is not wrapped at a margin, so that each line is a whole paragraph.
+    """
     ordered = sorted(length for length in lengths if length)
     if not ordered:
         return 0
@@ -254,7 +261,7 @@ class Outline(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether the outline contains any heading."""
+        """Whether headings are known in advance, or the text is a set of numbered rules."""
         return bool(self.titles or self.heights or self.rules)
 
 

@@ -1,4 +1,7 @@
-"""A document as a tree of sections: articles, sections, clauses, recitals, schedules; the leaves tile the text."""
+"""A document as a tree of articles, sections, clauses, recitals and schedules.
+
+The leaves of the tree cover the text without gaps or overlaps.
+"""
 
 import re
 from bisect import bisect_right
@@ -182,7 +185,11 @@ def _may_hold(top: Heading, heading: Heading) -> bool:
 
 
 def _goes_on(stack: list[Node], heading: Heading) -> bool:
-    """Return whether a number such as 4.2 continues a count or begins one; a stray 3.5 does neither."""
+    """Return whether a heading's number, such as 4.2, fits the numbers of the headings before it.
+
+    After 4.1, for example, 4.2 fits, and 3.5 does not. Some numbers may be missing, and a new count may begin
+    at 1. The first such number of a document should begin with the number of its chapter.
+    """
     last = next((node.heading.value for node in reversed(stack) if node.heading.style == "decimal"), None)
     if last is None:
         major = next(

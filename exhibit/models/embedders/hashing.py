@@ -1,6 +1,7 @@
-"""Hashes words into a vector, without a model; the same on every machine.
+"""An embedder without a model: it hashes words into a vector, with the same result on every machine.
 
-It is the lexical baseline that a model must surpass, and the embedder of tests that need any vectors.
+It is the lexical baseline that a trained embedder must surpass. Tests use it if the values of the vectors
+do not matter.
 """
 
 import zlib

@@ -25,7 +25,7 @@ class Answerer(Protocol):
         """Return an answer from the context's sources alone, a refusal, or an error."""
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        """Return one answer per question, in order."""
+        """Return one answer per question, in order, with the document, section and page of each citation."""
 
 
 def open_answerer(config: Config, *, llm: LLM | None = None) -> Answerer:
@@ -49,7 +49,7 @@ class PlacingAnswerer:
         return self.answer_all([(question, context)])[0]
 
     def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        """Return one answer per question, in order."""
+        """Return one answer per question, in order, with the document, section and page of each citation."""
         answers = self.inner.answer_all(asked)
         return [self._add_places(answer, context) for answer, (_, context) in zip(answers, asked, strict=True)]
 

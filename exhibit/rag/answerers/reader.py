@@ -198,8 +198,9 @@ class ReaderAnswerer:
     ) -> tuple[list[tuple[_Window, Reading]], float]:
         """Return the windows that were read, each with its reading, and the probability that one of them answers.
 
-        If the question means one document (`meant`), the first window is read alone. The others are read only if
-        the probability is then neither very high nor very low.
+        `asks` has the question and a hint, its wording in the training data. `judge` computes the probability
+        from the windows' scores. If the question is about one document (`meant`), the first window is read alone,
+        and the other windows are read only if the probability is then neither very high nor very low.
         """
         read: list[tuple[_Window, Reading]] = []
         sure, first = 0.0, 1 if meant else len(windows)
@@ -244,11 +245,11 @@ def _follows(before: Sequence[Source], source: Source) -> bool:
 
 
 def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool) -> list[_Words]:
-    """Return the spans to quote, in the order of the sources.
+    """Return the spans to quote in the answer, in the order of the sources.
 
-    They come from the window with the best score and from windows that score nearly as well. With `whole`, each
-    span is extended to whole sentences. It is not used for kinds of questions known from benchmarks, which
-    expect shorter spans.
+    The spans come from the window with the best score, and from windows that score nearly as well. If `whole`
+    is true, each span is extended to whole sentences. `whole` is false for kinds of questions from benchmarks,
+    because benchmarks expect shorter spans.
     """
     behind = BEHIND if meant else 0.0
     found = [
@@ -276,7 +277,10 @@ def _choose(read: Sequence[tuple[_Window, Reading]], meant: str, *, whole: bool)
 
 
 def extend(span: AnswerSpan, text: str) -> Span:
-    """Return a span extended to whole sentences, with the list that follows if one of them ends with a colon."""
+    """Return a span extended to whole sentences.
+
+    If one of these sentences ends with a colon, the list after it is included, up to a length limit.
+    """
     start, end, announced = span.start, span.end, False
     for one in split_sentences(text):
         touches = one.start < span.end and span.start < one.end
@@ -338,7 +342,10 @@ def _has_number(text: str) -> bool:
 
 
 def _is_new(short: str, question: str) -> bool:
-    """Return whether a short answer contains a figure, or a content word that the question does not contain."""
+    """Return whether a short answer tells more than the question.
+
+    It does if it contains a digit, or a content word that is not in the question.
+    """
     return any(map(str.isdigit, short)) or not frozenset(list_content_words(question)).issuperset(
         list_content_words(short)
     )

@@ -59,26 +59,33 @@ class Choice:
 
     @property
     def sure(self) -> float:
-        """The probability of the likeliest document: 1 divided by the number of documents if the query names none."""
+        """The probability of the likeliest document; 0 if there are no documents.
+
+        If the query names no document, all N documents are equally likely, and the probability is 1 / N.
+        """
         return float(np.exp(self.log_weights.max())) if len(self.log_weights) else 0.0
 
     def choose_best(self, most: int, *, share: float = math.inf) -> list[int]:
-        """Return the numbers of the likeliest documents, best first.
+        """Return the ids of the documents with the highest probabilities, the most probable first.
 
-        The list ends at `most` documents, or earlier when their probabilities sum to `share`.
+        The list ends after `most` documents, or earlier, when the sum of its probabilities reaches `share`.
         """
         order = np.argsort(-self.log_weights, kind="stable")[:most]
         before = np.cumsum(np.exp(self.log_weights[order])) - np.exp(self.log_weights[order])
         return [int(number) for number in self.numbers[order[before < share]]]
 
     def add_signal(self, name: str, given: Weights) -> "Choice":
-        """Return a choice that also counts another signal: `given` has a log-weight for each document of `numbers`."""
+        """Return a new choice whose probabilities also depend on another signal, `name`.
+
+        `given` has the signal's log-weight for each document in `numbers`; it is added to the present log-weights.
+        """
         return Choice(self.numbers, _normalise(self.log_weights + given), {**self.evidence, name: given})
 
     def trace(self, most: int = 3) -> dict[str, Any]:
-        """Return a record of the choice: `sure`, and under `documents` the likeliest documents by number.
+        """Return a record of how documents were chosen for a query, for the trace of the search.
 
-        Each document has its probability (`weight`) and the weight that each signal adds.
+        `sure` is the probability of the likeliest document. `documents` maps the numbers of the `most` likeliest
+        documents to their probability (`weight`) and to the weight that each signal added.
         """
         shown = {}
         for at in np.argsort(-self.log_weights, kind="stable")[:most]:
@@ -104,11 +111,14 @@ class DocumentNames:
 
     @property
     def numbers(self) -> Keys:
-        """The documents' numbers, in order."""
+        """The documents' numbers in the index, in the order in which this class returns a weight for each document."""
         return self._lay_out().numbers
 
     def add(self, number: int, *, filename: str, profile: Profile, text: str) -> None:
-        """Add a document under an unused number."""
+        """Add the words that can name a document: those of its file name, title, parties and opening.
+
+        The document's number must be unused.
+        """
         self.add_named(number, read_names(filename, profile, text))
 
     def add_named(self, number: int, named: NameWords) -> None:
@@ -220,17 +230,20 @@ class DocumentNames:
         return whole
 
     def _keep_certain(self, given: Weights, query: Query) -> Weights:
-        """Return the weights with 0 for every document whose weight is too low to identify it by a name.
+        """Return the weights that a word gives to documents, with 0 for weights too low for a document's name.
 
-        A low weight means that many documents contain the word. If the query has its names apart from the rest of
-        the question (`apart`), all weights are kept.
+        A low weight means that many documents contain the word. All weights are kept if the question states the
+        name separately from what it asks (`query.apart`), because then the word certainly belongs to a name.
         """
         least = 0.0 if query.apart else self._few
         return np.where(given > least, given, 0.0)
 
     @property
     def _few(self) -> float:
-        """The weight that a word must exceed to count as a name: a word that many documents contain weighs less."""
+        """The threshold that a word's weight must exceed, so that the word counts as a document's name.
+
+        A word has a low weight if many documents contain it.
+        """
         return _MENTION * math.log(len(self) + 1)
 
     def has_rare_name(self, text: str, *, filenames: bool = True) -> bool:
@@ -250,7 +263,11 @@ class DocumentNames:
         return bool(given.max(initial=0.0) > self._few)
 
     def _weigh_term(self, term: str, *, capital: bool, lower: bool, filenames: bool) -> Weights:
-        """Return the weight that a word adds to each document: the largest of the weights in the document's fields."""
+        """Return, for each document, how strongly a word of the query indicates that the document is meant.
+
+        A rare word weighs more. The word is looked up in the title, the parties, the file name and the proper
+        nouns of each document; the largest weight counts.
+        """
         given = np.zeros(len(self))
         # a word's rarity in running text, in the query's spelling, limits its weight: `and` is rare in titles
         limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
@@ -285,7 +302,7 @@ class DocumentNames:
         given[rows] = np.maximum(given[rows], most * counts / (counts + 1) if mentions else most)
 
     def _count_holders(self, name: str, term: str) -> int:
-        """Return the number of documents that have a word in a field."""
+        """Return the number of documents that have the word `term` in the field `name`, such as the title."""
         owners, _ = self._fields[name].find(term)
         return len(owners)
 
@@ -317,9 +334,9 @@ class _Layout:
         self._starts = np.cumsum([0, *(len(line) + 1 for line in lines)])[:-1]
 
     def find_rows(self, term: str) -> Keys:
-        """Return the rows whose file name contains a word, even inside a longer word.
+        """Return the row numbers of the documents whose file name contains a word, even inside a longer word.
 
-        A word of fewer than four letters has no rows.
+        For a word of fewer than four letters, return no rows.
         """
         if len(term) < _JOINED:
             return np.zeros(0, dtype=np.int64)

@@ -19,7 +19,10 @@ NAME_FIELDS = ("stated", "title", "initials", "opening", "pairs", "proper", "fil
 
 
 class NameWords(NamedTuple):
-    """The words of a document's names, by field (title, file name, parties …), for `DocumentNames.add_named`."""
+    """The words of a document's title, file name, parties and similar fields.
+
+    `DocumentNames.add_named` adds them to the index of names.
+    """
 
     kind: str
     run: str

@@ -64,7 +64,11 @@ def strip_asked_day(retrieved: Retrieved) -> str:
 
 
 def choose_in_force(retrieved: Retrieved, index: Index, *, today: date | None = None) -> Retrieved:
-    """Return the passages with superseded ones replaced by those in force on the question's day, or today."""
+    """Return the search result with each passage that an amendment has superseded replaced by the text in force.
+
+    The text in force is determined for the day that the question names, else for `today`, else for the current
+    date.
+    """
     if not retrieved.ranked or not index.config.lexicon or not _find_amendments(index):
         return retrieved
     names = dict.fromkeys(hit.chunk.document for hit in retrieved.selected or retrieved.ranked)
@@ -149,7 +153,10 @@ def _without(span: Span, place: Span) -> list[Span]:
 
 
 def _as_hit(index: Index, version: SectionVersion[int], like: Hit) -> Hit:
-    """Return the part of a section that is most similar to a passage, as a hit with that passage's score."""
+    """Return the part of a section's version that is most similar to the passage `like`, as a hit.
+
+    The hit has the score of `like`.
+    """
     number, start = version.source.key, version.span.start
     own = version.text == index.text_of(number)[slice(*version.span)]
     piece = _cut_piece(version.text, like.text)

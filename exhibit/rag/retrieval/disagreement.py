@@ -59,7 +59,11 @@ def with_disagreement(answer: Answer, context: AnswerContext, index: Index) -> A
 
 
 def _compare_documents(source: Source, value: Value, index: Index) -> Iterator[str]:
-    """Yield a sentence for each other version of the contract that has another value in the same wording."""
+    """Yield a sentence for each other version of the contract that states another value at the same position.
+
+    The position is recognised by the words around the value: one version says `within 30 days of notice`, and
+    the other `within 60 days of notice`.
+    """
     around = _make_pattern(source.text, value)
     if around is None:
         return
@@ -80,7 +84,8 @@ def _compare_documents(source: Source, value: Value, index: Index) -> Iterator[s
 def _make_pattern(text: str, value: Value) -> re.Pattern[str] | None:
     """Return a regular expression that matches any value between the same words as `value` in `text`.
 
-    The words reach at most to the next value on each side. Return None if there are too few words.
+    For `30 days` in "a notice of 30 days in writing", it also matches "a notice of 60 days in writing".
+    Only words up to the next value on each side are used. Return None if there are too few words.
     """
     near = [other.span for other in find_values(text) if other.span != value.span]
     start = max((span.end for span in near if span.end <= value.span.start), default=0)
@@ -128,10 +133,10 @@ def _is_version(one: Entry, other: Entry, index: Index) -> bool:
 
 
 def _compare_sections(source: Source, stated: set[tuple[str, str]], index: Index) -> Iterator[str]:
-    """Yield a sentence for each contradiction between a section and a clause that restates its value.
+    """Yield a sentence for each contradiction between a section and a clause that restates the section's value.
 
     Such a clause reads `the period stated in Section 9.1 is …`. The section or the clause must overlap the
-    source.
+    source. One of the two values must be in `stated`, which has the kind and the normal form of values.
     """
     text = index.text_of(index.entry(source.document).number)
     here = source.hit.chunk.span

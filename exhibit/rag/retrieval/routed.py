@@ -1,4 +1,7 @@
-"""Routed retrieval: the names in a question choose documents, and its other words are searched for in them."""
+"""Routed retrieval: the names in a question select documents, and the search covers only these documents.
+
+The other words of the question are the search query.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -154,7 +157,10 @@ def _rank(
 
 
 def add_content(choice: Choice, query: Query, library: Library) -> Choice:
-    """Return the choice with one more signal for each document: the BM25 score of its best chunk."""
+    """Return the documents' probabilities (`choice`), updated by the words of the query.
+
+    The new signal for a document is the BM25 score of its best chunk.
+    """
     scores, keys = library.words.search(list_asked_terms(query.asks), _WORDED)
     if not len(keys):
         return choice
@@ -177,7 +183,10 @@ def _is_inside(one: RankedPassage, other: RankedPassage) -> bool:
 
 
 def choose_second_look(parts: Parts) -> SecondLook | None:
-    """Return the reranker if it scores chunks; None if there is no reranker or it scores passages."""
+    """Return the reranker as a `SecondLook`, which rescores chunks before passages are formed from them.
+
+    None if there is no reranker, or if its scores cannot be added to the retrieval scores.
+    """
     weight = find_retrieval_weight(parts.reranker) if parts.reranker is not None else None
     if parts.reranker is None or weight is None:
         return None
@@ -185,9 +194,10 @@ def choose_second_look(parts: Parts) -> SecondLook | None:
 
 
 def library_of(index: Index, limit: int) -> Library:
-    """Return the collection that questions search; `limit` is the maximum length of a passage in characters.
+    """Return the searchable data of an index: its table of chunks, their vectors and words, and the texts.
 
-    The sentences of chunks, from which passages are formed, stay cached until the index or the limit changes.
+    `limit` is the maximum length of a passage in characters. The sentences of chunks, from which passages are
+    formed, stay cached until the index or the limit changes.
     """
     known = _TILES.get(index)
     if known is None or known[0] is not index.table or known[1] != limit:
@@ -208,9 +218,9 @@ def library_of(index: Index, limit: int) -> Library:
 def choose_likely_documents(choice: Choice, config: Config) -> dict[int, float] | None:
     """Return the documents to search, by number, with their log-weights; None if all documents must be searched.
 
-    All are searched if the question names none, or if the likeliest documents together are less than 50%
-    probable. A word such as `IP` or a kind such as `nda` makes hundreds of documents a little likelier, and
-    choosing eight of these would be arbitrary.
+    All documents must be searched if the question names no document, or if the likeliest documents together
+    have a probability below 50%. For example, a word such as `IP` or a kind such as `nda` makes hundreds of
+    documents a little likelier, and a choice of a few of them would be arbitrary.
     """
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
@@ -227,7 +237,10 @@ def explain_choice(choice: Choice, index: Index) -> dict[str, object]:
 
 
 def to_hits(index: Index, passages: Sequence[RankedPassage], text: Callable[[int], str]) -> list[Hit]:
-    """Return passages as hits, each with the headings and the page of its start and of later positions inside it."""
+    """Return passages as hits; each hit has the headings and the page at its start.
+
+    A hit also lists the positions inside the passage at which the headings or the page change.
+    """
     numbers = {passage.document for passage in passages}
     starts = {number: [start for _, start, _ in index.document(number).sections] for number in numbers}
     return [_make_hit(index, passage, starts[passage.document], text(passage.document)) for passage in passages]
@@ -259,7 +272,10 @@ def _make_hit(index: Index, passage: RankedPassage, starts: Sequence[int], text:
 
 
 def retrieve_dense(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
-    """Return the retrieved passages of each question, in order, ranked by vectors alone or by words alone."""
+    """Return the retrieved passages of each question, in order, for a pipeline with routing off.
+
+    The passages are ranked by their vectors if the config's `method` is `dense`, otherwise by their words.
+    """
     config = parts.config
     depth = max(config.depth, config.candidates * config.k)
     if config.method != "dense":

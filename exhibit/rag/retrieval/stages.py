@@ -85,11 +85,12 @@ class Retrieved:
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
-    """Return the hits after reranking: the first hits (`first` of them) are sorted by the reranker's score.
+    """Sort the first hits (`first` of them) again with a reranker, and return all hits.
 
-    Ties and later hits keep their order. Each rank keeps its retrieval score, whichever hit moves there, so
-    that scores still decrease: a reranker's scores are not comparable with those of the hits that it did not
-    score.
+    They are sorted by the reranker's score, to which the weighted retrieval score is added for some rerankers.
+    Ties and all later hits keep their order. A hit that moves to another rank gets the retrieval score of that
+    rank, so that the scores in the list still decrease. The reranker's own scores are not used there, because
+    they are not comparable with the scores of the later hits.
     """
     head = list(hits[:first])
     scores = reranker.score(question, [hit.text for hit in head])
@@ -252,7 +253,10 @@ def assemble(
 def _fit_context(
     hits: Sequence[Hit], summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
 ) -> AnswerContext | None:
-    """Return the context of these hits; None if it exceeds the budget."""
+    """Return the answer context with the texts of the hits and the summaries of their documents.
+
+    Return None if the context has more than `budget` tokens.
+    """
     text = _render(hits, summaries)
     size = tokens(text)
     return _make_context(hits, text, size) if size <= budget else None
@@ -339,9 +343,10 @@ def _cut_to_fit(
 
 
 def _count_fitting(words: Sequence[tuple[int, int]], first: int, fits: Callable[[int, int], bool]) -> int:
-    """Return how many words, counted from the word `first`, fit; at least one.
+    """Return how many consecutive words, from the word number `first`, fit into the budget; at least one.
 
-    The number is found by bisection, since a source may be as long as a book.
+    `words` has the offsets of the words. `fits` says whether the text between two offsets fits. The number is
+    found by bisection, since a text may be as long as a book.
     """
     more = range(first + 1, len(words))
     return 1 + bisect_left(more, True, key=lambda last: not fits(words[first][0], words[last][1]))

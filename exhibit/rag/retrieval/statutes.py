@@ -128,7 +128,11 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
 
 
 def _find_provision(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
-    """Return the provision that a question is about: the first one it cites, or the last if that one is quoted."""
+    """Return the provision that a question is about; None if the question cites no provision.
+
+    It is the first provision that the question cites. If a quotation mark stands directly before the last cited
+    provision, it is that last one.
+    """
     names = [law.name for law in laws]
     named = list(find_provisions(question, system, names)) or [
         replace(each, label=_translate_label(each.label, system))
@@ -194,10 +198,10 @@ def _find_system(index: Index, law: _Law) -> LegalSystem:
 
 
 def with_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-    """Return an answer with a note on the version of the law.
+    """Return an answer with a note that names the version of the law from which its passages come.
 
-    If the question cites provisions and no language model has answered, the answer is the text of these
-    provisions.
+    If the question cites provisions, and no language model has answered or the answer is a refusal, the
+    answer becomes the text of these provisions.
     """
     if answer.error or not retrieved.selected:
         return answer

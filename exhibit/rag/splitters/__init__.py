@@ -133,10 +133,11 @@ def find_separator(text: str, separator: str, start: int) -> int:
 
 
 def _find_separator(text: str, separator: str, at: int, floor: int, start: int) -> int:
-    """Return the position of the last separator in a run of one repeated character; -1 if it is before `start`.
+    """Return the position of the last separator that begins at or before `at`; -1 if it begins before `start`.
 
-    Separators are counted from the start of the run, as `re.split` does: a run of three newlines contains one
-    double newline, which is the first two.
+    The separator is one repeated character, such as two newlines. The text may have a longer run of this
+    character, so separators are counted from the start of the run, as `re.split` does: three newlines contain
+    one separator, the first two newlines. The run is not followed back beyond `floor`.
     """
     run = floor + len(text[floor:at].rstrip(separator[0]))
     at -= (at - run) % len(separator)

@@ -1,8 +1,8 @@
 """FAISS in this process. The store `faiss` compares every vector, so its results are exact.
 
-For larger collections, `faiss:pq[,refine=N]` first compares sketches of the vectors and then the full
-vectors of the nearest rows, and `faiss:fp16` takes half the memory. Both are built when the index is saved;
-docs/stores.md has the cost of each.
+For larger collections, `faiss:pq[,refine=N]` first compares compressed vectors (product quantisation) and
+then the full vectors of the nearest rows. `faiss:fp16` takes half the memory of `faiss`. Both are built
+when the index is saved; docs/stores.md has the cost of each.
 """
 
 from collections.abc import Sequence
@@ -153,7 +153,7 @@ class FaissStore:
         return self._search_index(queries, k, faiss.IDSelectorBatch(wanted))
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
-        """Return the rows under these keys, in the order of `keys`; unknown keys are left out."""
+        """Return the stored vectors for these keys, in the order of `keys`; unknown keys are left out."""
         _, rows = self._rows_of(np.asarray(keys, dtype=np.int64))
         return np.array(kinds.vectors_of(self._index, rows))
 

@@ -1,4 +1,8 @@
-"""Summaries in the document's own words: title, parties, subject; for a section its heading and first sentence."""
+"""Summaries that quote the document, without a language model.
+
+The summary of a document has its title, its parties and its subject. The summary of a section has the
+section's heading and first sentence.
+"""
 
 import re
 from collections.abc import Sequence

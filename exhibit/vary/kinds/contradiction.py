@@ -1,8 +1,8 @@
-"""Adds a second version of each contract that states another value; the passages in both versions are gold.
+"""Adds a second version to each contract; the second version states another value.
 
-`contradiction:within` instead inserts a sentence into the same contract, which contradicts the clause that
-answers the question. A good answer gives both values; an answer with only one of them hides the
-contradiction.
+The gold is the passages of both versions. With `contradiction:within`, there is no second version:
+instead, a sentence that contradicts the answering clause is inserted into the same contract. A good
+answer gives both values. An answer with only one value hides the contradiction.
 """
 
 import re
@@ -69,7 +69,11 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
 
 
 def describe_disagreement(old: str, first: str, new: str, second: str) -> str:
-    """Return the answer that gives both values and the document of each."""
+    """Return the expected answer about two documents that state different values.
+
+    `old` is the value in the document `first`, and `new` is the value in the document `second`. The answer
+    has the form `The documents disagree: A according to X, B according to Y.`
+    """
     return f"The documents disagree: {old} according to {first}, {new} according to {second}."
 
 

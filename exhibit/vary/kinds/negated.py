@@ -73,7 +73,7 @@ _FLIPPED = {"yes": "No", "no": "Yes"}
 
 @dataclass(frozen=True)
 class Reversal:
-    """The edits that reverse the meaning of a question's gold, the gold's spans, and the first reversed text."""
+    """The edits that reverse the meaning of a question's gold, with the gold's spans and the first old words."""
 
     edits: tuple[Edit, ...]
     spans: tuple[Span, ...]
@@ -107,9 +107,9 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
 
 
 def _shares_sentence(turn: Reversal, others: Iterable[Reversal]) -> bool:
-    """Return whether another reversal makes a different edit inside the same gold as `turn`.
+    """Return whether two reversals change the same gold by different edits: `turn` and one of `others`.
 
-    The two reversals together would cancel each other out.
+    Then gold would be reversed twice, and its meaning could be the original one again.
     """
     return any(
         edit not in one.edits and any(span.start <= edit.start and edit.end <= span.end for span in one.spans)
@@ -184,7 +184,10 @@ def _negate_exclusive(words: str, row: TextRow) -> list[Edit]:
 
 
 def _reverse_modals(words: str) -> list[Edit]:
-    """Return the edits that reverse the modals of the main clauses; none if one of them cannot be reversed."""
+    """Return the edits that reverse the modal verbs of the main clauses, such as `may sell` to `may not sell`.
+
+    Return an empty list if a modal cannot be reversed, or if the result might not mean the opposite.
+    """
     edits: list[Edit] = []
     rest = words
     for modal in _MODAL.finditer(words):

@@ -31,10 +31,10 @@ class Corrections:
 
 
 def correct(reviews: Sequence[review.Review], run: ReviewedRun, *, set_aside_wrong: bool = False) -> Corrections:
-    """Return the corrections of a run's gold that reviews agree on.
+    """Return the corrections of a run's gold on which the reviewers agree, and a patch for each dataset.
 
-    With `set_aside_wrong`, a patch also removes each question whose gold is wrong and was not corrected by
-    anybody.
+    With `set_aside_wrong`, a patch also removes each question whose gold reviewers call wrong without proposing
+    other gold.
     """
     outcome = Corrections()
     aside: dict[str, list[review.SetAsideQuestion]] = defaultdict(list)

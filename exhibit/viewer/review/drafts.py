@@ -69,7 +69,7 @@ class DraftedBundle:
 
     @cached_property
     def questions(self) -> Questions:
-        """The rows in the form of a run's questions, without replies."""
+        """The drafted questions, by bundle name and id, in the form of a run's questions but without replies."""
         return {(self.name, id): self._make_question(row, gold) for id, (row, gold) in self.rows.items()}
 
     def _make_question(self, row: Row, gold: Sequence[Gold]) -> RunQuestion:
@@ -106,11 +106,12 @@ class DraftedBundle:
         return Documents(self.bundle.files)
 
     def choose_worth_judging(self, size: int) -> list[Key]:
-        """Return the drafted questions to judge: first `unsure` drafts, then drafts that already count as `sure`.
+        """Return at most `size` drafted questions for a person to judge: first `unsure` drafts, then `sure` drafts.
 
-        The least certain drafts are those with a confidence nearest to 0.5; of equal ones, rare kinds come first.
-        At least 30% of the sample are `sure` drafts in a pseudo-random order, if there are enough, to estimate how
-        many of them are wrong. Rows that a person judged before are returned only if there are no others.
+        Among the `unsure` drafts, those with a confidence nearest to 0.5 come first; among equal confidences, rare
+        kinds of questions. At least 30% of the sample are `sure` drafts in a pseudo-random order, if there are
+        enough, to estimate how many `sure` drafts are wrong. Drafts that a person has already judged are returned
+        only if there are no `unsure` and no `sure` drafts.
         """
         order: dict[_Status, list[RunQuestion]] = {"unsure": [], "sure": [], "judged": []}
         for row in self.questions.values():
@@ -132,9 +133,10 @@ _Status = Literal["unsure", "sure", "judged"]
 
 
 def _find_status(labels: Mapping[str, object]) -> _Status:
-    """Return whether a row waits for a judgment, is used without one (`sure` or `absent`), or is a person's work.
+    """Return the status of a drafted row: `unsure`, `sure` or `judged`.
 
-    A person's work is a row that a reviewer judged in an earlier review, or wrote.
+    An `unsure` row waits for a reviewer. A `sure` row is used without a review. A `judged` row was judged in an
+    earlier review, or was written by a reviewer.
     """
     if labels.get("draft") == "unsure":
         return "unsure"  # also a person's work that is open again
@@ -164,10 +166,11 @@ def _get_words(row: Row, line: Gold) -> str | None:
 def apply_reviews(
     reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False
 ) -> tuple[DraftInfo, int]:
-    """Write a drafted bundle with the judgments applied; return its draft info and the number of reopened rows.
+    """Write a drafted bundle with the reviewers' judgments applied.
 
-    A row is reopened if its judgments no longer fit the documents. The labels of a judged row name its
-    reviewers. A row of an earlier review stays as it is unless it is judged again, and is counted only once.
+    Return the new draft info and the number of reopened rows. A row is reopened if its judgments no longer
+    fit the documents. The labels of a judged row name its reviewers. A row from an earlier review stays as it
+    is unless it is judged again; then it is still counted as one reviewed row.
     """
     said, reopened = _collect_judged(reviews, drafted)
     fitted = _fit(said, drafted)
@@ -204,7 +207,11 @@ def apply_reviews(
 
 
 def _stays(gold: Sequence[Gold], status: _Status, fitted: "Fitted | None") -> bool:
-    """Return whether a row without a new judgment is used as it is."""
+    """Return whether a drafted row that nobody judged in this review is used without a change.
+
+    A row that was judged in an earlier review is used. Otherwise `fitted`, which is the recalibrated confidence
+    of the drafts, decides; if `fitted` is None, the row must have the status `sure`.
+    """
     return status == "judged" or (status == "sure" if fitted is None else fitted.is_sure(gold))
 
 
@@ -237,11 +244,11 @@ def _add_labels(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
 
 
 def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
-    """Return each row's judgments of right or wrong, and the ids of the rows that must be judged again.
+    """Return the judgments of each row as right or wrong, and the ids of the rows that must be judged again.
 
     A row must be judged again if none of its judgments fits the current documents: the proposed text has
-    changed, or the text that a reviewer marked is gone. A row that was judged before has the reviewer's text, so
-    that an older judgment, of the text before it, is ignored.
+    changed, or the text that a reviewer marked no longer exists. If an earlier review was already applied
+    to a row, the row has the reviewer's text; judgments of the text before that review are then ignored.
     """
     clear: dict[int, Judged] = {}
     reopened: set[int] = set()
@@ -269,15 +276,16 @@ def _place_case(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | No
 
 
 def _is_right(judged: Judged) -> bool:
-    """Return whether more reviewers call a row right than wrong; with as many of both it counts as wrong."""
+    """Return whether more reviewers judge a row's gold right than wrong; return False if the numbers are equal."""
     return sum(1 if case.gold == "right" else -1 for _, case in judged) > 0
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A logistic recalibration of the confidence that models gave to drafts.
+    """A logistic curve that corrects the models' confidence in drafted questions.
 
-    It is fitted to the reviewers' judgments, and decides which of the other drafts count as `sure`.
+    The curve is fitted to the reviewers' judgments. It then decides which of the drafts without a judgment
+    count as `sure`.
     """
 
     slope: float
@@ -307,9 +315,10 @@ def _find_playbook(labels: Mapping[str, object]) -> tuple[str, bool]:
 
 
 def _find_levels(drafted: DraftedBundle) -> dict[tuple[str, bool], float]:
-    """Return the lowest confidence of each playbook's `sure` drafts, for answers and absent answers separately.
+    """Return, for each playbook, the lowest confidence at which a draft was accepted without a judgment.
 
-    Rows that were judged before do not count: a person kept them, whatever their confidence.
+    A key is the playbook's name and whether the drafts state that the document has no answer. Drafts that a
+    person judged are left out, because a person accepts a draft whatever its confidence is.
     """
     levels: dict[tuple[str, bool], float] = {}
     for _, gold in drafted.rows.values():
@@ -325,9 +334,11 @@ _FEW = 5  # judgments of a kind; with fewer its share says nothing
 
 
 def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
-    """Return the confidence fitted to the judgments; None if there are too few and no kind of draft is doubtful.
+    """Return a calibration of the drafts' confidence, fitted to the reviewers' judgments.
 
-    A second judgment of a row does not count: the row may have a reviewer's text, not the draft's.
+    Return None if too few drafts were judged and no kind of draft was often wrong. A row with the status
+    `judged` is not used: a reviewer wrote it, or judged it in an earlier review, so its text may differ from
+    the draft.
     """
     judged = [(gold, _is_right(votes)) for id, votes in said.items()
               if _find_status(_get_labels(gold := drafted.rows[id][1])) != "judged"]  # fmt: skip

@@ -83,7 +83,7 @@ def describe_located(info: BundleInfo) -> tuple[str, str]:
 
 
 class DocumentLine(NamedTuple):
-    """A document in a bundle's list."""
+    """A line of the list of documents on a bundle's page: the name, and the number of its questions."""
 
     name: str
     questions: int
@@ -193,7 +193,7 @@ def format_job(job: Job, state: JobState, output: str, *, language: str) -> str:
 
 
 def run_view(line: RunLine, answered: int, job: Job | None, *, language: str) -> str:
-    """Return the page of a run without a report: one that is running, was stopped or is damaged."""
+    """Return the HTML page of a run that has no report, because it is running, was stopped or is damaged."""
     body = render("view_run.html.j2", language=language, line=line, answered=answered, job=job)
     return format_frame(line.name, body, {}, language=language)
 
@@ -220,7 +220,10 @@ def read_latest_replies(folder: Path) -> list[dict[str, str]]:
 
 
 def require(value: Any, name: str, *, most: int = 20_000) -> str:
-    """Return a text that a page sent; raise an error where it is missing or too long."""
+    """Return a text field of a browser's request.
+
+    Raise an error that names the field (`name`) if it is missing or has more than `most` characters.
+    """
     if not isinstance(value, str) or len(value) > most:
         raise ToolkitError(f"{name}: is missing or too long")
     return value

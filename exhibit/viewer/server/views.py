@@ -57,7 +57,10 @@ class Views:
         self.texts = TextSearch(self.state / "texts.sqlite")
 
     def routes(self) -> list[Route]:
-        """Return all routes, whose paths follow the token in an address."""
+        """Return all routes of the server.
+
+        Their paths are relative to the address with the random token: `http://HOST:PORT/TOKEN/`.
+        """
         get: dict[str, Handler] = {
             "/": self.show_home, "/bundle/{key}": self.bundle, "/bundle/{key}/document": self.document,
             "/bundle/{key}/sheet": self.show_sheet, "/bundle/{key}/page/{number:int}": self.show_picture,
@@ -175,7 +178,7 @@ class Views:
         return JSONResponse({"open": f"drawn/{place.name}/compare.html"})
 
     async def write_trend(self, _: Request) -> Response:
-        """Write the trend over all runs, and return its address."""
+        """Write the page that shows all runs over time, and return the page's address as JSON."""
         runs = self.library.runs()
         if not runs:
             raise ToolkitError("there is no run yet")
@@ -382,7 +385,10 @@ async def _read_body(request: Request) -> dict[str, Any]:
 
 
 def _redirect(request: Request, path: str) -> Response:
-    """Return a redirection to another address below the token."""
+    """Return a redirection (HTTP 303) to another page of this server.
+
+    `path` is the part of the address after the server's random token.
+    """
     return Response(status_code=303, headers={"location": f"{request.scope['root_path']}/{path}"})
 
 

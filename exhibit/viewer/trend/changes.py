@@ -129,7 +129,7 @@ _LARGE = 4.5
 
 @dataclass(frozen=True)
 class Fall:
-    """A metric that a run made worse."""
+    """A metric that is worse in one run than in the run before, with the difference."""
 
     metric: str
     step: Difference
@@ -182,7 +182,7 @@ def find_regressions(series: Series, metrics: Sequence[str], *, max_fall: float 
     """Return the runs that made a metric worse, or in which more questions failed, oldest first.
 
     A slow decline without one large step is found by comparing the newest run with the first. `max_fall` is the
-    largest fall that is allowed if there are too few documents for an interval.
+    largest fall that is allowed if there are too few documents for a confidence interval.
     """
     tables = [_select_metrics(table, metrics) for table in series.tables]
     last = len(tables) - 1
@@ -227,7 +227,10 @@ def _find_fall(
 
 
 def _rank_significance(fall: Fall) -> tuple[float, float]:
-    """Return a sort key for falls: the change divided by the width of its interval, then the size of the change."""
+    """Return a sort key for metrics that became worse: first by significance, then by size of the change.
+
+    The significance is the change divided by the width of its confidence interval.
+    """
     change, (low, high) = abs(fall.step.mean or 0.0), fall.step.ci95 or (0.0, 0.0)
     return min(1e6, change / (high - low)) if high > low else 1e6, change
 
@@ -238,9 +241,11 @@ def _are_alike(one: Table, other: Table) -> bool:
 
 
 def _stands(before: Table, newest: Table, falls: Sequence[Fall], more: int, max_fall: float) -> bool:
-    """Return whether a regression persists: the newest run is still worse than `before`.
+    """Return whether a regression that an earlier run showed still exists in the newest run.
 
-    `before` is the earlier run with which the worse run was compared.
+    `before` is the run before that regression, `falls` are the metrics that became worse, and `more` is the
+    number of additional failed replies. The newest run is compared with `before`: the regression exists if one
+    of these metrics is still worse or, where `more` is not 0, if more replies still fail.
     """
     shared = count_overlap([before], [newest])
     if more and shared.failed_after > shared.failed_before:

@@ -1,4 +1,8 @@
-"""The command `results index`: a page that shows all runs over time, and checks for CI."""
+"""The command `results index`: writes a page that shows all runs over time.
+
+It also writes summaries for CI, and exits with code 4 if a condition of `--fail-on` is met, such as a
+regression.
+"""
 
 import argparse
 import math

@@ -39,7 +39,10 @@ class Fallen:
 
 
 class FallenValues(NamedTuple):
-    """A question's values in two runs, and its id in the earlier run."""
+    """The values of one metric for a question that got worse or failed: `before` and `after`, in two runs.
+
+    `earlier` is the question's id in the earlier run. `after` is None if the question failed in the later run.
+    """
 
     earlier: Id
     before: float | None
@@ -184,7 +187,11 @@ def format_markdown(
     checks: "Sequence[Check]",
     scale: Scale,
 ) -> str:
-    """Return the summary: the current regressions, the newest figures with their bands, and each check."""
+    """Return a Markdown summary of the runs over time.
+
+    It lists the regressions that still exist, the figures of the newest run with their ratings (`Good`,
+    `Acceptable` or `Poor`), and the result of each check.
+    """
     return render(
         "summary.md.j2",
         standing=[one for one in explanations if one.regression.stands],
@@ -305,7 +312,7 @@ _FAILED = "failed"
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its result, and the observed values."""
+    """One check of a series of runs, for CI: its name, the observed values as text, and whether it passed."""
 
     suite: str
     name: str
@@ -324,7 +331,11 @@ def parse_gate(text: str) -> str:
 def check_gates(
     gates: Sequence[str], series: Sequence[Series], regressions: Sequence[Regression], scale: Scale
 ) -> list[Check]:
-    """Return every check of every gate, on the newest run of each series; raise an error for a gate without data."""
+    """Check the newest run of each series against the `--fail-on` conditions (gates), and return all results.
+
+    A gate is `regression`, `band` or a comparison such as `recall@10 >= 0.8`. Raise an error if no newest run
+    has the figures that a gate needs.
+    """
     checks = []
     for gate in gates:
         if gate == REGRESSION:
