@@ -36,9 +36,9 @@ from exhibit.viewer.page import list_languages
 from exhibit.viewer.page_output import find_dataset_roots
 from exhibit.viewer.question_export import filter_records, make_records, write_table
 from exhibit.viewer.report import write_report
+from exhibit.viewer.trend.gates import parse_gate
 from exhibit.viewer.trend.index import GATE, index
 from exhibit.viewer.trend.index import NAME as INDEX
-from exhibit.viewer.trend.summary import parse_gate
 
 _SINGLE_PAGES = 300
 """The default limit of drawn pages for a single file: about as many as fit."""

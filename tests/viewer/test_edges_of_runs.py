@@ -26,7 +26,8 @@ from exhibit.viewer.page import escape_markdown, format_page, read_words, say, t
 from exhibit.viewer.page_output import find_dataset_roots
 from exhibit.viewer.results import format_gold, main
 from exhibit.viewer.trend.changes import Fall, Regression, Series, choose_watched_metrics, find_regressions, make_series
-from exhibit.viewer.trend.summary import check_gates, explain, find_changes, list_figures, parse_gate
+from exhibit.viewer.trend.gates import check_gates, parse_gate
+from exhibit.viewer.trend.summary import explain, find_changes, list_figures
 from tests.evidence import files
 from tests.rag.bundles import write_bundle
 from tests.viewer.report_data import piece

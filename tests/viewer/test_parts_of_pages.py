@@ -54,16 +54,15 @@ from exhibit.viewer.question_export import filter_records, write_table
 from exhibit.viewer.report import Tile, choose_worth_looking_at, make_tiles
 from exhibit.viewer.review.source import agree, compute_kappa, compute_weights, draw_sample, stratify
 from exhibit.viewer.trend.changes import Fall, Regression
+from exhibit.viewer.trend.gates import check_gates, parse_gate
 from exhibit.viewer.trend.index import draw
 from exhibit.viewer.trend.summary import (
     ChangedSetting,
     Explanation,
     FallenGroup,
-    check_gates,
     fall_in_words,
     format_metric_title,
     format_value,
-    parse_gate,
     sentences,
     shorten_digest,
     write_headline,

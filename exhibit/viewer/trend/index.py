@@ -22,7 +22,7 @@ from exhibit.schemas.run import REPORT, Estimate
 from exhibit.storage.atomic import write_whole
 from exhibit.viewer.page import format_page, render
 from exhibit.viewer.plots import BOTTOM, LEFT, TOP, Plot, PlotLine, Point, Zone, compute_x, compute_y, format_outline
-from exhibit.viewer.trend import changes, summary
+from exhibit.viewer.trend import changes, gates, summary
 
 GATE = 4
 """The exit code when a condition of `--fail-on` is met; 1 is an error, 3 too many failed questions."""
@@ -50,7 +50,7 @@ def index(options: argparse.Namespace) -> int:
         for regression in changes.find_regressions(one, metrics[one.title], max_fall=options.max_fall)
     ]
     explained = [summary.explain(regression) for regression in regressions]
-    checks = summary.check_gates(options.fail_on, series, regressions, scale)
+    checks = gates.check_gates(options.fail_on, series, regressions, scale)
     page = write_index(options.out or options.folder / NAME, runs, series, metrics, explained, scale)
     told_in = options.summary_markdown or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)
     if told_in:
