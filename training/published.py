@@ -36,7 +36,7 @@ class Published(NamedTuple):
     recall: float
 
     def __str__(self) -> str:
-        """Return CUAD's metrics in one line: AUPR, precision at 80% and 90% recall, and the recall of all predictions."""
+        """Return CUAD's metrics in one line: AUPR, precision at 80% and 90% recall, and recall of all predictions."""
         return (
             f"AUPR {self.area:.3f}, precision at 80% recall {self.at_80:.3f}, at 90% {self.at_90:.3f}; "
             f"recall of all {self.recall:.3f}"

@@ -84,7 +84,7 @@ class Builtin:
         """The checksums of the documents, from which the name of the index is made."""
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return an empty list, because there is nothing to report: opening the target already checks its components."""
+        """Return an empty list: opening the target already checks its components."""
         return []
 
     # ---------------------------------------------------------------- the index
