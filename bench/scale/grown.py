@@ -23,10 +23,11 @@ from exhibit.engine import track
 from exhibit.law.names import name_terms
 from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
-from exhibit.rag.index import Entry, Index, open_index
+from exhibit.rag.index import Entry, Index
 from exhibit.rag.lexicon import DocumentWords, read_words
 from exhibit.rag.lexicon.postings import TermCounts, digest
 from exhibit.rag.protocols import make_section_keys
+from exhibit.rag.saved_index import open_index
 
 _SPREAD = 0.35
 """The distance of a copy's vector from its original: about that of chunks of one contract, as in `bench.stores`."""

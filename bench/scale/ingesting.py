@@ -17,10 +17,11 @@ from exhibit.engine import Engine, Outcome, open_engine
 from exhibit.models.embedders import CachedEmbedder, VectorCache
 from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.rag.config import Config, list_presets
-from exhibit.rag.index import Index, open_index
+from exhibit.rag.index import Index
 from exhibit.rag.lexicon import Lexicon
 from exhibit.rag.pipeline import Pipeline, find_files
 from exhibit.rag.protocols import Keys, Layer, VectorStore
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.summaries import Summariser, open_summariser
 from exhibit.runtime.plugins import load_plugin
 

@@ -20,9 +20,10 @@ from bench.scale.ingesting import EMBEDDER, QUESTIONS
 from bench.scale.process import measure_resident, run_apart
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
-from exhibit.rag.index import Entry, open_index
+from exhibit.rag.index import Entry
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.questions import understand
+from exhibit.rag.saved_index import open_index
 from exhibit.runtime.plugins import load_plugin
 
 POINTS = ((326_000, "faiss"), (1_000_000, "faiss:pq"))

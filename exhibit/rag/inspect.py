@@ -12,8 +12,9 @@ from typing import Any
 from exhibit.law.names import normalise_name
 from exhibit.rag.azure_index import AzureIndex, is_address
 from exhibit.rag.config import ASKED, add_setting_flags, choose_given_settings, describe_settings
-from exhibit.rag.index import Entry, open_index
+from exhibit.rag.index import Entry
 from exhibit.rag.pipeline import Pipeline
+from exhibit.rag.saved_index import open_index
 from exhibit.runtime.command import Parser, add_json, align_rows, guarded, rename_commands
 from exhibit.storage.bundle import open_bundle
 

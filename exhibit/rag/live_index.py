@@ -14,8 +14,9 @@ import numpy as np
 
 from exhibit.rag.config import Config
 from exhibit.rag.database import MANIFEST, RECORD, check_files, parse_manifest
-from exhibit.rag.index import Index, load_index, open_index
+from exhibit.rag.index import Index
 from exhibit.rag.protocols import Keys, Layer, VectorStore
+from exhibit.rag.saved_index import load_index, open_index
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError

@@ -18,7 +18,7 @@ from exhibit.models.rerankers import Reranker
 from exhibit.rag.answerers import open_answerer
 from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.database import RECORD, index_kind
-from exhibit.rag.index import Index, open_index
+from exhibit.rag.index import Index
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector
@@ -28,6 +28,7 @@ from exhibit.rag.retrieval.disagreement import with_disagreement
 from exhibit.rag.retrieval.routed import retrieve
 from exhibit.rag.retrieval.stages import Parts, Retrieved, assemble
 from exhibit.rag.retrieval.statutes import with_version
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.summaries import open_summariser
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError, escape_surrogates

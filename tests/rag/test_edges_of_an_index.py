@@ -14,8 +14,9 @@ from exhibit.evidence import Span
 from exhibit.law.profile import Profile
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.index import Entry, Index, open_index
+from exhibit.rag.index import Entry, Index
 from exhibit.rag.protocols import Answer, AnswerContext, QueryVector, make_section_key
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.stores.faiss import FaissStore
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.atomic import lock_folder

@@ -19,11 +19,12 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline, ingest, inspect, live_index
 from exhibit.rag import pipeline as pipelines
 from exhibit.rag.database import RECORD
-from exhibit.rag.index import Index, open_index
+from exhibit.rag.index import Index
 from exhibit.rag.inspect import Inspector, category_of, read_categories
 from exhibit.rag.live_index import open_for_questions
 from exhibit.rag.milvus_address import Address, make_conditions
 from exhibit.rag.pipeline import find_files
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.summaries import open_summariser
 from exhibit.schemas.errors import BundleError, DocumentError, ServiceError
 from exhibit.storage.atomic import find_unfinished_folder

@@ -21,9 +21,9 @@ import pytest
 from bench.stores import make_mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.index import open_index
 from exhibit.rag.milvus_address import Address, find_named_servers, make_conditions, parse_origin
 from exhibit.rag.protocols import VectorStore
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError

@@ -15,8 +15,8 @@ import pytest
 from bench.stores import make_mixture
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag import Config, Pipeline
-from exhibit.rag.index import open_index
 from exhibit.rag.live_index import open_for_questions
+from exhibit.rag.saved_index import open_index
 from exhibit.rag.stores.faiss import open as open_faiss
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ServiceError

@@ -17,8 +17,8 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Prompt
 from exhibit.rag import Config, Pipeline
 from exhibit.rag import pipeline as module
-from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import find_files
+from exhibit.rag.saved_index import open_index
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import lock_folder
 from tests.evidence import files

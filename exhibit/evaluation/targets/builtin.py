@@ -16,10 +16,10 @@ from exhibit.evidence import Span
 from exhibit.law.citations import rewrite_citations
 from exhibit.rag.config import PLUGINS, Config
 from exhibit.rag.database import FORMAT, MANIFEST
-from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.protocols import Hit, Source
 from exhibit.rag.retrieval.stages import Retrieved
+from exhibit.rag.saved_index import open_index
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import lock_folder
