@@ -103,7 +103,10 @@ def _measure_accuracy(part: str, name: str, right: Sequence[bool], values: Value
 
 
 def measure_recognised(part: str, *, held_out: bool) -> Recognised:
-    """Return the accuracy of the rule that recognises refusals, on the development or the held-out replies."""
+    """Return the accuracy of the rule that recognises refusals, on the development or the held-out replies.
+
+    `part` is the name of these replies in the result.
+    """
     rows = list(_read_rows("refusals.jsonl", held_out=held_out))
     read = [read_refusal(row["text"]) for row in rows]
     agreed = sum(one.refused == row["refusal"] for one, row in zip(read, rows, strict=True))

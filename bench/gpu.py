@@ -226,9 +226,9 @@ def run_overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
 
 
 def run_waited(embedder: Fed, feed: Feed, chunks: Sequence[str]) -> Iterator[int]:
-    """Embed slabs of texts without overlap, and yield the number of texts in each slab.
+    """Embed slabs of texts one after another, and yield the number of texts in each slab.
 
-    The next slab is begun after a slab is tokenised, its vectors are computed, and they are copied from the device.
+    Each slab is tokenised, embedded and copied from the device before the next slab is begun.
     """
     for _, tokens in feed.slabs(chunks):
         yield len(embedder.start(tokens)())

@@ -106,7 +106,7 @@ def compare_extraction(contracts: list[Contract]) -> list[Document]:
 
 
 def compare_search(contracts: list[Contract], documents: list[Document]) -> None:
-    """Print the time of locating and that of one regular expression per quote, on the same extracted text."""
+    """Compare `locate` with one regular expression per quote on the same text: print times and found quotes."""
     pairs = list(zip(contracts, documents, strict=True))
     total = sum(len(contract.quotes) for contract in contracts)
     fresh = [Document(d.filename, d.text, d.pages, d.path) for d in documents]  # copies without a cached folded text
@@ -168,8 +168,8 @@ def compare_rule(contracts: list[Contract], documents: list[Document]) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Compare this project's location of quotes with simpler methods on CUAD's contracts; print three tables.
 
-    The tables compare reading the PDFs (with pypdf), searching the quotes (with regular expressions), and the
-    number of usable questions (with the rule that every quote must occur exactly once, verbatim).
+    Each table compares this project with one simpler method: reading the PDFs with pypdf, searching the quotes
+    with regular expressions, and keeping only questions whose quotes all occur exactly once, verbatim.
     """
     parser = argparse.ArgumentParser(prog="python -m bench.locate", description=__doc__.partition("\n")[0])
     parser.add_argument(

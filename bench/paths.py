@@ -26,9 +26,9 @@ from exhibit.storage.atomic import write_whole
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print a table by language: the paragraphs of laws, the share found, and the share with the right path.
+    """Print a table by language: the number of paragraphs of laws, the share found, and the share with the right path.
 
-    Both are shares of all paragraphs. A path is the list of the labels of all parts above a paragraph.
+    Both shares are of all paragraphs. A path is the list of the labels of all parts above a paragraph.
     """
     parser = argparse.ArgumentParser(prog="python -m bench.paths", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)

@@ -42,7 +42,10 @@ def kill_worker(number: int) -> int:
 
 
 def map_data(self: Any, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Outcome[Any]]:
-    """Apply a function to all items with Ray Data; yield the outcomes in order. Takes the place of `Runner.map`."""
+    """Apply a function to all items with Ray Data; yield the outcomes in order.
+
+    The benchmark replaces the method `Runner.map` by this function.
+    """
     import ray.data
     from ray import cloudpickle
 
@@ -134,7 +137,10 @@ def measure_processor_seconds(root: int) -> float:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do the same work with Ray tasks and with Ray Data, and print their times."""
+    """Convert the CUAD sample with Ray tasks and with Ray Data, and print the times of both.
+
+    Also print how each of them handles an item that kills its worker.
+    """
     what, _, rest = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m bench.ray_data",

@@ -79,9 +79,10 @@ class Seen:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask the questions of each bundle, and print the span F1 and the shares of refusals.
+    """Ask the questions of each bundle; print the span F1 and the shares of questions that are refused.
 
-    With --fit, calibrate the reader model's confidence on these questions, and write the parameters to a file.
+    There is one share for questions with an answer, and one for questions without. With --fit, calibrate the
+    reader model's confidence on these questions, and write the parameters to a file.
     """
     parser = argparse.ArgumentParser(prog="python -m bench.reading", description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="*", type=Path)

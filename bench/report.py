@@ -121,7 +121,7 @@ def _make_passages(document: int, start: int, texts: Sequence[str], chance: rand
 
 
 class Took(NamedTuple):
-    """A duration in milliseconds: by the wall clock, and as processor time of the page's own thread."""
+    """A duration in milliseconds in a browser: wall-clock time, and processor time of the web page's thread."""
 
     clock: float
     work: float

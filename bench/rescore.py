@@ -33,7 +33,7 @@ Key = tuple[str, str]
 
 
 class Change(NamedTuple):
-    """A metric on one dataset, before and after."""
+    """A metric's means on one dataset before and after a change of the scoring rules, with question counts."""
 
     dataset: str
     metric: str
@@ -117,7 +117,7 @@ def find_moved(before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[st
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the metrics before and after, the verdicts that changed, and the questions that changed most."""
+    """Print the metrics of two runs with the same replies, the changed verdicts and the most changed questions."""
     parser = build_parser("python -m bench.rescore", __doc__)
     add_json(parser)
     parser.add_argument("before", type=Path, help="the run of the older version")

@@ -73,9 +73,9 @@ def split(question: str) -> NamedQuestion | None:
 
 
 def reword(question: str) -> str:
-    """Return the question in another form.
+    """Return a question of the form `Consider the X; Y` in one of twelve other forms, chosen by its hash.
 
-    If the question does not have the form `Consider the X; Y`, only `Please tell me:` is put in front of it.
+    A question of any other form only gets `Please tell me:` in front of it.
     """
     query = split(question)
     if query is None:

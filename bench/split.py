@@ -79,7 +79,8 @@ def compare(name: str, texts: Sequence[str], separators: Sequence[str], rounds: 
 def main() -> int:
     """Compare the time and the chunks of this project's splitter and of langchain-text-splitters; print a table.
 
-    Both run with two lists of separators: LegalBench-RAG's, and one with punctuation only before a space.
+    Each splitter runs with two lists of separators. The first is LegalBench-RAG's. The second has punctuation
+    only together with a following space, so that `10,000` is not split.
     """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=Path, help="folder of .txt files (default: LegalBench-RAG-mini)")

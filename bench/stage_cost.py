@@ -53,7 +53,10 @@ def score_once(place: Path, dataset: Dataset, target: Builtin, prepared: Prepare
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the time of scoring with and without the search for the stages that lose gold, and the ratio."""
+    """Print the processor time of scoring a run, with and without finding the stage that loses each gold passage.
+
+    Also print the ratio of the two times.
+    """
     parser = argparse.ArgumentParser(prog="python -m bench.stage_cost", description=__doc__.partition("\n")[0])
     parser.add_argument("run", type=Path, help="a finished run of the built-in pipeline")
     parser.add_argument("--times", type=int, default=3, help="the number of measurements of each (default: 3)")

@@ -42,9 +42,9 @@ DRAWS = 2000
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Ask the questions of the bundle and of `law_topics.tsv`, and print the three figures of this module.
+    """Ask the questions of the bundle and of `law_topics.tsv`, and print how often the right § is retrieved.
 
-    They are printed twice: for all laws, and for the held-out laws only.
+    The figures are printed twice: for all laws, and for the held-out laws only.
     """
     parser = argparse.ArgumentParser(prog="python -m bench.statutes", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("bundle", type=Path)
@@ -69,8 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def print_groups(title: str, replied: Sequence[Case]) -> None:
     """Print three retrieval figures for each question language and law language, by kind of question.
 
-    The figures say how often the right § is first, how often its version is then right, and how often the
-    right § in the right version is among the first passages.
+    1. How often the first passage is the right §.
+    2. How often, in these cases, it is also in the right version of the law.
+    3. How often the right § in the right version is among the first eight passages.
     """
     groups: dict[tuple[str, str], list[Case]] = defaultdict(list)
     for case in replied:
@@ -130,9 +131,11 @@ def score_case(case: Case) -> tuple[bool, bool | None, bool]:
 
 
 def format_figures(cases: Sequence[Case]) -> list[str]:
-    """Return three figures with their intervals, as text: right § first, right version, found among eight.
+    """Return three shares of the cases as text, each with its interval.
 
-    For impossible questions, the first figure is the share of refusals, and the others are `–`.
+    They are the share whose first passage is the right §; among these cases, the share whose first passage is
+    in the right version; and the share with the right § and version among the first eight passages. For
+    impossible questions, the first is the share of refusals, and the others are `–`.
     """
     columns = zip(*map(score_case, cases), strict=True)
     laws = [str(case.labels["law"]) for case in cases]

@@ -1,15 +1,16 @@
-"""Compares index types with exact search on the same vectors: build time, size, speed as ratios, and recall.
+"""Compares index types with exact search on the same vectors: build time, size, search time and recall.
 
 Building and batches are measured in processor time of all threads, which depends less on other programs. A
 single query is measured in wall-clock time, which is the time that a user waits: all cores share its work.
+The table also has each search time divided by that of the first index type.
 
 python -m bench.stores --rows 10000 100000
 python -m bench.stores --rows 20000 --stores faiss milvus:lite "milvus:lite?index=HNSW"     (the extra `milvus`)
 python -m bench.stores --rows 1000000 --vectors index/chunk.faiss --csv points.csv
 
 Vectors come from a file: .npy, or the .faiss file of an index. If the file has fewer vectors than --rows,
-new ones are made: a vector of the file + a fraction of (a - b), where a and b are two others. This keeps
-the distribution. Without a file, random vectors are drawn from a mixture of clusters.
+new vectors are made: a vector of the file + a fraction of (a - b), where a and b are two other vectors.
+This keeps the distribution. Without a file, random vectors are drawn from a mixture of clusters.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ def show(rows: int, points: dict[str, dict[str, float]]) -> None:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Measure every store at every size."""
+    """Measure every vector store with every number of rows, and print a table for each number of rows."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.stores", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -84,7 +84,7 @@ def measure_agreements(cases: Sequence[Case], verdicts: Sequence[str]) -> list[A
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print how well each metric agrees with the verdicts."""
+    """Print how well each answer metric agrees with the verdicts that people gave on sample replies."""
     parser = build_parser("python -m bench.verdicts", __doc__)
     add_json(parser)
     options = parser.parse_args(argv)

@@ -51,7 +51,7 @@ def draw_gold() -> Image.Image:
 
 
 def report_screens(report: Path) -> Iterator[tuple[str, Image.Image]]:
-    """Yield names and screenshots of a report: its top, an open case, the same in dark mode, and a narrow screen."""
+    """Yield name and image of four screenshots of a report: top, open case, open case in dark mode, narrow window."""
     if not report.is_file():
         raise ToolkitError(f"{report}: no such report")
     with sync_playwright() as playwright:

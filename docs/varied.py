@@ -192,7 +192,7 @@ def _has_ocr() -> bool:
 
 
 def _format_judged(means: Means) -> str:
-    """Return the share of right answers among those that could be judged, and their number: `0.80 of 25`."""
+    """Return the share of right answers among the judged answers, and the number of judged answers: `0.80 of 25`."""
     estimate = means.get(RIGHT)
     return "–" if estimate is None or not estimate.n else f"{_format_share(means, RIGHT)} of {estimate.n}"
 

@@ -71,7 +71,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def recipe_of(options: argparse.Namespace, recipe: R) -> R:
-    """Return the recipe with the values of the command line."""
+    """Return the training recipe (hyperparameters) with the values that the command line gives."""
     names = [field.name for field in dataclasses.fields(recipe)]  # type: ignore[arg-type]
     return dataclasses.replace(recipe, **{name: getattr(options, name) for name in names})  # type: ignore[type-var]
 
@@ -221,7 +221,7 @@ def _is_left_out(pack: Pack, ask: Ask, leave_out: frozenset[str]) -> bool:
 
 
 def _measure_by_kind(pack: Pack, wanted: Sequence[Ask], ranked: Sequence[Ints]) -> dict[str, list[float]]:
-    """Return, by name of each kind of question, the number of its questions and their mean figures in percent."""
+    """Return `{kind of question: [number of its questions, mean of each metric in percent, …]}`."""
     rows = {}
     for kind in sorted({ask.kind for ask in wanted}):
         here = [at for at, ask in enumerate(wanted) if ask.kind == kind]
@@ -259,8 +259,8 @@ def describe_weights(
 def origin_of(weights: Path) -> dict[str, Any]:
     """Return a description of the weights from which a training run starts, for the record of the new weights.
 
-    The result has the file's `sha256`. From the JSON record beside the weights it takes `recipe`, `blend`
-    (the weights that were averaged) and `start` (the weights before these), if the record has them.
+    The result has the file's `sha256`. If the JSON record beside the file has them, it also has `recipe`,
+    `blend` (the weights that were averaged) and `start` (the weights from which these weights were trained).
     """
     record = weights.with_suffix(".json")
     told = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}

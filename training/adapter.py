@@ -74,7 +74,7 @@ def train_adapter(
     start: Mapping[str, Array] | None = None,
     say: Say = lambda _: None,
 ) -> Encoder:
-    """Return the network with trained low-rank weights; with `start`, continue from those of an earlier training."""
+    """Train low-rank weights for the network and return it; `start` has earlier low-rank weights to continue from."""
     pack, texts, examples = ground.pack, ground.texts, ground.examples
     library = ground.library if recipe.library else None
     random = np.random.default_rng(recipe.seed)
@@ -208,11 +208,11 @@ def compute_contrast(
 
 
 def _mask_barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Return a mask of the passages that do not count as wrong for a query, because they may answer it.
+    """Return, for each query, a mask of the passages that must not serve as wrong passages: they may answer it.
 
-    For a question with a kind, these are passages with gold of that kind, and passages of other benchmarks,
-    which nobody labelled for it. For a question without a kind, these are all passages except the wrong ones of
-    its own document. For a heading, these are the passages under the same heading.
+    For a question with a kind, such as `Governing Law`, these are passages with gold of that kind, and passages
+    of other benchmarks, which nobody labelled for that kind. For a question without a kind, these are all
+    passages except the wrong passages of its own document. For a heading, these are the passages under it.
     """
     pack, owner, of_kind = examples.pack, examples.source_of_document, examples.source_of_kind
     gold = np.zeros((len(pack.kinds), len(passages)), np.bool_)

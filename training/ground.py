@@ -16,10 +16,10 @@ from training.sampling import Examples
 
 @dataclass(frozen=True)
 class Ground:
-    """The part of a pack that a training run may use.
+    """The part of the training data (`pack`) that a training run may use.
 
-    It is without the kinds of questions in `leave_out`, and without the queries of the clause library in
-    `kept_back`.
+    The kinds of questions in `leave_out` are excluded. So are the queries in `kept_back`, which belong to the
+    clause library ACORD.
     """
 
     pack: Pack

@@ -84,9 +84,9 @@ class Kinds:
 
 
 def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
-    """Return the classifier of questions, and the kind of question that each query is classified as.
+    """Train a classifier of questions by kind; return the classifier, and the predicted kind of each query.
 
-    Each query is classified by a classifier that was not trained on it.
+    The predictions are cross-validated: each query is classified by a model that was trained on other queries.
     """
     vectors, kinds = queries.detach().float().cpu(), torch.from_numpy(pack.queries[:, 1])
     role = np.array(ROLES)[pack.queries[:, 2]]
@@ -115,11 +115,11 @@ class Spots:
 
 
 def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
-    """Return a classifier that predicts from a passage's vector the kinds of questions that it answers.
+    """Return a classifier that predicts from a passage's vector the kinds of questions that the passage answers.
 
-    The calibration of each kind of question is fitted on predictions for documents that the predicting classifier was
-    not trained on. If a kind is predicted badly, its probabilities are near the middle, so that neither an answer nor
-    an absence is certain.
+    For each kind of question, a calibration turns scores into probabilities. It is fitted by cross-validation,
+    on documents that the predicting classifier was not trained on. If a kind is hard to predict, the
+    calibration keeps its probabilities away from 0 and 1.
     """
     owner = torch.from_numpy(pack.passages[:, 0]).to(vectors.device)
     asked, answers, gold = _tabulate_kinds(pack, vectors.device)

@@ -93,9 +93,9 @@ def group_of(pack: Pack, ask: Ask) -> str:
 
 
 def join_scores(near: Scores, judged: Scores, *, dense: float) -> Scores:
-    """Return the sum of two scores of the passages, each in standard deviations.
+    """Return the weighted sum of two scores of each passage, after standardising both scores.
 
-    `judged` are the reranker's scores; `near` are the embedder's, which are multiplied by `dense`.
+    `judged` are the reranker's scores, with weight 1. `near` are the embedder's scores, with weight `dense`.
     """
     return _standardise(judged) + dense * _standardise(near)
 

@@ -65,7 +65,7 @@ class Encoder(nn.Module):
             self.up[_flatten_name(name)] = nn.Parameter(torch.zeros(rows, rank))
 
     def get_weight(self, name: str) -> Tensor:
-        """Return a frozen weight."""
+        """Return the frozen weight that has this name."""
         weight: Tensor = getattr(self, _flatten_name(name))
         return weight
 
@@ -188,10 +188,10 @@ class Reader(nn.Module):
     def forward(
         self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the scores, the log-odds of a yes, and six numbers for each token (see LABELS).
+        """Return, for each window, a score and the log-odds of a yes, and six numbers for each token (see LABELS).
 
-        The log-odds are computed from the first token's state, and from the mean state of the tokens that are
-        likely in the quote.
+        The score is high if the window answers the question. The log-odds are computed from the first token's
+        state, and from the mean state of the tokens that are likely in the quote.
         """
         with use_half(ids.device):
             state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
@@ -228,7 +228,7 @@ class Texts:
         return self.ids[numbers, :longest].long(), mask
 
     def measure_pairs(self, questions: Tensor, passages: Tensor) -> Tensor:
-        """Return the number of tokens of each pair; the two texts share the special token between them."""
+        """Return the number of tokens of each pair, `[CLS] question [SEP] passage [SEP]`, after long texts are cut."""
         asked = self.lengths[questions].clamp(max=ASKED)
         return (asked + self.lengths[passages] - 1).clamp(max=MOST)
 

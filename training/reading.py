@@ -130,7 +130,7 @@ def _make_reading(
 
 
 def measure_overlap(spans: Sequence[Span], gold: Sequence[Span]) -> float:
-    """Return the F1 of characters, against all gold or against its best single span, whichever is higher."""
+    """Return the higher of two character F1s of `spans`: against all gold spans, or against the best gold span."""
     taken = sum(end - start for start, end in spans)
     best = 0.0
     for wanted in [list(gold), *([one] for one in gold)]:
@@ -220,7 +220,7 @@ def report_published(title: str, pack: Pack, models: Models, words: Sequence[str
 
 
 def _choose_answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
-    """Return the best score of all windows, and the spans of the best window that has spans."""
+    """Return the best score of all readings, and the answer spans of the best reading that has spans."""
     best = sorted(readings, key=lambda reading: -reading.score)
     spans = next((r.spans for r in best if r.spans), ())
     return best[0].score, [span for span, _ in spans]
@@ -230,7 +230,7 @@ def _choose_answer(readings: Sequence[Reading]) -> tuple[float, list[Span]]:
 
 
 def load_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Reader:
-    """Return a reader with the trained weights `low`; `judged` are those of the reranker that it starts from."""
+    """Return a reader model, made from a reranker's weights (`judged`) and its own trained weights (`low`)."""
     rank = next(int(array.shape[0]) for name, array in low.items() if name.endswith(".down"))
     reader = Reader(judged, rank=rank, seed=0)
     load(reader.encoder, low)
@@ -243,7 +243,7 @@ def load_reader(judged: Mapping[str, Array], low: Mapping[str, Array]) -> Reader
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print all figures of an existing reader."""
+    """Measure a trained reader, the model that finds the words of an answer, and print all figures."""
     parser = argparse.ArgumentParser(prog="python -m training.reading", description=__doc__.partition("\n")[0])
     _cli.add_inputs(parser)
     for name in ("adapter", "reranker", "reader"):

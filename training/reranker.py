@@ -164,7 +164,7 @@ class Groups:
         self.size = sum(self.counts.values())
 
     def make_epoch(self, steps: int) -> list[list[Group]]:
-        """Return the batches of an epoch, at most `steps`, with all kinds of questions in random order."""
+        """Return at most `steps` batches for an epoch; answerable, impossible and other questions are mixed."""
         todo = [(name, turn) for name, count in self.counts.items() for turn in range(count)]
         order = self.random.permutation(len(todo))
         rows = {name: self._order(getattr(self.examples, name)) for name in ("answerable", "impossible")}

@@ -1,4 +1,4 @@
-"""Draws the examples of a step: questions in many wordings, with passages that answer and passages that do not."""
+"""Draws the examples of a training step: questions in many wordings, with right and wrong passages."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class Examples:
         return np.asarray(weights / weights.sum(), np.float64)
 
     def draw_wording(self, row: Row, random: Random, *, own: float = 0.0) -> int:
-        """Return the number of a query: a random wording of questions of the same kind as the row.
+        """Draw a random wording of the row's kind of question, and return the number of this query.
 
-        With the probability `own`, only the benchmark's wordings of this kind are drawn. A row without a kind
+        With the probability `own`, only the benchmark's own wordings of this kind are drawn. A row without a kind
         always gets its own query.
         """
         if row.kind < 0:

@@ -48,10 +48,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions with windows on the device.
+    """A batch of questions, each with a window of a document, as tensors on the device.
 
-    `labels` has six numbers for each token: inside, start and end of the quote, then the same of the short
-    answer. They are OUTSIDE where there is no label.
+    `labels` has six numbers for each token: whether the token is inside the quote, begins it and ends it, then
+    the same three for the short answer. A number is OUTSIDE if the token has no such label.
     """
 
     ids: Tensor
@@ -151,7 +151,10 @@ class Windows:
 
 
 def _group_by_row(spans: Ints) -> dict[int, Ints]:
-    """Return the spans by row number; `spans` has one line (row, start, end) for each span."""
+    """Return the spans of each question, by the question's row number in the pack, as lines (start, end).
+
+    `spans` has one line (row number, start, end) for each span.
+    """
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for row, start, end in spans.tolist():
         found[row].append((start, end))

@@ -52,7 +52,8 @@ def write_caveats(groups: Sequence[tuple[Condition, Sequence[Measured]]]) -> Ite
 def write_provenance(papers: Sequence[Paper]) -> Iterator[str]:
     """Yield the Markdown section of the results page on the sources of the published figures.
 
-    It says for each paper which methods, embedder and passages it measured.
+    For each paper, the section names its methods, its embedder, and the form of its passages, such as their
+    length.
     """
     yield "## Where the published figures come from"
     yield ""

@@ -33,7 +33,7 @@ rect{fill:#0d1117}.line{filter:brightness(1.45)}}
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of the picture: the position of its corner, and the highest value of its axis."""
+    """A plot of the SVG picture: the position of its top left corner, and the highest value of its vertical axis."""
 
     x: float
     y: float

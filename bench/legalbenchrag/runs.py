@@ -1,4 +1,4 @@
-"""Runs on LegalBench-RAG: their conditions, their recipes, and their figures."""
+"""Runs on LegalBench-RAG: the data that they are measured on, their presets and settings, and their results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Condition(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """The name of the bundle's folder: the same for every wording, so that all wordings share an index."""
+        """The name of the bundle's folder, without the wording of the questions: all wordings share one index."""
         return f"legalbenchrag-{self.size}-{self.file_type}"
 
     @property
@@ -82,7 +82,7 @@ class Recipe(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The recipe's name in tables, and its run's folder."""
+        """The name of the recipe in tables, and of the folder of its run: `routed:filenames=false`."""
         name = self.preset.rpartition("/")[2].removesuffix(".toml")
         return ":".join([name, *(f"{key}={value.replace('/', '_')}" for key, value in self.settings)])
 
@@ -129,7 +129,7 @@ def make_bundle(
 
 
 def _is_current(bundle: Path, source: Path) -> bool:
-    """Return whether a bundle was made from this source by this version.
+    """Return whether a bundle was made from this source by the installed version of Exhibit.
 
     Only the benchmark files are compared: a change in the corpus is not detected (use --anew).
     """
@@ -170,8 +170,8 @@ def run(
 ) -> Path:
     """Return the folder of a recipe's run; start or continue the run if it is not finished.
 
-    If the settings, the questions or the version have changed since, the run is deleted and measured again.
-    `workers` (engine, jobs) are settings of the engine; they do not change the results.
+    With `anew`, or if settings, questions or Exhibit's version have changed since the run began, the run is
+    deleted and measured again. `workers` (engine, jobs) are settings of the engine; they do not change results.
     """
     settings = _make_settings(recipe, bundle, out, condition, workers)
     folder = settings.output_dir / recipe.label

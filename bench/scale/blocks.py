@@ -135,10 +135,10 @@ def write_flat(results: Results) -> str:
 
 
 def draw_memory(results: Results) -> dict[str, Chart]:
-    """Return a chart of the peak memory of ingestion over the number of documents.
+    """Return a chart of the peak memory of ingestion over the number of documents, under the key `memory`.
 
-    The chart has the key `memory`, and one line for each kind of index: without words and vectors, with
-    words, and with vectors in each store.
+    The chart has one line for each kind of index: with neither a word index nor vectors, with a word index
+    only, and with vectors in each vector store.
     """
     points = results["memory"]["points"]
     lines = [
@@ -231,9 +231,9 @@ def draw_chunks(results: Results) -> dict[str, Chart]:
 
 
 def write_routed(results: Results) -> str:
-    """Return the table of time and memory of a whole `routed` query.
+    """Return the table of the time and memory of whole queries with the preset `routed`.
 
-    There are separate rows for questions with the name of the document, and for questions without it.
+    Each index has two rows: one for questions with the document's name, and one for questions without it.
     """
     part = results["routed"]
     rows = []

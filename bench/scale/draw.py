@@ -29,7 +29,7 @@ text{font:12px system-ui,sans-serif;fill:#1f2933}.small{font-size:11px;fill:#526
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its name, its points, and whether it is dashed because it is extrapolated."""
+    """A line of a chart: its name, its points, and whether it is dashed, which marks extrapolated values."""
 
     name: str
     points: Sequence[tuple[float, float]]

@@ -167,7 +167,7 @@ class _Index(Index):
 
 
 def make_config(store: str, *, words: bool = True) -> Config:
-    """Return the settings that are measured: all three layers of vectors, and with `words` also the lexicon."""
+    """Return the settings to measure: vectors of documents, sections and chunks; with `words`, also a word index."""
     return Config.preset("sac-multilayer", embedder=EMBEDDER, store=store, lexicon=words)
 
 

@@ -13,7 +13,10 @@ Results = Mapping[str, Any]
 
 
 def fill(text: str, part: str, block: str) -> str:
-    """Return a page with the text between a part's markers replaced by a block."""
+    """Return a Markdown page with `block` between the two markers of a part of the benchmark.
+
+    The markers are `<!-- scale:PART -->` and `<!-- /scale:PART -->`; the old text between them is removed.
+    """
     marked = re.compile(rf"(<!-- scale:{part} -->\n).*?(<!-- /scale:{part} -->)", re.DOTALL)
     if not marked.search(text):
         raise ToolkitError(f"the page has no markers <!-- scale:{part} --> … <!-- /scale:{part} -->; put them back")

@@ -18,7 +18,7 @@ _DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Constant:
-    """A number of the model, with its unit and its source."""
+    """A number that the cost model uses, with its unit and its source."""
 
     value: float
     unit: str

@@ -20,10 +20,10 @@ RUNNERS = (("serial", 1), ("local", 2), ("ray", 1), ("ray", 2))
 
 
 def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Ingest documents with each kind of document, engine and number of workers; return the times.
+    """Measure the ingestion of text files and of PDFs with several engines and numbers of workers.
 
-    `points` has a dictionary for each measurement, with its seconds, stages and peak memory. `size` is the
-    number of documents.
+    In the result, `points` has a dictionary for each measurement, with its seconds, stages and peak memory.
+    `size` is the number of documents in each measurement.
     """
     size = 24 if quick else SIZE
     runners = [runner for runner in RUNNERS if runner[0] != "ray" or find_spec("ray")]

@@ -91,7 +91,8 @@ def fill(page: Path, block: str) -> str:
 def _measure(settings: Sequence[Setting], options: argparse.Namespace) -> tuple[list[Curve], int]:
     """Measure the preset `routed` with every value of each setting.
 
-    Return a curve for each setting and way of asking, and the number of questions.
+    Return a curve for each setting and condition, and the number of questions. A condition says whether the
+    questions name their document, and whether the index has file names.
     """
     recipe = {"embedder": options.embedder} if options.embedder else {}
     workers = {"engine": options.engine, "jobs": options.jobs}

@@ -41,7 +41,7 @@ def format_number(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel of the picture: the position of its corner, and the range of metric changes on its vertical axis."""
+    """A plot of the SVG picture: the position of its top left corner, and the range of its vertical axis."""
 
     x: float
     y: float
@@ -49,7 +49,7 @@ class Panel:
     high: float
 
     def height(self, change: float) -> float:
-        """Return the vertical position of a change."""
+        """Return the vertical position at which the plot shows a metric's change."""
         share = (change - self.low) / (self.high - self.low)
         return self.y + _TALL - _BELOW - share * (_TALL - _ABOVE - _BELOW)
 

@@ -243,7 +243,7 @@ Figures = Mapping[str, Figure]
 
 @dataclass(frozen=True)
 class Curve:
-    """The metrics of one setting at each of its values, in one way of asking.
+    """The metrics that were measured at each value of one setting, in one way of asking.
 
     A way of asking says whether the questions name their document, and whether the index has file names.
     """

@@ -74,7 +74,7 @@ class _Logged(NamedTuple):
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run the converter; the first argument may be the path of the log, without `--source`."""
+    """Run the converter of logs; the path of the log may be the first argument, instead of `--source PATH`."""
     given = list(argv)
     if given and not given[0].startswith("-"):
         given.insert(0, "--source")
@@ -196,11 +196,11 @@ def _best_rating(fields: Mapping[str, Any]) -> float | None:
 
 
 def _read_verdict(opinion: _Opinion, graded: Container[str]) -> str:
-    """Return `up` or `down` for an opinion of a reply; empty if the opinion is neither.
+    """Return `up` or `down` for a user's opinion of a reply; empty if the opinion is neither.
 
-    On an unknown scale, 1 is up, and 0 and below are down. A series is a group of opinions with the same
-    scale; `graded` names the series with a number above 1. In these series 1 may be the lowest rating, so
-    it is not up.
+    If the best rating of the scale is unknown, a rating of 0 or less is `down`, and a rating of 1 is `up`. But
+    1 is not `up` if the log has higher ratings on the same scale, because 1 may then be the lowest rating.
+    `graded` has the `series` (the scale's name) of every scale with ratings above 1.
     """
     number, best = opinion.rating
     if number is None:

@@ -114,7 +114,10 @@ def _pair(release: Release, tally: Tally) -> list[_Contract]:
 
 
 def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
-    """Return the only agreement to which the label files assign the definition, else the only one that contains it."""
+    """Return the agreement to which a definition belongs; None if there is no such agreement or more than one.
+
+    The label files are searched first. If they do not decide, the texts of the agreements are searched.
+    """
     key = make_definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:

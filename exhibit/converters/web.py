@@ -95,7 +95,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _read_urls(path: Path, data: bytes, column: str | None, tally: Tally) -> Iterator[tuple[str, Item]]:
-    """Yield the URLs as they are written, without surrounding spaces."""
+    """Yield each URL of a list or table, without surrounding spaces, and the line or row that contains it."""
     if path.suffix.lower() == ".txt":
         lines = (line.strip() for line in decode_table(path, data, tally).splitlines())
         for number, line in enumerate(lines, 1):

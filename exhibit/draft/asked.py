@@ -134,7 +134,7 @@ class Asker:
         return {}
 
     def ask(self, playbook: Playbook, prepared: Prepared) -> list[Draft]:
-        """Return a draft for each question of the playbook."""
+        """Return a draft for each question of a playbook: the question about this document, with proposed gold."""
         chunks = self.embedder.embed(list(prepared.texts), role="passage")
         levels = self.thresholds.choose_levels(playbook)
         sought = [self._seek(one.seeks, [one.seeks, *one.ask], prepared, chunks, levels) for one in playbook.questions]
@@ -216,9 +216,10 @@ class Asker:
         return shared_kinds().of(question, vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
     def _locate_spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
-        """Return the spans in the document of the words that the model marked, the best first.
+        """Return the spans that the model marked as answers, as offsets in the document, the best first.
 
-        A chunk's text lacks the running heads, so its offsets may differ from those in the document.
+        The model marks a span in the text of a chunk. That text lacks running heads, so offsets in it may differ
+        from offsets in the document.
         """
         ranked = sorted(zip(chunks, readings, strict=False), key=lambda pair: -pair[1].score)
         least = ranked[0][1].score - _NEAR

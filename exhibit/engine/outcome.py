@@ -110,9 +110,10 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _set_aside(error: Exception, item: object) -> Outcome[Out]:
-    """Return a failed outcome for an error that concerns only this item; raise any other error.
+    """Return a failed outcome if an error concerns only this item; otherwise raise the error.
 
-    Such an error is a ToolkitError, or a disk or network error that is transient but remains after all retries.
+    A ToolkitError concerns only the item. So does a transient disk or network error that remains after all
+    retries.
     """
     if isinstance(error, ToolkitError):
         return Outcome(None, error)

@@ -144,7 +144,7 @@ class Worker:
         self.pipe.close()
 
     def rest(self) -> None:
-        """Keep the idle process for the next map; stop it if enough processes are idle."""
+        """Keep the idle process for the next call of `map`; stop it if enough other processes are idle."""
         with _lock:
             if self._keeps and self._process.is_alive() and len(_resting) < _MOST_RESTING:
                 _resting.append(self)

@@ -34,7 +34,7 @@ class Bound:
 
     @classmethod
     def parse(cls, text: object, *, where: str) -> "Bound":
-        """Return the bound that a text describes; raise an error that shows the right form."""
+        """Return the bound in a text such as `>= 0.8`; for an invalid text, raise an error with valid examples."""
         match = _BOUND.fullmatch(text) if isinstance(text, str) else None
         if not match:
             raise ToolkitError(f'{where}: {text!r} is not a bound; write "> 0.8", ">= 1.0" or "< 0.5"')

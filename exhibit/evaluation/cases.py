@@ -92,8 +92,9 @@ class Passage:
 
     @property
     def tells(self) -> bool:
-        """Whether the content of the passage is known: its position, its text, or that it is from outside the
-        corpus.
+        """Whether it is known what the passage contains: it has a position, or a text.
+
+        A text that the corpus has nowhere or almost everywhere counts only if the system names a file outside it.
         """
         elsewhere = bool(self.told_filename) and self.filename is None
         return bool(self.span) or (bool(self.text.strip()) and (elsewhere or not self.unplaced))

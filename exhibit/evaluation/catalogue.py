@@ -51,7 +51,7 @@ class Setting(NamedTuple):
 
 @cache
 def list_settings() -> dict[str, Setting]:
-    """Return every setting by its name, in the order of the help text."""
+    """Return the settings of runs, of the built-in pipeline and of targets, by name, in the order of the help."""
     listed = [one for one in _list_model_settings(Settings, RUN) if one.name not in _BESIDE]
     listed += [one for one in _list_model_settings(Config, PIPELINE) if one.name != "weights"]
     listed += [*_list_model_settings(Weights, PIPELINE, WEIGHT), *_list_target_settings()]

@@ -171,7 +171,7 @@ class AnswerComparison:
         """Compare which words the expected answer and the text `given` affirm or deny.
 
         Return two lists: the words on which the two texts agree, and the words that one text affirms and the other
-        denies. Words that both texts affirm are listed only if neither text denies a shared word.
+        denies. If a text denies a shared word, the first list leaves out the words that both texts affirm.
         """
         mine, other = self.wanted.list_signs(), given.list_signs()
         shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
@@ -232,7 +232,8 @@ class AnswerComparison:
     def _is_instead(self, term: str, other: str) -> bool:
         """Return whether the reply's word `other` stands in place of the expected word `term`.
 
-        It does if the two words share a neighbour, or if the expected answer has only a few words.
+        It does if both words have a third word in common near them: in the expected answer near `term`, and in the
+        reply near `other`. It also does if the expected answer has only a few words.
         """
         few = len(self.wanted.terms) <= _FEW
         return few or bool(find_near(self.wanted, term) & find_near(self.given, other))
@@ -285,7 +286,10 @@ class AnswerComparison:
             )
 
     def _check_edits(self) -> Iterator[str]:
-        """Yield a message for a replaced word, a missing list item or a denial, if the texts are otherwise the same."""
+        """Yield a message for each replaced word, missing list item or denial in a nearly correct reply.
+
+        A reply is nearly correct if it differs from the expected answer in one or two places.
+        """
         changes = self.changes
         if not changes or len(changes) > 2:
             return
@@ -320,7 +324,8 @@ class AnswerComparison:
     def _list(self) -> Iterator[str]:
         """Yield a message if the reply omits an item of a list in the expected answer.
 
-        There is a message only if the reply has other words of the expected answer and no further content.
+        There is a message only if the reply states another part of the expected answer, adds no content of its
+        own, and does not begin with yes or no.
         """
         items = self.find_items_left_out()
         if items and not self.extra and not self.given.lead and self.given.terms & self.wanted.terms - self.asked.terms:

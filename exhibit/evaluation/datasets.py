@@ -143,9 +143,9 @@ def load_datasets(
     origins: Mapping[str, str] | None = None,
     limits: Limits | None = None,
 ) -> tuple[list[Dataset], list[str]]:
-    """Return the datasets and the warnings.
+    """Return the datasets that `patterns` name (paths or URLs, such as `datasets_out/*`), and the warnings.
 
-    All bundles are checked first. If there are problems, raise one error that lists every one of them.
+    All bundles are checked first. If there are problems, raise one error that lists all problems.
     """
     folders, warnings, problems = find_datasets(patterns, origins)
     bundles: dict[str, BundleFolder] = {}
@@ -346,7 +346,7 @@ def _make_placed_gold(line: Gold) -> GoldPassage:
 
 
 def _locate_gold(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
-    """Return a gold passage that has no line in gold.jsonl, after a search for its text.
+    """Search for a gold passage whose position gold.jsonl does not give; return the passage with its position.
 
     The search covers the document `filename`, or all documents if `filename` is None. If several documents
     contain the text, the result has no file and no position.

@@ -147,7 +147,7 @@ class _Plan:
 
 
 def _prepare(settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Warn) -> _Plan:
-    """Return the plan; raise one error that lists every problem with settings and datasets."""
+    """Return the checked inputs of a run (datasets, target, metrics …); raise one error that lists every problem."""
     problems: list[str] = []
 
     def attempt(step: Callable[[], Any]) -> Any:
@@ -333,7 +333,7 @@ class CitedLaw:
         return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
 
     def contains(self, reference: Reference) -> bool:
-        """Return whether a reference occurs in a document."""
+        """Return whether a legal reference, such as `section 5`, occurs in any document of the dataset."""
         return self._known.contains(reference)
 
 

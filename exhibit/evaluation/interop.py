@@ -72,7 +72,7 @@ def deepeval_dataset(folder: str | Path) -> Any:
 
 
 def squad_inputs(folder: str | Path) -> dict[str, list[dict[str, Any]]]:
-    """Return predictions without citations, and references, for SQuAD 2.0's metric; a refusal is an empty text."""
+    """Return `predictions` (without citations; empty for a refusal) and `references` for SQuAD 2.0's metric."""
     predictions, references = [], []
     for row in RunFolder(folder).rows:
         if row.reply.error or row.reply.answer is None:

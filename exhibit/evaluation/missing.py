@@ -47,7 +47,7 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
 
 
 def question_lacks(case: Case) -> Iterator[str]:
-    """Yield the keys of `QUESTIONS` (kinds of missing data) that apply to an answered question or its reply."""
+    """Yield the kinds of data that an answered question or its reply lacks, as keys of `QUESTIONS`."""
     passages = case.reply.passages
     if not case.is_impossible and case.gold:
         worded = [gold for gold in case.gold if gold.worded]

@@ -127,7 +127,7 @@ def _list_elements(given: Any, page: int | None, depth: int) -> Iterator[TextEle
 
 
 def _find_page(element: Mapping[str, Any], page: int | None) -> int | None:
-    """Return the page number of an element, from 1; if it has none, `page`, that of its parent element."""
+    """Return an element's page number, from 1; if the element has none, return `page`, its parent's page number."""
     origin = element.get("prov") or element.get("metadata") or {}
     origin = origin[0] if isinstance(origin, list) and origin else origin
     for fields in (element, origin if isinstance(origin, Mapping) else {}):

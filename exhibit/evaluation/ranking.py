@@ -101,10 +101,10 @@ def name_gold(number: int) -> str:
 
 
 def _arrange_golds(ranks: Sequence[int | None], passages: int) -> list[str]:
-    """Return the names of the ranked items: `ranks` has the rank at which each gold passage is found, or None.
+    """Return the names of the items of a ranking, in order, such as `gold-0`, `passage-2` and `gold-1`.
 
-    Each found gold passage takes its rank or, if another gold passage has that rank, the next free rank. Every
-    rank without a gold passage gets the name `passage-RANK`.
+    `ranks` has the rank at which each gold passage is found, or None. A found gold passage takes its rank or,
+    if another gold passage has that rank, the next free rank. Every other rank has the item `passage-RANK`.
     """
     places: dict[int, str] = {}
     free = 1
@@ -210,11 +210,11 @@ def subtract_span(gap: Span, span: Span) -> list[Span]:
 
 
 def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
-    """Return the spans of the parts of a gold quote, and the spans of the text in them that passages contain.
+    """Return the span of each part of a gold quote, and `(rank, span)` for each piece of a part in a passage.
 
-    The parts are the texts between the quote's omission marks. Offsets count in the parts after folding
-    (without spaces and typographic differences), joined together. Each span of the second list is paired with
-    the rank of the passage that contains it.
+    The parts are the texts between the quote's omission marks. A piece is a text that a part and a passage
+    share; `rank` is the rank of that passage. Offsets count in the parts after folding (without spaces and
+    typographic differences), joined together.
     """
     line: list[Span] = []
     held: list[Held] = []
@@ -315,7 +315,7 @@ def format_trec(case: Case, *, tag: str) -> TrecLines:
 
 @lru_cache(maxsize=1 << 12)
 def _name(text: str) -> str:
-    """Return a percent-encoded name: it has no spaces, because spaces separate the columns."""
+    """Return a percent-encoded name, which has no spaces: spaces separate the columns of TREC's files."""
     return quote(text, safe="")
 
 
@@ -368,9 +368,9 @@ def total_mismatches(cases: Sequence[Case], options: Options) -> dict[str, Misma
 
 
 def pool_mismatches(counts: Mapping[str, Mismatch]) -> dict[str, float | None]:
-    """Return, for each `drm@k`, the share of passages from a file without gold, over all questions together.
+    """Return, for each `drm@k`, the share of the first k passages that come from a file without gold.
 
-    The share is None if there are no passages.
+    The passages of all questions are counted together. The share is None if there are no passages.
     """
     return {name: count.wrong / count.passages if count.passages else None for name, count in counts.items()}
 

@@ -196,7 +196,7 @@ def _flatten_row(row: RunQuestion) -> dict[str, Any]:
 
 
 def list_passages_read(row: RunQuestion) -> list[RunPassage]:
-    """Return the passages that the answer was made from (all, if they are unknown), as far as their text is stored."""
+    """Return the passages with stored text that the answer used: `context`, else the first `selected`, else all."""
     passages, context = row.reply.passages, row.reply.context
     numbers = range(1, len(passages) + 1)
     read = numbers[: row.reply.selected] if context is None else context
@@ -239,10 +239,9 @@ def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str
 
 
 def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
-    """Return the means of each metric for groups of questions, by label and then by the label's value.
+    """Return the mean of each metric for groups of questions, as `{label: {value of the label: means}}`.
 
-    `kinds_of` chooses the labels to group by. The label that divides the dataset into groups is added if
-    questions have it.
+    `kinds_of` chooses the labels. The label that `table.groups` names is added if a question has it.
     """
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])

@@ -76,10 +76,10 @@ class RunResults(RunFolder):
 
     @property
     def system(self) -> str:
-        """The name of the system that was tested.
+        """The name of the system that was tested, such as `builtin routed` or `http localhost/ask`.
 
-        It is `builtin` with the preset of the built-in pipeline, or another target with the address of its server.
-        The port is left out, because a CI may start the same server at another port each time.
+        It has the target and, for the built-in pipeline, the preset; for a server, its address. The port is left
+        out, because a CI may start the same server at another port each time.
         """
         target = (self.config.target or "builtin").partition(":")[0]
         address = urlsplit(self.settings.get("target_url", ""))

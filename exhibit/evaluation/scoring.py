@@ -163,7 +163,7 @@ class Round:
                 yield replace(case, reply=reply if self._exact else self._place_reply(case, reply))
 
     def _place_reply(self, case: Case, reply: Reply) -> Reply:
-        """Return a reply with its passages and the provisions that its answer cites located in the documents."""
+        """Locate a reply's passages, and the provisions that its answer cites, in the documents; return the reply."""
         place, named = self._dataset.documents.place, self._provisions.place
         passages = tuple(place(named(passage), case.gold) for passage in reply.passages)
         before = reply.retrieved and tuple(place(named(passage), case.gold) for passage in reply.retrieved)

@@ -312,7 +312,8 @@ def _parse_line(line: bytes, where: str) -> Mapping[str, Any]:
 def _make_gold_line(id: int, line: Mapping[str, Any]) -> dict[str, Any]:
     """Return a line of gold.jsonl that stores the labels of a question but no gold passage.
 
-    The labels are all fields of `line` with a plain value, except the question and the expected answer.
+    The labels are all fields of `line` whose value is a string, a number or a boolean, except the question and
+    the expected answer.
     """
     labels = {
         name: value

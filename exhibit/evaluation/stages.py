@@ -80,16 +80,16 @@ class GoldStages:
 
     @property
     def known(self) -> list[StageName]:
-        """The names of the stages for which the result is known, in order; a field of an unknown stage is None."""
+        """The names of the stages at which the fate of the gold passage is known, in the order of the stages."""
         return [stage for stage in GOLD_STAGES if getattr(self, stage) is not None]
 
     @property
     def lost_at(self) -> StageName | None:
         """The first stage that loses the passage; None if no known stage loses it.
 
-        A later stage that has the passage shows that no earlier stage lost it: two neighbouring chunks may together
-        restore text that the chunker cut. A right answer does not show this, because it may come from another
-        passage.
+        If a later stage has the passage, no earlier stage lost it: for example, two neighbouring chunks may
+        together contain text that the chunker cut. This does not hold for the stage `answered`, because a right
+        answer may come from another passage.
         """
         lost: StageName | None = None
         for stage in GOLD_STAGES:
@@ -157,7 +157,8 @@ def is_on_page(gold: GoldPassage) -> bool | None:
 def kind_of_gold(gold: GoldPassage, document: Document) -> str:
     """Return the kind of a gold passage: `across pages`, `table`, `list` or `text`.
 
-    The kind depends on the pages and lines at the passage's first place, and on table markup in its quote.
+    If the passage has several locations, the pages and lines of the first are examined. Table markup in its
+    quote also makes it a `table`.
     """
     place = gold.places[0]
     if len({page for span in place for page in document.pages_of(span)}) > 1:

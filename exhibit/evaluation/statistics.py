@@ -1,10 +1,10 @@
-"""Means with their number of values and of errors, and a 95% interval from a bootstrap over documents.
+"""Means of metrics, each with its number of values, its number of errors and a 95% bootstrap interval.
 
 Rows of one document are not independent: a long contract that is hard to read is hard for all its
 questions. So the bootstrap resamples whole documents with all their rows, never single rows. A bundle may
-name a label by which its rows are grouped; then each group is resampled separately, and the dataset's
-mean is the mean of the groups' means. Otherwise it is the mean over the rows. A run's mean is the mean of
-its datasets' means.
+name a label by which its rows are grouped. Then each group is resampled separately, and the dataset's mean
+is the mean of the groups' means. Without such a label, the dataset's mean is the mean over its rows. A
+run's mean is the mean of its datasets' means.
 """
 
 import math

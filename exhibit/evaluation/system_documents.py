@@ -78,7 +78,10 @@ class FileDocuments:
                     self._found[gold] = text, find_in_chunks(places, placed.by_file.get(filename, []), own.text)
 
     def find(self, gold: GoldPassage) -> Found:
-        """Return how much of a gold passage the texts and the chunks contain; None for each that is unknown."""
+        """Return how much of a gold passage the system's texts contain, and how much the system's chunks contain.
+
+        Each of the two results is None if it is unknown.
+        """
         return self._found.get(gold, (None, None))
 
     @classmethod

@@ -33,9 +33,9 @@ class InText:
 
 
 def find_in_text(gold: GoldPassage, document: Document, parsed: Document) -> InText | None:
-    """Return how much of a gold passage a system's text contains; None if that is unknown.
+    """Return how much of a gold passage a system's text (`parsed`) contains; None if that is unknown.
 
-    If the passage has several places, the one with the best result counts.
+    If the passage occurs several times in the document, the occurrence with the best result counts.
     """
     results = [_place_in_text(place, document, parsed) for place in gold.places[:ALTERNATIVES]]
     known = [result for result in results if result is not None]

@@ -121,7 +121,8 @@ def _format_parts(name: str, estimate: statistics.Estimate | None, bands: "Bands
     """Return the parts of a table cell for one metric, as texts.
 
     They are the mean, its 95% interval, the standard deviation over questions, the spread over repeated runs,
-    the number of questions with the failures, and the name of the quality band, such as `good`.
+    the number of questions (or of datasets, if there are several) followed by the number of failed questions,
+    and the name of the quality band, such as `good`.
     """
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:

@@ -1,4 +1,4 @@
-"""Give each question one verdict and its reason: whether and where the way from document to answer failed.
+"""Give each question one verdict and its reason: whether the system failed, and at which stage.
 
 A failure belongs to one of three stages:
 - retrieval: the answer was made without the passage that has the right answer;
@@ -69,12 +69,12 @@ def judge(case: Case, *, k: int = K) -> Verdict:
 
 
 def examine(case: Case, *, k: int = K) -> Judgment:
-    """Return the verdict on a question, with its evidence.
+    """Return the verdict on a question, with the reason for it.
 
-    The context is the passages that the answer was made from or, if they are unknown, the first k passages. The
-    verdict is `retrieved but not used` if gold is among the first k passages but not in the context, or if the
-    answer cites only other passages. A right answer never counts as a failure, whatever passages it was made
-    from.
+    The verdict `retrieved but not used` has two cases: gold is among the first k passages but not among the
+    passages that the answer was made from, or the answer cites only passages without gold. If it is unknown
+    from which passages the answer was made, the first k are assumed. A right answer never counts as a failure,
+    whatever passages it was made from.
     """
     reply = case.reply
     if reply.error:

@@ -31,7 +31,7 @@ def is_rival(one: Quantity, other: Quantity) -> bool:
 
 
 def format_quantity(one: Quantity) -> str:
-    """Return a figure as text: its value and its unit."""
+    """Return a quantity as text: its value, followed by its unit."""
     value = one.value if isinstance(one.value, str) else f"{one.value:f}"
     return f"{value} {one.unit}".strip()
 
@@ -69,7 +69,7 @@ def _are_equal_figures(gone: Sequence[str], come: Sequence[str]) -> bool:
 
 
 def find_near(meaning: Meaning, term: str) -> frozenset[str]:
-    """Return the words and figures that share a segment of a text with a given word."""
+    """Return the words and figures that are between the same punctuation marks or conjunctions as a given word."""
     segments = {word.segment for word in meaning.words if word.term == term}
     return frozenset(word.term for word in meaning.words if word.segment in segments and word.term != term)
 

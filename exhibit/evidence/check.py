@@ -53,8 +53,8 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
 def faults_of(line: Gold, question: Question, document: Document) -> Iterator[str]:
     """Yield a message for each fault in one line of gold.jsonl.
 
-    Faults are: wrong words, wrong pages, a span beyond the end of the text, and a context that train.json
-    does not have.
+    Faults are, for example: words that differ from the quote, wrong page numbers, a span beyond the end of the
+    text, or a `context` (the index of a quote in train.json) that does not exist.
     """
     if (line.context or 0) >= len(question.contexts):
         yield f"there is no context {line.context} in train.json"

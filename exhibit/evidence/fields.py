@@ -35,7 +35,7 @@ def _rank_names(field: str) -> dict[str, int]:
 
 
 def is_named(name: str, field: str) -> bool:
-    """Return whether a name is a known name of a field."""
+    """Return whether a field may have this name in a file: `User Query` is a known name of `question`."""
     return name_key(name) in _rank_names(field)
 
 

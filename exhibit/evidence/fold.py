@@ -110,7 +110,7 @@ class Fold:
         return Fold(text, self.offsets[kept], self.shuffled)
 
     def without(self, characters: Collection[str]) -> "Fold":
-        """Return the folded text without all occurrences of some characters; the other offsets are kept."""
+        """Return the folded text without some characters; the other characters keep their offsets in the original."""
         kept = ~np.isin(list_code_points(self.text), [ord(character) for character in characters])
         return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept], self.shuffled)
 

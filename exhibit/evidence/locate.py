@@ -77,7 +77,7 @@ class _Effort:
 
 
 def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) -> list[Match]:
-    """Return the locations where the quote matches exactly or after folding, on one page or across pages."""
+    """Return a quote's locations, on one page or across pages; only spaces, dashes, case etc. may differ."""
     words = quote.strip()
     matches = {at: _match_verbatim(at, quote, words, document) for at in _find(words, document.text)}
     needle = Fold.of(words)
@@ -184,7 +184,8 @@ def _measure_folded(match: Match, document: Document) -> int:
 def _locate_in_markup(quote: str, document: Document, _: _Effort) -> list[Match]:
     """Return the locations of a quote by its letters and digits, ignoring punctuation and a parser's markup.
 
-    If the quote matches in several pieces and marks no omissions, the pieces must be close together.
+    If the quote matches only in several pieces, the pieces must be close together. The pieces may be far apart
+    if the quote has a mark of omitted words, such as `…`.
     """
     placement = place_pieces(quote, document)
     places = choose_nearest_places(placement.pieces)

@@ -102,11 +102,11 @@ def _find_left(stretches: Sequence[Stretch], needle: Fold) -> list[tuple[int, in
 
 
 def _choose_telling(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Return the stretches that show where the text comes from.
+    """Return the stretches that show where a searched text comes from.
 
-    A stretch is returned if it is long, if it has few locations, or if it is close to another stretch that is
-    long or has few locations. If a stretch has several locations, those close to another stretch are
-    preferred.
+    A stretch is a range of the text, with the locations of its words in a document. It is returned if it is
+    long, if it has few locations, or if it is close to another stretch that is long or has few locations. Of
+    several locations of a stretch, those close to another stretch are preferred.
     """
     sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
@@ -144,10 +144,10 @@ def _find_cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[Stretch], needle: Fold, document: Document
 ) -> list[Stretch]:
-    """Return the matches, and a new match for each table cell that has no match yet but occurs near the others.
+    """Return the matches (`stretches`), and a new match for each table cell without one that occurs near them.
 
-    A match (`_Stretch`) is a range of the text with its spans in the document. If there are no matches, cells
-    are searched in the part of the document that contains the most letters of cells.
+    A match is a range of the text with its spans in the document. If `stretches` is empty, cells are searched
+    in the part of the document that contains the most letters of cells.
     """
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
@@ -229,7 +229,7 @@ def _make_piece(stretch: Stretch, needle: Fold, text: str, document: Document) -
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
-    """Return a span of a document, extended by adjacent punctuation that the quoted text also has at this end.
+    """Return a span of a document, extended at each end by punctuation that the quoted text has at the same end.
 
     Args:
         span: the range of the document in which the words of the quoted text were found.

@@ -247,8 +247,9 @@ class Text(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A PDF transformation matrix: here from points of a page, measured from its top left, to the PDF's own
-    coordinates.
+    """A matrix that converts positions on a displayed page to coordinates of the PDF file.
+
+    Positions are measured in points (1/72 inch) from the top left corner of the page.
     """
 
     a: float
@@ -313,8 +314,8 @@ def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
 def _make_content(frame: Frame, lines: Sequence[Text]) -> bytes:
     """Return the PDF operators that draw the lines of OCR text invisibly on a page.
 
-    They first end the rotation of the page's original content, which `_turn_drawing` began, so that the text is
-    not rotated.
+    The first operator ends the rotation that `_turn_drawing` applied to the page's original content, so that
+    the OCR text is not rotated.
     """
     matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side: not every reader would insert one

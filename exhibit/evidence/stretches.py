@@ -24,7 +24,7 @@ _EDGE = 4
 
 
 class Stretch(NamedTuple):
-    """A range of the text's letters, and the spans of the document that match it except for small differences."""
+    """A range of letters in a text, and the spans of a document that match it except for small differences."""
 
     start: int
     end: int

@@ -28,7 +28,7 @@ __all__ = ["CardText", "find_size_category", "holds_documents", "render_card", "
 
 @dataclass(frozen=True)
 class CardText:
-    """The parts of the card that the bundle's files do not provide."""
+    """The parts of a dataset card that the bundle's files do not provide, such as tags and known limitations."""
 
     tags: Sequence[str] = ()
     questions: str = ""
@@ -228,7 +228,7 @@ class Example:
 
 
 def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> Iterator[Example]:
-    """Yield candidate examples, best first: located gold, one passage on one page, about 300 characters long."""
+    """Yield candidate examples, best first: ideally one located passage on one page, about 300 characters long."""
     lines: dict[int, list[Gold]] = {}
     for line in gold:
         lines.setdefault(line.id, []).append(line)

@@ -128,7 +128,7 @@ def _refuse_ignored(additions: list[huggingface_hub.CommitOperationAdd]) -> None
 
 
 def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
-    """Return our commit if it is the newest on the branch; None if the branch has not changed.
+    """Return the branch's newest commit if it has the content that we sent; None if the branch is unchanged.
 
     Raise ConflictError if another user has changed the branch.
     """
@@ -277,7 +277,7 @@ def compare(contents: Contents, remote: Mapping[str, RemoteFile], *, recorded: C
 
 
 def describe_plan(plan: Plan) -> Iterator[str]:
-    """Yield lines that describe the uploads and the changes."""
+    """Yield lines that describe an upload to the Hub: its size, and the new, changed and removed files."""
     size = sum(plan.contents[name].size for name in plan.sent)
     total = sum(content.size for content in plan.contents.values())
     yield f"to send: {len(plan.sent):,} of {len(plan.contents):,} files, {format_size(size)} of {format_size(total)}"
@@ -324,9 +324,9 @@ def insert_address(card: bytes, repo_id: str) -> bytes:
 
 
 def remove_address(card: bytes, sha256: str) -> bytes | None:
-    """Return a published card with the repository's name replaced by the placeholder, as it was before publishing.
+    """Return a published dataset card as it was before publishing, with `PATH_OR_REPO` as the repository's name.
 
-    Return None if the sha256 of the result is not `sha256`.
+    Return None if the SHA-256 of that card is not `sha256`.
     """
     names = dict.fromkeys(_LOADED.findall(card.decode("utf-8", "replace")))
     for candidate in [card, *(card.replace(_quote_name(name), _quote_name(PLACEHOLDER)) for name in names)]:
@@ -352,7 +352,7 @@ def read_corpus_patterns(card: bytes) -> list[str]:
 
 
 def metadata_of(card: bytes) -> dict[str, Any]:
-    """Return the card's YAML header."""
+    """Return the metadata in the YAML header of a dataset card."""
     try:
         return dict(huggingface_hub.DatasetCard(card.decode("utf-8")).data.to_dict())  # type: ignore[no-untyped-call]
     except Exception as error:

@@ -54,7 +54,10 @@ class BranchState:
 
 
 class Hub:
-    """One dataset repository, with the token of the environment or of the Hub's own store."""
+    """A dataset repository on the Hugging Face Hub, with the user's access token.
+
+    The token comes from the environment, or from the file that `hf auth login` wrote.
+    """
 
     def __init__(self, repo_id: str, *, say: Say) -> None:
         self.repo_id = check_repo_id(repo_id)

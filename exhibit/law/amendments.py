@@ -192,7 +192,7 @@ def _end_of(text: str, start: int, following: int) -> int:
 
 
 def _find_listed(text: str, sentences: Sequence[int]) -> list[SectionChange]:
-    """Return the changes that lists of sections make, one for each item.
+    """Return the changes that an amendment states as a list of sections: one change for each list item.
 
     A list begins with a sentence such as `The following Sections are amended and restated to read as follows:`.
     Each item has a section's number and its new words; an item of a list of deletions has only the number. An

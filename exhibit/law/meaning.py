@@ -118,7 +118,7 @@ class MeaningWord(NamedTuple):
 
 @dataclass(frozen=True)
 class Meaning:
-    """The content of a text as rules read it: words with a sign for denial, figures, dates, names and parties."""
+    """The content of a text as rules read it: words (affirmed or denied), figures, dates, names and parties."""
 
     lead: Literal["", "yes", "no"]
     tokens: tuple[str, ...]
@@ -139,7 +139,7 @@ class Meaning:
 
     @property
     def terms(self) -> frozenset[str]:
-        """The words without their signs and without figures."""
+        """The content words of the text, whether they are affirmed or denied; figures are left out."""
         return frozenset(word.term for word in self.words if not word.term.startswith(FIGURE))
 
     @property

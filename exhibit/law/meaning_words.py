@@ -17,7 +17,7 @@ _SHORTEST = 4  # letters that must remain without the prefix: "until" is not a d
 
 
 def _read_row(name: str) -> list[str]:
-    """Return the words of a list in `meaning.toml`."""
+    """Return the words of the list `name` in the file `meaning.toml`."""
     return str(_LISTS[name]).split()
 
 
@@ -97,13 +97,16 @@ def is_party(term: str) -> bool:
 
 
 def carries_meaning(token: str) -> bool:
-    """Return whether a word counts for the meaning: a listed word, a content word, or a word such as `before`."""
+    """Return whether a word adds to the meaning: a content word, a word in `meaning.toml`, or one like `before`."""
     plain = token.removesuffix("'s")
     return plain in _read_lexicon() or is_content(plain) or plain in _SMALL
 
 
 def sign_word(token: str, known: set[str]) -> tuple[str, int]:
-    """Return a word and its sign; a negative prefix is removed and reverses the sign."""
+    """Return a word's canonical form, and -1 if the word negates that form, else 1: `unpaid` gives `pay` and -1.
+
+    A prefix such as `un` negates only if the rest of the word is in the lexicon, or its stem is in `known`.
+    """
     term, sign = find_canonical(token)
     if token in _read_lexicon():
         return term, sign

@@ -297,7 +297,10 @@ def list_acronyms(name: str) -> set[str]:
 
 
 def split_filename(filename: str) -> tuple[str, tuple[str, ...]]:
-    """Return a file's name without folder and extension: as one run of letters, and as words."""
+    """Return a file's name without folder and extension, as one string and as separate words.
+
+    For example, `deals/Supply_Agreement.pdf` gives `supplyagreement`, and `supply` and `agreement`.
+    """
     stem = _FILE_ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
     spellings: list[str] = []
     for word in name_words(stem.replace("||", " ")):

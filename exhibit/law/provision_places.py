@@ -234,9 +234,10 @@ def _measure_length(one: _Labelled) -> int:
 
 
 def _find_bracketed(text: str, span: Span, number: str) -> Span | None:
-    """Return the span of a part inside a line, such as `(b) any breach;` before `(c)`; None if it is not found.
+    """Return the span of a labelled part of a line, such as `(b) any breach;` before `(c)`; None if not found.
 
-    The part ends at the next number in brackets or, if `number` is a letter, at the next letter in brackets.
+    `number` is the part's label without brackets: digits or letters. The part ends at the next label of the
+    same sort (digits or letters) in brackets.
     """
     start = re.compile(rf"(?:^|(?<=[\s;:,.]))\({re.escape(number)}\)", re.IGNORECASE).search(text, *span)
     if start is None:

@@ -165,7 +165,7 @@ def _write_path(path: Sequence[ProvisionStep], source: str) -> str:
 
 
 def _find_source(gap: str) -> str:
-    """Return the name of a law or document in the text between two provisions."""
+    """Return the name of a law in the text beside a cited provision: `BGB` for `of the BGB`; empty if none."""
     words = _GLUE.sub(" ", f" {gap} ").strip()
     return words if re.search(r"\w", words) else ""
 
@@ -211,9 +211,10 @@ def _goes_on(last: ProvisionStep, sort: str, gap: str) -> bool:
 
 
 def _read_numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list[tuple[str, _Path]], int]:
-    """Return the numbers after a unit's word, and the offset of their end.
+    """Return the numbers after a word such as `Section` in a citation, and the offset of their end.
 
-    Each number comes with the path in brackets after it: in `Sections 3(a) and 5`, 3 has the path (a).
+    Each number comes with the path in brackets after it: in `Sections 3(a) and 5`, 3 has the path (a). Several
+    numbers are read after a plural word or, with `below`, also after a singular word (`Abs. 1, 3`).
     """
     word, number, end = match["word"].lower(), match["number"], match.end()
     plural = word == "§§" or word in ("ss.", "arts.", "artt.") or (word.endswith("s") and word not in ("abs", "ss"))

@@ -171,7 +171,10 @@ class Quantity(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """The figures of a text, its dates, and its words in lower case with every figure in digits."""
+    """The figures of a text, its dates, and the text without its dates in a normal form (`plain`).
+
+    The normal form is in lower case, with number words as digits: `Thirty days` becomes `30 days`.
+    """
 
     quantities: tuple[Quantity, ...]
     dates: tuple[frozenset[Day], ...]
@@ -223,7 +226,7 @@ def _write_hours(match: re.Match[str]) -> str:
 
 
 def _make_quantity(token: re.Match[str], before: list[str], after: list[str], plain: str) -> Quantity:
-    """Return the figure that a number forms with the words around it."""
+    """Return a number as label, money, percentage, time, measure or count, depending on the words around it."""
     digits, value = token[0], _parse_value(token[0])
     bound = _bound(plain, token.start(), token.end())
     if before and before[-1] in _LABELS:

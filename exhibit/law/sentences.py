@@ -104,9 +104,9 @@ def _goes_on(before: str, word: str, *, opening: bool) -> bool:
 
 @cache
 def _list_numbered() -> frozenset[str]:
-    """Return the abbreviations after which a number may follow in the same sentence, without their full stop.
+    """Return abbreviations whose full stop does not end a sentence if a number follows, as in `Abs. 1`.
 
-    They include those of the legal systems: `odst. 1`, `Abs. 1` and `č. 89/2012`.
+    They are in lower case and without the full stop: `abs`. Abbreviations of all legal systems are included.
     """
     forms = (
         form for system in load_systems() for forms in system.data.get("below", {}).values() for form in forms.split()

@@ -369,5 +369,5 @@ def keys_of(text: str) -> frozenset[tuple[str, str]]:
 
 
 def states_any(text: str, values: Iterable[tuple[str, str]]) -> bool:
-    """Return whether a text states at least one of the values, each given as its kind and its key."""
+    """Return whether a text states one of the values, each a kind and a normal form: `("period", "30 day")`."""
     return not keys_of(text).isdisjoint(values)

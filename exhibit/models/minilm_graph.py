@@ -90,7 +90,7 @@ def build_graph(
 
 
 def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
-    """Add the embeddings and all layers; return the name of the output, which has a state for each token."""
+    """Add the embeddings and all layers to the graph; return the name of its output, a state for each token."""
     state = _embed_tokens(graph, pairs=pairs)
     for number in range(LAYERS):
         layer = f"encoder.layer.{number}"

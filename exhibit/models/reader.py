@@ -72,7 +72,8 @@ class AnswerSpan(NamedTuple):
 class Reading(NamedTuple):
     """The output of the extractive reader (a model) for one question and one passage.
 
-    It has the quoted spans, the short answer in them, and the scores for "has an answer" and for "yes".
+    It has the spans that answer, the short answer in these spans, and two log-odds: that the passage answers
+    the question, and that the answer is yes.
     """
 
     score: float
@@ -166,7 +167,7 @@ class Kinds:
 
 @lru_cache(maxsize=1)
 def shared_kinds() -> Kinds:
-    """Return the classifier of kinds of questions of this process."""
+    """Return the classifier that finds the kind of a question; all code of this process shares it."""
     return Kinds()
 
 
@@ -268,11 +269,10 @@ def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int,
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
     """Return the ranges of tokens that are most likely answers: several, one, or none.
 
-    Ranges are half-open, and the sum of their scores is the greatest possible. Each row of `tokens` has
-    three log-odds of one token: that it is inside an answer, that it begins an answer, and that it ends an
-    answer. The score of a range adds the first over all its tokens, the second of its first token, and the
-    third of its last token. `lean` is added to the first for every token, so that a value above zero makes
-    answers longer.
+    Each row of `tokens` has three log-odds of one token: that it is `inside` an answer, `begins` an answer, or
+    `ends` an answer. The score of a range is the sum of `inside` over all its tokens, plus `begins` of its
+    first token, plus `ends` of its last token. The half-open ranges with the greatest total score are returned.
+    `lean` is added to `inside` of every token: a positive `lean` makes answers longer.
     """
     out, within, closing = 0.0, -np.inf, -np.inf
     steps: list[tuple[bool, bool]] = []

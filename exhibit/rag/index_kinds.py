@@ -270,7 +270,7 @@ class RawVectors:
             file.write(self.keys.astype("<i8").tobytes())
 
     def remove(self) -> None:
-        """Remove the file."""
+        """Delete the file of vectors, and forget the keys of the vectors."""
         self.path.unlink(missing_ok=True)
         self._keys, self._count = [], 0
 

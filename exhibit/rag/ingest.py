@@ -375,7 +375,7 @@ def read_with_ocr(path: Location | str, how: Ocr) -> Document:
 
 
 def _as_pdf(path: Path, place: Path) -> Path:
-    """Write an image as a PDF, one page per frame, in the folder of `place`; return the path of the PDF."""
+    """Write an image as a PDF, one page per frame; return its path, `place` with the suffix `.pages.pdf`."""
     target = place.with_suffix(".pages.pdf")
     with Image.open(path) as image:
         frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(image)]

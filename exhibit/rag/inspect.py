@@ -217,7 +217,7 @@ def _make_parser() -> argparse.ArgumentParser:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Inspect an index; `test` exits 1 when a check fails."""
+    """Run a subcommand of `exhibit inspect`; return 1 if a check of the subcommand `test` fails, else 0."""
     parser = _make_parser()
     options = parser.parse_args(argv)
     if options.action in {"search", "export"} and not (options.query or "").strip():

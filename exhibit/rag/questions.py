@@ -1,10 +1,10 @@
 """Parses a question into a query: the words that name a document, and the words that ask.
 
-A document is named in one of three ways. The words around a word for its kind name the document (`Kenway's
-Non-Disclosure Agreement`, `the Supply Agreement between A and B`). A clause before the question names it
-(`Consider …;`, `Under …,`, `Kenway NDA:`). Or a name stands alone (`Does Fiverr …`): here a word counts as
-a name if only few documents have it in their file names, titles and parties. Such a word also stays part of
-the question.
+A document is named in one of three ways. The name may contain a word for a kind of document, such as
+`Agreement` (`Kenway's Non-Disclosure Agreement`, `the Supply Agreement between A and B`). The name may be
+in a clause before the question (`Consider …;`, `Under …,`, `Kenway NDA:`). Or a single word may be a name,
+as in `Does Fiverr …`: a word counts as a name if only few documents have it in their file names, titles and
+parties. A single word that is a name also stays part of the question.
 """
 
 import re
@@ -359,7 +359,8 @@ def _list_end(text: str, at: int, quotes: list[Span], *, lower: bool) -> int:
     """Return the end of the list of names, such as `Alder Ltd and Birch Ltd`, that begins at the offset `at`.
 
     Return `at` if no name begins there. `quotes` are the spans in quotation marks, each of which is a name.
-    With `lower`, words without capitals also count as names, if no capital and no quotation follows.
+    With `lower`, words in lower case also count as names, but only if the next 400 characters have no capital
+    letter and no quotation.
     """
     end, most = at, at + _REACH
     plain = lower and not re.search(r"[A-Z]", text[at:most]) and not any(at <= span.start < most for span in quotes)

@@ -46,7 +46,7 @@ _invocation: ContextVar[Invocation] = ContextVar("invocation", default=_ALONE)
 
 @contextmanager
 def set_invocation(invocation: Invocation) -> Iterator[None]:
-    """Set how the user called the command, for all commands that run in the block."""
+    """Set the command names in messages, and whether output is quiet or verbose, for commands in the block."""
     token = _invocation.set(invocation)
     try:
         yield

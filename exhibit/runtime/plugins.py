@@ -1,7 +1,8 @@
-"""Plug-ins by name: a file of this project in the folder of its kind, or a module of another distribution.
+"""Finds plug-ins by name: files in this project's plug-in folders, and modules of other distributions.
 
-A distribution names its modules as entry points of the group `exhibit.KIND`, where KIND is the folder's name:
-`[project.entry-points."exhibit.metrics"]`. If two plug-ins have the same name, this project's own plug-in is used.
+Each kind of plug-in, such as `metrics`, has one folder. A distribution names its modules as entry points of
+the group `exhibit.KIND`, where KIND is the folder's name: `[project.entry-points."exhibit.metrics"]`. If
+two plug-ins have the same name, this project's own plug-in is used.
 """
 
 import pkgutil

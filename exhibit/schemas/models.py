@@ -74,7 +74,7 @@ class Row(_Model):
 
 
 class Gold(_Model):
-    """One line of `gold.jsonl`: the location of a context of `train.json` in the extracted document."""
+    """One line of `gold.jsonl`: the location of a gold passage of `train.json` in the document's text."""
 
     id: Natural
     context: Natural | None

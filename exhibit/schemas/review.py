@@ -123,7 +123,7 @@ class Review(_Model):
 
 
 class SetAsideDocument(_Model):
-    """A document to exclude, with all questions about it."""
+    """A document that a patch (a file of corrections) excludes from a benchmark, with all questions about it."""
 
     filename: Filename
     reason: NonBlank

@@ -114,7 +114,7 @@ def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
 
 
 def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
-    """Raise if `out` is not a folder, or is a folder that must not be replaced.
+    """Raise if `out` exists and is not a folder, or is a folder that must not be replaced.
 
     An empty folder may always be replaced. Any other folder may be replaced only with `force`, and only if it
     is of this kind.
@@ -152,7 +152,7 @@ def lock_folder(folder: Path, *, busy: str, say: Callable[[str], None] | None = 
 
 
 def _flush(folder: Path) -> None:
-    """Flush a folder's files and directory entries to the disk: otherwise the system may write the rename first."""
+    """Flush a folder's files and subfolders to the disk, so that a later rename is not written before them."""
     for path in (*folder.rglob("*"), folder):
         if not path.is_symlink() and (path.is_file() or path.is_dir()):
             _flush_one(path)

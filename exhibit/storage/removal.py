@@ -79,7 +79,10 @@ def remove_folder(folder: Path, made: FolderIdentity | None, *, kept: frozenset[
 
 
 def remove_below(root: Path, name: str) -> None:
-    """Remove a file or a folder below `root`, if it exists; a link is removed itself, and no link is followed."""
+    """Remove a file or a folder below `root`, if it exists.
+
+    If `name` is a link, only the link is removed. If a folder above it is a link, nothing is removed.
+    """
     *above, last = Path(name).parts
     try:
         if not _BY_DESCRIPTOR:

@@ -53,7 +53,7 @@ class TextDocument:
 
 @dataclass(frozen=True)
 class TextPassage:
-    """A gold passage as spans: the occurrence that the source means, and alternative occurrences."""
+    """A gold passage as spans of its document: the occurrence that the benchmark means, and other occurrences."""
 
     filename: str
     spans: tuple[Span, ...]
@@ -181,7 +181,7 @@ def _make_passage(line: Gold, renamed: Mapping[str, str]) -> TextPassage:
 
 
 def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
-    """Record as left out the questions that are impossible or have gold in several documents."""
+    """Record in `tally` that impossible questions, and questions with gold in several documents, are left out."""
     for row in corpus.rows:
         if row.is_impossible:
             tally.leave_out(IMPOSSIBLE, f"row {row.id}")

@@ -30,7 +30,7 @@ Key = tuple[str, str]
 
 
 def replace_key(value: Value, new: Decimal | str) -> Key:
-    """Return the key of a value with another number or another name."""
+    """Return the key (kind and normal form) that a value has after `new` replaces its number or place name."""
     if isinstance(new, str):
         return value.kind, new
     changed = find_values(write_value(value, new))
@@ -38,7 +38,10 @@ def replace_key(value: Value, new: Decimal | str) -> Key:
 
 
 def list_options(value: Value) -> Sequence[Decimal | str]:
-    """Return the numbers or place names that can replace a value other than a date; raise UnsureError if unsure."""
+    """Return the numbers or place names that can replace a value; the value must not be a date.
+
+    Raise UnsureError if no rule tells how the sentence reads with another value.
+    """
     if value.kind == "place":
         return [name for name in GROUPS[value.unit] if name != value.key]
     if value.kind == "period":

@@ -221,8 +221,8 @@ class ValueChanger:
     def _find_elsewhere(self, key: Key, gold: set[Value]) -> Iterator[Value]:
         """Yield the occurrences of a value outside the gold that state the same fact as the gold does.
 
-        The words around an occurrence decide this. Raise UnsureError if they are neither similar enough to those
-        around the gold value nor different enough.
+        The facts are the same if the words around the occurrence resemble the words around the gold value; a place
+        must name the governing law. Raise UnsureError if the words resemble each other only partly.
         """
         around = [self._list_words_around(value) for value in gold]
         for value in self._values:
@@ -280,9 +280,9 @@ class ValueChanger:
         return write_value(value, new, plural=self._needs_plural(value, self._text))
 
     def _needs_plural(self, value: Value, text: str) -> bool | None:
-        """Return True if the unit of a value must become plural when its number changes ("1 year", "2 years").
+        """Return True if the unit of a value must become plural when its number changes ("1 year" to "2 years").
 
-        Return None if the unit stays as it is, as in "1-year term". Raise UnsureError if no rule decides.
+        Otherwise return None: the unit stays as it is, as in "1-year term". Raise UnsureError if no rule decides.
         """
         if value.kind != "period" or value.number != 1 or value.text.lower().endswith("s"):
             return None

@@ -23,7 +23,10 @@ class FunnelPart(NamedTuple):
 
 
 class FunnelRow(NamedTuple):
-    """A stage: how many questions still have all their gold after it, and how many first lose gold at it."""
+    """A row of the funnel: a stage of the tested system, such as `retrieved`, with two counts of questions.
+
+    `left` questions still have all their gold after the stage; `lost` questions first lose gold at the stage.
+    """
 
     stage: str
     title: str

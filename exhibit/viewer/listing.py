@@ -167,9 +167,9 @@ class Inlined:
     """The data files and images of a folder as blocks of a single HTML file, as many as the size budget allows."""
 
     def __init__(self, folder: Path, *, budget: int) -> None:
-        """Read the data files and images of a report's folder, until `budget` is used up.
+        """Read the data files and images of a report's folder, at most `budget` characters in total.
 
-        They are read in this order: the list of questions, the cases, the positions of spans, and the images.
+        The files are read in this order: the list of questions, the cases, the positions of spans, and the images.
         """
         self.blocks: dict[str, str] = {}
         self.cases = 0
@@ -351,7 +351,7 @@ def fields_of(runs: Sequence[str]) -> list[str]:
 
 
 def make_brief(rows: Sequence[RunQuestion | None]) -> list[Any]:
-    """Return a question's line of the list: the values of the fields that `fields_of` names, in that order."""
+    """Return one line of the question list: the values of the fields that `fields_of` names, in the same order."""
     known = [row for row in rows if row is not None]
     errors = dict.fromkeys(cut(row.reply.error, _ERROR) for row in known if row.reply.error)
     return [

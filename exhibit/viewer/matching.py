@@ -130,7 +130,7 @@ class Facet:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The index of each value in `values()`; valid only after all lines of the question list have been counted."""
+        """The position of each filter value in `values()`; valid only after all questions have been counted."""
         return {value: number for number, value in enumerate(self.values())}
 
     def as_json(self) -> Record:
@@ -349,8 +349,9 @@ class Matching:
     def values(self, sides: Sequence[Side]) -> list[str]:
         """Return the value of a question for each filter (facet) of the list, in the order of `make_facets`.
 
-        The values are its category, its dataset, its error, and a value for each run: with several runs the
-        outcome, with one run the stage that loses the gold.
+        The values are the question's category, its dataset, its error, and one value for each run. With several
+        runs, the value for a run is the question's outcome; with one run, it is the stage that loses the gold.
+        `sides` has the question's row in each run.
         """
         known = (("" if row is None else find_outcome(row) if self.several else find_loss(row)) for row in sides)
         return [self.kind(sides), dataset_of(sides), find_error_kind(sides), *known]

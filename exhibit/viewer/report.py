@@ -108,7 +108,7 @@ class Tile(NamedTuple):
 
     @property
     def share(self) -> str:
-        """The count in per cent of its population."""
+        """The field `number` in per cent of the field `of`, such as `40%`; `–` if `of` is 0."""
         return f"{100 * self.number / self.of:.0f}%" if self.of else "–"
 
 

@@ -82,7 +82,7 @@ def variant_warnings(run: RunResults) -> list[str]:
 
 
 def variant_effects(run: RunResults) -> list[VariantEffect]:
-    """Return the effect of each variant whose control is in the run."""
+    """Return the effect of each variant (altered bundle) whose control (the unaltered bundle) is in the run."""
     controls = {table.pair: table for table in run.tables.values() if table.pair and _get_kind(table) == "control"}
     pairs = [
         (controls[table.pair], table)

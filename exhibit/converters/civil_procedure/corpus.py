@@ -134,10 +134,10 @@ class Corpus:
     # ------------------------------------------------------------ resolving a citation
 
     def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
-        """Return the citations in a square bracket of an answer, each with its resolution.
+        """Return the citations in a square bracket of an answer, each with the document and section it refers to.
 
-        If the bracket cannot be resolved as one citation, it is split at its semicolons. If no part can be resolved
-        either, the bracket remains one citation.
+        If no document is found for the bracket as one citation, the bracket is split at its semicolons. If no
+        document is found for any part either, the bracket remains one citation.
         """
         whole = self.resolve(citation, row)
         pieces = [piece.strip() for piece in citation.text.split(";")]
@@ -174,7 +174,7 @@ class Corpus:
         return Resolution(best.source, best.how, place=place, score=best.likeness)
 
     def _choose_best(self, candidates: list[_Candidate]) -> list[_Candidate]:
-        """Return the best candidate of each document, best first."""
+        """Return the most likely target of a citation in each document, the most likely first."""
         best: dict[str, _Candidate] = {}
         for candidate in candidates:
             name = candidate.source.raw.filename
@@ -239,7 +239,8 @@ class Corpus:
     ) -> Iterator[_Candidate]:
         """Yield the headings that match `section` in each document that matches `document`.
 
-        If no heading of a document matches, the document itself may be a candidate.
+        If no heading of a document matches, yield the document itself, but only if the citation states a section,
+        or if the name `document` contains a digit or the word "guide".
         """
         for how, source in self.documents(document):
             score = _INSIDE + self._weigh_evidence(source, row)
@@ -314,9 +315,9 @@ class Corpus:
         return _FOREIGN if foreign else 0.0
 
     def weigh_page(self, source: RulesFile, heading: RuleHeading | None, citation: RuleCitation) -> float:
-        """Return the weight of the cited page as evidence for a heading.
+        """Return how strongly a citation's page number supports a heading (positive) or contradicts it (negative).
 
-        The cited page may be a page of the file or a printed page number, and it is often slightly wrong.
+        The number may be a page of the file or a printed page number, and it is often slightly wrong.
         """
         pages = citation.pages
         if pages is None or heading is None or not heading.page:

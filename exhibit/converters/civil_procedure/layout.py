@@ -172,8 +172,8 @@ class Layout:
     def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
         """Yield the headings that match `right` and are below a heading that matches `left`, with their similarity.
 
-        An exact match of `right` can also count without such a parent heading: if its number begins with the number
-        in `left`, or if `left` is only the number of a Part.
+        A heading that matches `right` exactly needs no parent heading that matches `left` in two cases: the number
+        in `right` begins with the number in `left`, or `left` is only the number of a Part.
         """
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
@@ -194,7 +194,7 @@ class Layout:
                         yield heading, 1.0
 
     def _find_section(self, heading: RuleHeading) -> RuleHeading:
-        """Return a heading that `headings` does not contain, with the end of its section.
+        """Return a copy of a heading with the end of its section; the heading is not in the list `headings`.
 
         Let A be the last titled heading before the section. The section ends at the next titled heading that is at
         most one level deeper than A.
@@ -271,8 +271,8 @@ def _read_lines(source: RulesFile) -> Iterator[SourceLine]:
 def read_bookmark_levels(path: Path) -> dict[str, float]:
     """Return a rank for each title in a PDF's bookmarks: 3 for a chapter, 0 for a lower heading.
 
-    Find the numbered title that is nearest to the top level. Titles at its depth or above it are chapters. The
-    keys are the titles reduced to their letters.
+    Chapters are the titles at the level of the highest numbered title, and above it. The keys are the titles
+    reduced to their letters and digits.
     """
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]

@@ -102,7 +102,7 @@ def _split(text: str, start: int, end: int, page: int) -> Iterator[SourceLine]:
 
 
 def _read_entries(lines: Sequence[SourceLine]) -> dict[str, str]:
-    """Return the entries of the table of contents, keyed by their letters and digits alone.
+    """Return the entries of a table of contents, as a mapping from an entry's letters and digits to its text.
 
     An entry may take two lines, and its page number may be missing.
     """

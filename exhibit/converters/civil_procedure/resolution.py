@@ -1,4 +1,4 @@
-"""The evidence in a row for what its citation means, and the result of resolving the citation."""
+"""Data for resolving the citation in a row of a table: the row's other texts as evidence, and the result."""
 
 from dataclasses import dataclass
 from typing import Literal

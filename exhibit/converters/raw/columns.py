@@ -1,4 +1,7 @@
-"""Assigns roles to the columns of a table: named by the user, or recognised by their names and cells."""
+"""Finds the column of a table for each role, such as `question` or `answer`.
+
+The user names the column, or it is recognised by its name or its cells.
+"""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -184,8 +187,8 @@ def _is_true_of_all(records: Sequence[Record], column: str, check: Callable[[Any
 def _assign_by_provisions(columns: Columns, given: set[str], records: Sequence[Record], shelf: Shelf) -> Columns:
     """Return the roles of the columns; the column whose cells name provisions gets the role `provision`.
 
-    If no other column names provisions, this may be the column with the role `document`, if its cells name
-    no file.
+    The column with the role `document` gets the role `provision` instead only if its cells name provisions but
+    no files, the user did not choose it, and no other column names provisions.
     """
     free = [name for name in columns_of(records) if name not in columns.values()]
     best = _choose_best(free, lambda name: _measure_naming_provisions(records, name), _MOST)
@@ -197,7 +200,10 @@ def _assign_by_provisions(columns: Columns, given: set[str], records: Sequence[R
 
 
 def _assign_by_nesting(columns: Columns, given: set[str], nested: Sequence[str]) -> Columns:
-    """Return the columns with missing roles given to fields of nested objects, such as `evidence.text`."""
+    """Return the columns by role; a role without a column may get a nested field: `text` gets `evidence.text`.
+
+    Roles in `given` stay as they are.
+    """
     columns = dict(columns)
     for role in _NESTED:
         if role not in given and columns.get(role) is None and (role == "text" or not columns.get("text")):
@@ -207,7 +213,10 @@ def _assign_by_nesting(columns: Columns, given: set[str], nested: Sequence[str])
 
 
 def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Return the columns; the one whose cells most often name files of the folder gets the role `document`."""
+    """Return the columns; a column becomes the column `document` if most of its cells name files of the folder.
+
+    If there are several such columns, the column with the largest share of such cells is chosen.
+    """
     guessed = columns["document"]
     others = {name for role, name in columns.items() if role not in ("document", "provision")}
     shares = {name: _measure_naming(records, name, shelf) for name in columns_of(records)}

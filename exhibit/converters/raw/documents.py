@@ -319,7 +319,7 @@ class Texts:
         return document is None or provision.source in document.text[: _OPENINGS[-1]]
 
     def find_having(self, provision: NamedProvision) -> list[str]:
-        """Return the files in which a provision occurs, whatever law they contain."""
+        """Return the files that have a provision with this number, such as `§ 5`; the name of the law is ignored."""
         having = []
         for file in self.shelf.files:
             document = self.document(file)

@@ -156,8 +156,9 @@ class GoldReader:
     ) -> Iterator[CitedPassage]:
         """Yield the passages of the text column, each with its document.
 
-        The document is the one in the passage's object, else the row's only document. If the row lists several
-        documents, there must be one for each passage, in the same order; otherwise, raise ValueError.
+        A passage that is an object may name its document. Any other passage belongs to the row's only document. If
+        the row lists several documents, there must be one for each passage, in the same order; otherwise, raise
+        ValueError.
         """
         column, _ = self._split_path("text")
         beside = {role: self._read_numbers(cells, role) for role in ("page", "start", "end", "grade")}

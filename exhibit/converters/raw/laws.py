@@ -128,10 +128,10 @@ class _Reader:
 def _open(stack: list[LawHeading], heading: LawHeading) -> None:
     """Add a new heading to the stack of open headings, after removing the headings that it closes.
 
-    A heading is open until its division ends; the outermost is first in the stack. Whether the new heading ends
-    a division is decided by the rank of their levels and by their numbers of `#` marks, as neither is enough.
-    Czech laws use the same number of marks for divisions and titles of every level. German laws use one name
-    for divisions of several levels.
+    A heading is open until its division ends; the outermost is first in the stack. The new heading is compared
+    with an open one by the rank of its level and by its number of `#` marks, because neither is enough. Czech
+    laws use the same number of marks for divisions and titles of every level. German laws use one name for
+    divisions of several levels.
     """
     rank = _rank(heading)
     if heading.level is None:

@@ -32,7 +32,7 @@ _MADE_UP = frozenset({"abridged", "rare_answers"})
 
 @dataclass
 class Labels:
-    """The content of the label files: the agreements that contain each definition, and the experts' answers."""
+    """MAUD's label files: the agreements with each `material adverse effect` definition, and experts' answers."""
 
     owners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Agreements by the key of their MAE definition."""
@@ -202,7 +202,7 @@ def find_excerpts(cell: DealPointCell, document: Document) -> list[Excerpt]:
 
 
 def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return the locations of each excerpt that allow the excerpts to follow one another in the text.
+    """Return `places` with only the locations at which all excerpts can follow one another in the text.
 
     `places` has all locations of each excerpt. Return [] if the excerpts cannot follow one another.
     """

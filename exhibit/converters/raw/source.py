@@ -105,7 +105,7 @@ def read_csv(
 
 
 def read_json(path: Path, data: bytes, info: DatasetInfo, *, lists: str) -> dict[str, Any]:
-    """Return the object in a release's JSON file; raise if it has no list under the key `lists`."""
+    """Return the object in a release's JSON file; raise unless the field named by `lists` is a list."""
     try:
         content = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

@@ -75,9 +75,9 @@ def _find_alike(name: str, left: Iterable[Path]) -> Path | None:
 
 
 def _find_longer(name: str, left: Iterable[Path]) -> Path | None:
-    """Return the only file whose name begins with `name`, or with whose name `name` begins; else None.
+    """Return the only file whose name is a shorter or longer form of `name`; None if there is not exactly one.
 
-    Case, spaces and punctuation are ignored.
+    The longer name must begin with the shorter name. Case, spaces and punctuation are ignored.
     """
     key = make_file_key(name)
     keys = {path: make_file_key(path.name) for path in left}

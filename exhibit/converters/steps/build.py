@@ -68,7 +68,10 @@ def build(
     folder: Path,
     shared: SharedDocuments | None = None,
 ) -> BundleInfo:
-    """Write a whole bundle into an empty folder and validate it; a document in `shared` is not printed again."""
+    """Write a whole bundle into an empty folder and validate it.
+
+    A document that `shared` already has from another bundle is copied instead of being printed to PDF again.
+    """
     converter = info.name  # the bundle of a table has the name that its user gives it
     info = benchmark.info or info
     (folder / CORPUS).mkdir()

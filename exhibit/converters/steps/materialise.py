@@ -259,10 +259,9 @@ class _Finder:
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _with_acceptable(self, where: QuotePlace, quote: Quote) -> QuotePlace:
-        """Return a quote's location with the locations of its acceptable provisions added as alternatives.
+        """Return a quote's location, with the locations of equally right provisions added as alternatives.
 
-        Acceptable provisions that are absent or ambiguous in the document are listed in the field
-        `not_accepted`.
+        Provisions that are absent or ambiguous in the document are listed in the field `not_accepted`.
         """
         named = {text: [self._provisions.find(one) for one in read_provisions(text)] for text in quote.acceptable}
         found = [place[0].spans for places in named.values() for place in places if len(place) == 1]

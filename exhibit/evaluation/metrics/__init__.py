@@ -66,7 +66,7 @@ class Citable(Protocol):
 
 
 class Registers(Protocol):
-    """A source that knows which references exist, such as `evaluation.registers.Register`."""
+    """An object that looks up whether a legal reference exists, such as `evaluation.registers.Register`."""
 
     def outcome(self, reference: Reference) -> str:
         """Look up a reference: return `found` if it exists and `absent` if it does not.

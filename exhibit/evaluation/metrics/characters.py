@@ -33,7 +33,7 @@ HEADLINE = "char_recall@8"
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return character precision and recall at each k."""
+    """Return the metrics `char_precision@k` and `char_recall@k` for each k, with one value per case."""
     depths = (cutoff,) if cutoff else options.ks
     score = _score_as_published if options.parity == "legalbenchrag" else _score_union
     rows = [score(case, depths, options.count_added) for case in cases]

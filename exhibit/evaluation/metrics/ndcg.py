@@ -21,9 +21,9 @@ HEADLINE = f"ndcg@{K}"
 
 
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
-    """Return nDCG at each cutoff: the discounted gain of the reply's ranking divided by that of the ideal one.
+    """Return nDCG at each cutoff: the discounted gain of the reply's ranking divided by that of the ideal ranking.
 
-    The value is None for a case in which no gold has words or a grade.
+    The value is None for a case that has neither relevance grades nor gold that can be compared with passages.
     """
     score = _score_as_seed if options.parity == "seed" else _compute_gain
     depths = [cutoff] if cutoff else sorted({SHORT, options.k})

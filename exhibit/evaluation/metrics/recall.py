@@ -16,8 +16,8 @@ NAMES = (f"recall@{K}",)
 def measure(cases: Sequence[Case], options: Options, *, cutoff: Cutoff | None = None) -> dict[str, Values]:
     """Return recall@k of each case: the share of its gold passages that are found among the first k passages.
 
-    The value is None if the reply failed, or if the case has no gold to compare. For graded cases, files are
-    counted instead of passages.
+    The value is None if the reply failed, or if the case has no gold to compare. If the case has grades for
+    files (as in ACORD), files are counted instead of passages.
     """
     score = _score_as_seed if options.parity == "seed" else _compute_share
     depth = cutoff or options.k

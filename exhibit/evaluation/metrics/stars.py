@@ -16,7 +16,10 @@ NAMES = tuple(f"precision_{stars}star@{DEPTH}" for stars in STARS)
 
 
 def measure(cases: Sequence[Case], options: Options) -> dict[str, Values]:
-    """Return the shares of the first five files that have at least three, four and five stars."""
+    """Return, for each case, the shares of the first five files with at least three, four and five stars.
+
+    The stars of a file are its relevance grade plus one.
+    """
     return {
         name: score_each(cases, partial(_compute_share, stars=stars)) for name, stars in zip(NAMES, STARS, strict=True)
     }

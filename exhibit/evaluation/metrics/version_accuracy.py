@@ -43,9 +43,9 @@ _PLACE = re.compile(r"#(\d+)-(\d+)(?: |$)")
 
 
 def find_near_misses(case: Case) -> Iterator[tuple[str, Span]]:
-    """Yield the file and the span of the provision in each version of the law that is not the right one.
+    """Yield the file and the span of the provision in each wrong version of the law.
 
-    They are read from the label `other_versions`.
+    A version is wrong if it is not in force on the question's date. The label `other_versions` has these spans.
     """
     parts = _PLACE.split(str(case.labels.get("other_versions") or ""))
     for name, start, end in zip(parts[::3], parts[1::3], parts[2::3], strict=False):

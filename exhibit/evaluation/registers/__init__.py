@@ -202,7 +202,7 @@ class Register:
         return Lookup("absent", f"{whole}/{paths[0]}", "no such provision")
 
     def path_of_instrument(self, source: str) -> str | None:
-        """Return the path of an instrument, by its number, its title or a title search; None if it is not found."""
+        """Return the legislation.gov.uk path (`uksi/2002/618`) of an instrument, by number or title; None if absent."""
         path = instrument_path(source)
         if path is not None:
             page = self._client.page(f"{self._legislation}/id/{path}")

@@ -80,7 +80,7 @@ class Client:
         self._http.close()
 
     def page(self, url: str, *, body: bool = False) -> RegisterPage:
-        """Return the page at an address, from the cache or after redirects on its own host.
+        """Return the page at an address, from the cache or from the register; redirects stay on the same host.
 
         The page has its text only if `body` is set.
 

@@ -198,7 +198,7 @@ class Collection:
         return self._make_outcome(dataset, held or {}, {}, None)
 
     def remove(self, dataset: Dataset) -> None:
-        """Delete a dataset's documents."""
+        """Delete a dataset's documents from the system's collection."""
         names = [PurePosixPath(name).name for name in dataset.files]
         with _name_dataset(dataset):
             self._do_with_retries(lambda deadline: self._delete(names, deadline))

@@ -71,7 +71,7 @@ class ReplyReader:
         """Whether the server marks the end of a stream; then a stream without the mark is incomplete."""
 
     def read(self, response: Response) -> Read:
-        """Return the parts of a response, whole or streamed; raise HttpError if it is not a valid reply."""
+        """Return the answer, the passages and the usage in a response; raise HttpError if the response is invalid."""
         began = time.monotonic()
         form, streamed = self._stream.format, response.kind in STREAMED
         if streamed and form != "text":

@@ -343,7 +343,7 @@ def _parse_pairs(value: Any) -> Any:
 
 
 class ServerSettings(BaseModel):
-    """The settings that every server has."""
+    """The settings of every evaluated server: its address, API key, HTTP headers and own parameters."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -358,7 +358,7 @@ class ServerSettings(BaseModel):
 
 
 def settings_of(wanted: str) -> type[ServerSettings]:
-    """Return the settings model of a system."""
+    """Return a Pydantic model of the settings that a system's TOML file declares."""
     fields: dict[str, Any] = {}
     for name, given in _validate(read_system(wanted), wanted).settings.items():
         default = "" if given.default is None and (given.required or name == "url") else given.default

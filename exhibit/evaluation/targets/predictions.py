@@ -66,7 +66,8 @@ class Predictions:
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Return notes on the recognised form of the file, and on the number of questions without a row.
 
-        Raise an error if no row fits the dataset, or if the file has the expected answers.
+        Raise an error if no row fits the dataset, or if the rows are copied from the bundle with its expected
+        answers, and are not a system's replies.
         """
         predicted = [case for case in cases if self._place(dataset.name, case) is not None]
         where = f"{self._path.name}: "
@@ -91,7 +92,7 @@ class Predictions:
         return notes
 
     def _refuse_alike(self, dataset: Dataset, cases: Sequence[Case], where: str) -> None:
-        """Raise an error if a question occurs twice and its rows can be matched only by the question's text."""
+        """Raise an error if a reply can be matched only by its question's text, and that text occurs twice."""
         asked = Counter(normalise_question(case.question) for case in dataset.cases)
         for case in cases:
             question = normalise_question(case.question)

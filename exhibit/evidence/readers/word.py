@@ -50,7 +50,10 @@ def _main_part(archive: zipfile.ZipFile) -> str:
 
 
 def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
-    """Return the names of the parts of a kind, such as `header`, to which the archive's part `source` refers."""
+    """Return the paths of the XML files of a kind, such as `header`, to which the XML file `source` refers.
+
+    All these XML files are in `archive`, a Word document.
+    """
     folder, name = posixpath.split(source)
     relations = parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     named = [] if relations is None else [

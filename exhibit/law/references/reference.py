@@ -96,9 +96,11 @@ class Reference:
 def credit(expected: Reference, given: Reference) -> float:
     """Return the credit that a given reference earns for an expected one: 1, 0.5 or 0.
 
-    1 if the given reference is the same or more precise: rule 36.5 includes Part 36. 0.5 if it is coarser. 0
-    for another paragraph of the same rule: a coarse reference is true, but a wrong paragraph leads to the wrong
-    words. A case has no coarser form: year, court, division and number must all be equal.
+    - 1 if the given reference is the same or more precise: rule 36.5 is given, and Part 36 is expected.
+    - 0.5 if it is less precise: Part 36 is given, and rule 36.5 is expected.
+    - 0 for any other provision, also for another paragraph of the same rule.
+
+    A reference to a case earns 1 only if year, court, division and number are all equal, else 0.
     """
     if expected.kind != given.kind or not is_same_source(expected.kind, expected.source, given.source):
         return 0.0
@@ -158,7 +160,10 @@ class Mention(NamedTuple):
 
 
 def make_mention(kind: Kind, source: str, paths: Iterable[Path], start: int, end: int) -> Mention:
-    """Return the mention of a span, with a reference for each path."""
+    """Return the mention from `start` to `end` of a text, with one reference to `source` for each path.
+
+    For example, `CPR rules 3.4 and 3.5` is one mention with two references.
+    """
     span = Span(start, end)
     return Mention(span, tuple(Reference(kind, source, path, span) for path in paths))
 
@@ -203,10 +208,10 @@ class NumberedUnit(NamedTuple):
 def read_units(
     text: str, pattern: re.Pattern[str], *, roman: Sequence[str] = (), lettered: bool = False
 ) -> Iterator[NumberedUnit]:
-    """Yield each unit whose word matches the group `unit` of a pattern, with the numbers after the word.
+    """Yield each unit that a text cites, such as `section 5`: the unit's word and the numbers after the word.
 
-    Annexes and appendices may have letters as numbers. The paths of annexes, appendices and recitals begin with
-    their word: `annex A`.
+    The group `unit` of `pattern` matches the word. Annexes and appendices may have letters as numbers. The
+    paths of annexes, appendices and recitals begin with their word: `annex A`.
 
     Args:
         roman: the words whose numbers may be Roman.

@@ -274,7 +274,7 @@ class _Finder:
 
 
 def _demote_unlisted(heading: Heading) -> Heading | None:
-    """Return a heading that the outline does not list, if necessary with a lower level; None to drop the heading.
+    """Return a heading that is missing from the document's outline; None if the heading must be dropped.
 
     A schedule gets a slightly lower level. A title without a number is kept only if the numbered line under it
     has a low level, such as 4.2. Other headings are returned unchanged.
@@ -312,9 +312,9 @@ _OPENING = 3000  # characters of a first page, on which a document states its na
 
 
 def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
-    """Return the headings, except those without a number that another such heading follows without text between.
+    """Return the headings, but only the last of several unnumbered headings without text between them.
 
-    Such sequences of titles stand on cover pages; only the last title of a sequence is returned.
+    Several titles without text between them are usual on cover pages.
     """
     kept = []
     for heading, after in zip_longest(headings, headings[1:]):
@@ -369,9 +369,9 @@ def _make_key(heading: Heading) -> str:
 
 
 def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without the exhibit number with which a filing begins, such as `Exhibit 10.1`.
+    """Return the headings without the exhibit number at the start of a filing, such as `Exhibit 10.1`.
 
-    If the first of the other headings is the document's own name, its kind becomes `title`.
+    If the first remaining heading is the document's own name, its kind becomes `title`.
     """
     kept = list(headings)
     while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:

@@ -70,7 +70,7 @@ def is_shout(text: str) -> bool:
 
 
 def heads_nothing(text: str) -> bool:
-    """Return whether a line is a label of a form, a conjunction or a notice, and therefore not a heading."""
+    """Return whether a line cannot be a heading, such as `and`, `Name:`, `Confidential` or `Page 3`."""
     return _NO_HEADING.fullmatch(text) is not None
 
 
@@ -147,9 +147,10 @@ def _read_worded(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _rank_part(level: Level, word: str, number: str, system: LegalSystem) -> tuple[str, float, str]:
-    """Return the style, rank and kind of the heading of a part, such as an article or a section.
+    """Return the style, rank and kind of a heading that begins with a word and a number, such as `Article 2`.
 
-    In an English text, `Section 2` and `Article 2.1` have the style of decimal numbers, like a bare `2.1`.
+    Headings of one style are numbered together; a lower rank is a higher level. In an English text, `Section 2`
+    and `Article 2.1` have the style of decimal numbers, like a bare `2.1`.
     """
     if system.units:
         return "unit" if level.unit else word if level.free else level.kind, level.rank, level.kind

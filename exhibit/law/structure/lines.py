@@ -171,13 +171,13 @@ def _find_furniture(document: Document, listed: bool) -> list[Span]:
 
 
 def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
-    """Yield a range of text in pieces, cut where a heading or the first item of a list may begin inside it.
+    """Yield a line of text in pieces, cut where a heading or the first item of a list may begin inside the line.
 
-    A very long line, which contains whole sections, is cut before each numbered heading. Any other line is
-    cut only before the first item of a list, such as `(a)`, that follows its title.
+    A very long line, which contains whole sections, is cut before each numbered heading. Any other line is cut
+    only between a title and a list: `4.1 Conduct of Business.` and `(a) The Company …`.
 
     Args:
-        wide: whether a wide space separates the range from the text before it.
+        wide: whether a wide space separates the line from the text before it.
     """
     if end - start > _RUN_ON:
         marks = _INLINE.finditer(text, start, end)

@@ -52,7 +52,7 @@ _GAP = 3
 
 
 def read_structure(document: Document, outline: Outline | None = None) -> Section:
-    """Return the tree of sections; the root is the whole text, and the leaves tile it.
+    """Return the tree of sections; the root is the whole text, and the leaves cover it without gaps or overlaps.
 
     Without an outline, a PDF's headings are recognised by their fonts as well as by their words.
     """
@@ -157,10 +157,10 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
 
 
 def _learn_rank(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]) -> float:
-    """Return the rank of a part whose level differs from law to law.
+    """Return the rank of a heading whose level differs from law to law, such as the German `Abschnitt`.
 
-    The first heading of this style in the law sets the rank: just below the section in which it occurs. Later
-    headings of the same style get the same rank.
+    The first heading of a style in the law sets the rank: just below the division that contains the heading.
+    Later headings of the same style get the same rank.
     """
     if heading.style not in ranks:
         divisions = [node.rank for node in stack if node.heading.style != "unit" and node.rank < _UNIT]
@@ -185,10 +185,10 @@ def _may_hold(top: Heading, heading: Heading) -> bool:
 
 
 def _goes_on(stack: list[Node], heading: Heading) -> bool:
-    """Return whether a heading's number, such as 4.2, fits the numbers of the headings before it.
+    """Return whether a heading's decimal number, such as 4.2, fits the numbers of the headings before it.
 
     After 4.1, for example, 4.2 fits, and 3.5 does not. Some numbers may be missing, and a new count may begin
-    at 1. The first such number of a document should begin with the number of its chapter.
+    at 1. The first decimal number should begin with the number of its chapter: 4.1 in chapter 4.
     """
     last = next((node.heading.value for node in reversed(stack) if node.heading.style == "decimal"), None)
     if last is None:

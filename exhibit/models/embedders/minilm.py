@@ -214,7 +214,7 @@ def takes_signed(variant: str) -> bool:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build the model and print its path."""
+    """Build the embedder's ONNX graph in the cache, and print the path of the graph."""
     return prepare("minilm", [OFFICIAL], arguments)
 
 

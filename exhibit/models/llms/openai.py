@@ -69,7 +69,7 @@ def options_of(options: Mapping[str, object]) -> ServerOptions:
 
 
 def _read_timeout() -> dict[str, float]:
-    """Return the timeout from OPENAI_TIMEOUT as an option; empty if the variable is not set."""
+    """Return `{"timeout": seconds}` from the environment variable OPENAI_TIMEOUT; `{}` if it is not set."""
     seconds = os.environ.get("OPENAI_TIMEOUT", "").strip()
     try:
         return {"timeout": float(seconds)} if seconds else {}

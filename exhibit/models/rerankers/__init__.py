@@ -26,6 +26,6 @@ def find_retrieval_weight(reranker: Reranker) -> float | None:
 
 
 def estimate_confidence(reranker: Reranker, scores: Sequence[float]) -> float | None:
-    """Return the probability that one of the passages with these scores answers; None if it cannot be estimated."""
+    """Return the probability that at least one of the scored passages answers the question; None if it is unknown."""
     tell: Callable[[Sequence[float]], float] | None = getattr(reranker, "confidence", None)
     return tell(scores) if tell is not None and len(scores) else None

@@ -47,8 +47,8 @@ _AT_ONCE = 64
 def load_network() -> Network:
     """Return the reranker's network.
 
-    Its weights are those of the embedder `legal`, with the full adapter, plus the reranker's own low-rank
-    weights.
+    Its weights are the sum of the official weights, the low-rank weights of the embedder `legal` at full
+    strength, and the reranker's own low-rank weights.
     """
     name = f"legal-reranker-{read_record(WEIGHTS)['sha256'][:8]}"
     return Network(name, f"{name}-", _merge_weights)

@@ -147,7 +147,7 @@ class ReaderAnswerer:
         self._reader = reader
 
     def answer(self, question: str, context: AnswerContext) -> Answer:
-        """Return the quoted spans that answer, with citations and a confidence, or a refusal if the confidence is low.
+        """Return an answer of quoted spans, with citations and a confidence; refuse if the confidence is low.
 
         Questions that are not in English, and questions about court rules, laws and judgments, go to the extractive
         answerer instead.
@@ -213,9 +213,9 @@ class ReaderAnswerer:
 
 
 def _kind(asks: str, context: AnswerContext) -> QuestionKind:
-    """Return the kind of the question, from its words or its vector.
+    """Return the kind of the question, such as "governing law"; an empty kind if no kind is likely.
 
-    Only vectors of the embedder `legal` can be classified: with another embedder the kind is empty.
+    The question's vector must come from the embedder `legal`. With any other embedder the kind is empty.
     """
     asked = context.asked
     return shared_kinds().of(asks, asked.vector) if asked and asked.embedder.startswith(EMBEDDER) else QuestionKind()

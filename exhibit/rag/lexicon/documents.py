@@ -230,10 +230,11 @@ class DocumentNames:
         return whole
 
     def _keep_certain(self, given: Weights, query: Query) -> Weights:
-        """Return the weights that a word gives to documents, with 0 for weights too low for a document's name.
+        """Return the weights that a word gives to documents; weights that are too low become 0.
 
-        A low weight means that many documents contain the word. All weights are kept if the question states the
-        name separately from what it asks (`query.apart`), because then the word certainly belongs to a name.
+        A low weight means that many documents contain the word, so that the word hardly identifies a document. No
+        weight becomes 0 if the question states the document's name separately from what it asks (`query.apart`),
+        because then the word certainly belongs to a name.
         """
         least = 0.0 if query.apart else self._few
         return np.where(given > least, given, 0.0)
@@ -288,11 +289,11 @@ class DocumentNames:
         return given
 
     def _place(self, given: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise `given`, in place, for the documents that have the word `term` in the field `name`.
+        """Increase, in place, the weights (`given`) of the documents that have the word `term` in the field `name`.
 
         The new weight is the word's rarity in the field, at most `limit`; a greater weight stays as it is. With
-        `mentions`, a document with one mention gets half of the weight, and a document with two gets two thirds: a
-        contract names a competitor once, but its own party often.
+        `mentions`, a document that has the word once gets half of the new weight, and a document that has it twice
+        gets two thirds: a contract names a competitor once, but its own party often.
         """
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._compute_rarity(len(numbers)))

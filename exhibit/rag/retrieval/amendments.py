@@ -209,9 +209,9 @@ def _find_family(index: Index, entry: Entry) -> Family[int] | None:
 
 
 def find_namesakes(index: Index, entry: Entry) -> dict[int, Entry]:
-    """Return the documents whose names are most similar to the title and parties of `entry`.
+    """Return, by document number, the documents whose names are most similar to the title and parties of `entry`.
 
-    The result has an entry for each document number, including that of `entry` itself.
+    `entry` itself is included.
     """
     names = " ".join([entry.profile.title, *entry.profile.parties])
     choice = index.lexicon.documents.score(Query("", names=names, apart=True))

@@ -1,8 +1,9 @@
-"""Answers where two documents, or two clauses of one, state different values: the answer gives both.
+"""Adds a sentence to an answer for each of its values that another document or clause contradicts.
 
 Two documents are compared only if they are versions of one contract and neither is an amendment. Versions
 have the same title and parties; if the titles differ or no parties are recognised, their openings must be
-nearly equal. Two values disagree if they are of one kind, differ, and have the same words around them.
+nearly equal. Two values contradict each other if they are of one kind, differ, and have the same words
+around them.
 """
 
 import re
@@ -116,8 +117,8 @@ def _find_other_versions(index: Index, entry: Entry) -> list[Entry]:
 def _is_version(one: Entry, other: Entry, index: Index) -> bool:
     """Return whether two documents are versions of one contract.
 
-    Versions have the same title and parties. If the titles differ or parties are unknown, their openings must
-    be nearly equal.
+    Two documents with the same title are versions if their parties are the same. If the titles differ or
+    parties are unknown, the openings of the documents must be nearly equal.
     """
     if (
         normalise_name(one.profile.title) == normalise_name(other.profile.title)
@@ -136,7 +137,8 @@ def _compare_sections(source: Source, stated: set[tuple[str, str]], index: Index
     """Yield a sentence for each contradiction between a section and a clause that restates the section's value.
 
     Such a clause reads `the period stated in Section 9.1 is …`. The section or the clause must overlap the
-    source. One of the two values must be in `stated`, which has the kind and the normal form of values.
+    source, and the answer must contain one of the two values. `stated` has the values in the answer, each as
+    its kind and its normal form.
     """
     text = index.text_of(index.entry(source.document).number)
     here = source.hit.chunk.span

@@ -191,9 +191,9 @@ def _look_again(
 def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weights: Weights) -> Keys:
     """Return the chunks in a new order in which chunks similar to the top chunks rank higher.
 
-    The first ranks do not change. The top chunks share more words with the rest of an answer than the question
-    does. In merger agreements, where an answer extends over many chunks, the new order raises the share of gold
-    among 64 passages from 90.0% to 92.6%.
+    The first ranks do not change. The top chunks have more words in common with the rest of an answer than the
+    question has. In merger agreements, where an answer extends over many chunks, the new order raises the
+    recall of gold in the first 64 passages from 90.0% to 92.6%.
     """
     if not weights.likeness or len(order) <= _SETTLED:
         return order
@@ -209,7 +209,7 @@ def _follow_first(rows: Keys, order: Keys, own: Scores, library: Library, weight
 
 
 def _log_weights(owners: Keys, documents: Mapping[int, float]) -> Scores:
-    """Return the log-weight of each row's document, relative to the likeliest document, which has 0."""
+    """Return, for each row, the log-weight of its document minus the highest log-weight of these documents."""
     numbers, place = np.unique(owners, return_inverse=True)
     log_weights = np.array([documents[int(number)] for number in numbers], np.float32)
     away: Scores = (log_weights - log_weights.max())[place]
@@ -231,11 +231,11 @@ def score_rows(
 ) -> dict[str, Scores]:
     """Return the scores of the rows by signal (`dense`, `lexical`, `heading` …), and their weighted sum as `own`.
 
-    For the sum, each signal is measured in standard deviations within the row's group. A group is one document,
-    or all rows if any document may answer; `groups` has the position of each group's first row. A word's weight
-    is its rarity within the group: in a confidentiality agreement, the word `confidential` distinguishes no
-    chunk. The entry `rarity` of the result has these weights, one row per group. For a chunk that has no vector
-    yet, the lexical score replaces the dense score.
+    A row is a chunk. A group is the rows of one document, or all rows if any document may answer; `groups` has
+    the position of each group's first row. Before the sum, each signal is standardised within its group. In the
+    lexical score, the weight of a word is its rarity within the group: in a confidentiality agreement, the word
+    `confidential` distinguishes no chunk. The key `rarity` of the result has these weights, one row per group.
+    For a chunk that has no vector yet, the lexical score replaces the dense score.
     """
     table = library.table[rows]  # `take` would copy the whole table, which is stored column by column
     sizes = np.diff(groups, append=len(rows))

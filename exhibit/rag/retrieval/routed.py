@@ -333,7 +333,10 @@ def _search_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, 
 
 
 def _search_sections(vector: Vectors, numbers: Keys, keys: Keys, index: Index, config: Config) -> Keys:
-    """Return the keys of the chunks in the nearest sections of some documents."""
+    """Return those of the chunks `keys` that are in the sections nearest to the question's vector.
+
+    `numbers` are the documents to search, and `keys` are the keys of all their chunks.
+    """
     every = [make_section_keys(int(number), len(index.document(int(number)).sections)) for number in np.sort(numbers)]
     within = np.concatenate([np.zeros(0, np.int64), *every])
     _, [near] = index.store("section").search(vector[None], config.layer_sections, within=within)

@@ -85,12 +85,12 @@ class Retrieved:
 
 
 def rerank(question: str, hits: Sequence[Hit], reranker: Reranker, *, first: int = 32) -> list[Hit]:
-    """Sort the first hits (`first` of them) again with a reranker, and return all hits.
+    """Sort the first hits (as many as `first` says) again with a reranker, and return all hits.
 
-    They are sorted by the reranker's score, to which the weighted retrieval score is added for some rerankers.
-    Ties and all later hits keep their order. A hit that moves to another rank gets the retrieval score of that
-    rank, so that the scores in the list still decrease. The reranker's own scores are not used there, because
-    they are not comparable with the scores of the later hits.
+    The first hits are sorted by the reranker's score. For some rerankers, the weighted retrieval score is added
+    to it. Ties and all later hits keep their order. A hit that moves to another rank gets the retrieval score
+    of that rank, so that the scores in the list still decrease. The hits do not get the reranker's scores,
+    because these are not comparable with the scores of the later hits.
     """
     head = list(hits[:first])
     scores = reranker.score(question, [hit.text for hit in head])

@@ -104,9 +104,10 @@ def _list_laws(index: Index) -> list[_Law]:
 
 
 def _find_law(question: str, laws: list[_Law]) -> _Law | None:
-    """Return the law that a question names first; of names that end at the same offset, the longest.
+    """Return the law that a question names first; None if it names no law.
 
-    If a law is named by a code such as `BGB`, laws that are named by their titles alone are not considered.
+    If several names end at the same offset, the longest name counts. If a law is named by a code such as `BGB`,
+    laws that are named by their titles alone are ignored.
     """
     ends = [(law.name.find_end(question, near=_EVERYWHERE), law) for law in laws]
     named = [(end, -len(law.name.title), law) for end, law in ends if end]
@@ -200,8 +201,8 @@ def _find_system(index: Index, law: _Law) -> LegalSystem:
 def with_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
     """Return an answer with a note that names the version of the law from which its passages come.
 
-    If the question cites provisions, and no language model has answered or the answer is a refusal, the
-    answer becomes the text of these provisions.
+    If the question cites provisions, the text of these provisions replaces a refusal, and any answer that no
+    language model wrote.
     """
     if answer.error or not retrieved.selected:
         return answer

@@ -61,10 +61,10 @@ _TRIES = 8  # tries by the first character, before a search for the whole separa
 def find_cuts(text: str, ranges: Sequence[Span], *, size: int, separators: Sequence[str], keep: Keep) -> list[int]:
     """Return the offsets at which to cut these ranges into chunks: the ends of all chunks, in order.
 
-    The result is the same as splitting at every separator and joining neighbours while they fit. From the start
-    of a chunk, the text is cut at the last separator within `size` characters. If there is none, the next
-    separator of the list is tried. Each separator examines each window of `size` characters once, so the time
-    is linear.
+    From the start of a chunk, the text is cut at the last separator within `size` characters. If there is none,
+    the next separator of the list is tried. The result is the same as splitting at every separator and joining
+    neighbours while they fit. The time is linear, because each window of `size` characters is searched once for
+    each separator.
     """
     cuts = [end for start, end in ranges if start < end]
     long: list[tuple[int, int]] = [(start, end) for start, end in ranges if end - start > size]

@@ -45,7 +45,7 @@ def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys
 
 
 class FaissStore:
-    """The vectors of one layer under integer keys from 0."""
+    """The vectors of one layer of an index (documents, sections or chunks), under integer keys from 0."""
 
     def __init__(self, path: Path, dimensions: int, kind: kinds.IndexType | None = None) -> None:
         self.path = path

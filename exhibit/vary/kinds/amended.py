@@ -236,10 +236,11 @@ class _Family:
         return "\n\n".join(parts), places
 
     def _write_instruction(self, change: ClauseChange) -> tuple[str, str]:
-        """Return the text of an amendment that changes a clause, as two parts.
+        """Return the text of an amendment that changes a clause, as two parts; the first part is the gold.
 
-        The first part is the gold: the new clause, or a sentence that replaces one value. The second part is the
-        text before a new clause, which ends with `replaced with the following: "`; it is empty before a sentence.
+        If the amendment gives a new clause, the first part is this clause, and the second part is the text before
+        it, such as `Section 5 … is replaced with the following: "`. If the amendment replaces only one value, the
+        first part is the whole sentence, and the second part is empty.
         """
         name = change.clause.name
         old = " ".join(self._document.text[slice(*change.clause.span)].split())

@@ -38,7 +38,10 @@ _NOUNS = {"period": "period", "amount": "amount", "percentage": "percentage", "d
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with contradictions; a question whose value no rule can change with certainty is left out."""
+    """Return the corpus with contradictions: second versions of contracts, or added sentences in contracts.
+
+    A question is left out, and counted, if no rule can change its value safely.
+    """
     if request.argument not in (None, "versions", "within"):
         raise ToolkitError(
             f"contradiction:{request.argument}: no such form; there are contradiction and contradiction:within"

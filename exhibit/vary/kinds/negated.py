@@ -73,7 +73,7 @@ _FLIPPED = {"yes": "No", "no": "Yes"}
 
 @dataclass(frozen=True)
 class Reversal:
-    """The edits that reverse the meaning of a question's gold, with the gold's spans and the first old words."""
+    """The edits that reverse the meaning of a question's gold, the gold's spans, and the words of the first edit."""
 
     edits: tuple[Edit, ...]
     spans: tuple[Span, ...]
@@ -83,7 +83,10 @@ class Reversal:
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:  # noqa: ARG001 - no chance is in it
-    """Return the corpus with reversed clauses; a question that no rule can reverse with certainty is left out."""
+    """Return the corpus with clauses of reversed meaning: `may sell` becomes `may not sell`.
+
+    Only questions whose gold a rule can reverse with certainty are kept; the other questions are left out.
+    """
     turns: dict[int, Reversal] = {}
     taken: dict[str, dict[int, Reversal]] = {}
     for row in corpus.rows:
@@ -107,9 +110,10 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus: 
 
 
 def _shares_sentence(turn: Reversal, others: Iterable[Reversal]) -> bool:
-    """Return whether two reversals change the same gold by different edits: `turn` and one of `others`.
+    """Return whether `turn` and one of `others` would change the same gold by different edits.
 
-    Then gold would be reversed twice, and its meaning could be the original one again.
+    A reversal is the edits that reverse the meaning of one question's gold. Gold that is reversed twice could
+    have its original meaning again.
     """
     return any(
         edit not in one.edits and any(span.start <= edit.start and edit.end <= span.end for span in one.spans)

@@ -93,7 +93,7 @@ def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
 
 
 def _find_agreed(given: Sequence[review.Better]) -> review.Better | str:
-    """Return the correction on which all reviewers who proposed one agree, or the reason why there is none."""
+    """Return the correction that the reviewers agree on; if there is none, return the reason."""
     if not given:
         return _NOBODY
     places = {str(sorted((c.filename, c.spans) for c in better.contexts)) for better in given}

@@ -168,9 +168,9 @@ def apply_reviews(
 ) -> tuple[DraftInfo, int]:
     """Write a drafted bundle with the reviewers' judgments applied.
 
-    Return the new draft info and the number of reopened rows. A row is reopened if its judgments no longer
-    fit the documents. The labels of a judged row name its reviewers. A row from an earlier review stays as it
-    is unless it is judged again; then it is still counted as one reviewed row.
+    Return the new draft info and the number of reopened rows. A row is reopened if its judgments no longer fit
+    the documents. The labels of a judged row name its reviewers. A row that was judged in an earlier review
+    stays as it is, unless it is judged again. A row that is judged twice counts as one reviewed row.
     """
     said, reopened = _collect_judged(reviews, drafted)
     fitted = _fit(said, drafted)
@@ -334,11 +334,11 @@ _FEW = 5  # judgments of a kind; with fewer its share says nothing
 
 
 def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
-    """Return a calibration of the drafts' confidence, fitted to the reviewers' judgments.
+    """Return a correction of the drafts' confidence, fitted to the reviewers' judgments.
 
-    Return None if too few drafts were judged and no kind of draft was often wrong. A row with the status
-    `judged` is not used: a reviewer wrote it, or judged it in an earlier review, so its text may differ from
-    the draft.
+    If too few drafts from a playbook were judged, the confidence stays as it is, and the result only names the
+    other kinds of drafts that were often wrong; it is None if there are no such kinds. Rows with the status
+    `judged` are not used: a reviewer wrote or judged them earlier, so their text may differ from the draft.
     """
     judged = [(gold, _is_right(votes)) for id, votes in said.items()
               if _find_status(_get_labels(gold := drafted.rows[id][1])) != "judged"]  # fmt: skip

@@ -130,7 +130,7 @@ class Views:
         return JSONResponse({**told, "gold": gold})
 
     async def show_picture(self, request: Request) -> Response:
-        """Return the picture of a page."""
+        """Return the image of a document's page as the response to a request."""
         name, number = request.query_params.get("name", ""), request.path_params["number"]
         document = await run_in_threadpool(self.library.document, request.path_params["key"], name)
         if document.path is None or not 0 < number <= len(document.pages):

@@ -24,8 +24,8 @@ from exhibit.schemas.run import CONFIG, SUMMARY, Estimate
 def kind_of(run: RunResults, dataset: str) -> tuple[str, ...]:
     """Return the properties that two runs must share to be comparable.
 
-    They are the dataset, the system, the scoring rules (`parity`), the judge, and the label that groups
-    questions for the means.
+    They are the dataset, the system, the scoring rules (`parity`), the judge, and the label by which questions
+    are grouped before means are computed.
     """
     measured, groups = run.config.measured, run.config.datasets[dataset].groups
     return (dataset, run.system, measured.parity or "", measured.judge or "", groups or "")
@@ -42,7 +42,7 @@ class Series:
 
     @property
     def tables(self) -> list[Table]:
-        """The table of values of each run, oldest first."""
+        """The dataset's table of scores in each run, oldest run first."""
         return [run.tables[self.dataset] for run in self.runs]
 
     def list_means(self, metric: str) -> list[Estimate | None]:

@@ -49,7 +49,7 @@ class FallenValues(NamedTuple):
 
 @dataclass(frozen=True)
 class FallenGroup:
-    """A document or a label value, with the number of its questions, and of those that got worse."""
+    """A document or a label value: how many questions it has (`asked`), and how many of them got worse (`fell`)."""
 
     name: str
     fell: int
@@ -168,7 +168,7 @@ def _count_documents(table: Table, fallen: set[Id]) -> list[FallenGroup]:
 
 
 def _count_labels(table: Table, fallen: set[Id]) -> list[FallenGroup]:
-    """Return the label values whose share of worse questions is above average, the largest excess first."""
+    """Return the label values whose questions got worse more often than average; the largest excess comes first."""
     if not table.labels or not fallen:
         return []
     kinds, overall = kinds_of(table.labels), sum(id in fallen for id in table.ids) / len(table.ids)
