@@ -6,8 +6,8 @@
 expected answer, right replies in other words, and equally many replies that are wrong by one word.
 `refusals.jsonl` beside it has 210 refusals, and 210 answers that use the same words. 200 pairs of a
 question and a reply, and 100 of the texts in `refusals.jsonl`, were held out before the rules were written.
-A metric calls a reply right if containment is 1, if token F1 is 0.5 or more, or if a judge gives a mark of
-4 or more.
+Each metric is tested by itself. It accepts a reply from a certain value: 1 for `answered_rightly` and
+`answer_contained`, 0.5 for `answer_f1`, and 4 for `answer_correctness`, the mark of a judge.
 """
 
 from __future__ import annotations

@@ -175,10 +175,10 @@ def search_simply(root: Path, limit: int) -> tuple[int, int, float]:
 
 
 def compare_cuad(jobs: int, limit: int) -> None:
-    """Print a table that compares CUAD's conversion with the simple pipeline: matched quotes and seconds.
+    """Print a table that compares CUAD's conversion with a simple search: quotes found, and seconds.
 
-    The conversion also copies files, writes the card and validates the bundle; the simple pipeline only
-    searches.
+    The simple search only matches a regular expression for each quote in pypdf's text. The conversion also
+    copies files, writes the card and validates the bundle.
     """
     source, _ = source_of("cuad")
     root = source if (source / "master_clauses.csv").is_file() else source / "CUAD_v1"

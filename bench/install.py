@@ -24,7 +24,7 @@ LARGEST = 8  # packages in the list
 def find_closure(wanted: Iterable[Requirement]) -> dict[str, metadata.Distribution]:
     """Return the distributions that some requirements need, directly or indirectly, by name.
 
-    Raise if one is missing.
+    Raise ToolkitError if a distribution is not installed.
     """
     found: dict[str, metadata.Distribution] = {}
     left = [(one, extra) for one in wanted for extra in ("", *one.extras)]

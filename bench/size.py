@@ -111,7 +111,10 @@ def count_lines(text: str, suffix: str) -> int:
 
 
 def code_of(text: str) -> dict[int, int]:
-    """Return the numbers of the lines of a Python file that have code, each with its characters of code."""
+    """Return, for each line of a Python file that has code, the number of its characters of code.
+
+    The keys are line numbers, from 1.
+    """
     documented = set(_find_docstrings(ast.parse(text)))
     lines: dict[int, int] = {}
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

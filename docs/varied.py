@@ -44,7 +44,10 @@ STAGES = {
 
 
 class Measured(NamedTuple):
-    """A kind of variant, the metrics that show its effect, and whether it uses the small sample for scans."""
+    """A kind of variant, with the metrics that show its effect.
+
+    If `few` is true, the kind is measured on a small sample of short contracts, because OCR of scans is slow.
+    """
 
     kind: str
     metrics: tuple[str, ...]

@@ -283,8 +283,8 @@ def _learn_excluded(materials: Sequence[Material], excluded: Excluded) -> None:
 def draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
     """Return the names of the documents that are used for tuning and not for training.
 
-    They are the part `share` of all documents that are not excluded, and at least three. A hash of the names
-    selects them, so that the selection is the same on every machine.
+    `share` is their share of all documents that are not excluded; at least three are chosen, but none if
+    `share` is 0. They are chosen by a hash of the name, so that the choice is the same on every machine.
     """
     names = [name for name in material.bundle.files if not excluded.lists(name)]
     # the hash is of the part that all spellings of a name share: a contract is for tuning in every bundle, or in none

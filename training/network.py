@@ -145,7 +145,7 @@ class Judge(nn.Module):
     ) -> Tensor:
         """Return the reranker's score of each pair of a question and a passage, in order.
 
-        `questions` and `passages` have the numbers of texts in `texts`. `merged` has the encoder's weights if
+        `questions` and `passages` have one index into `texts` for each pair. `merged` has the encoder's weights if
         they are already merged with the low-rank weights.
         """
         merged = merged or self.encoder.merged()
@@ -250,7 +250,10 @@ class Texts:
 
 
 def pad_length(length: int) -> int:
-    """Return a length rounded up to a multiple of 16, at most 256, so that an accelerator gets few shapes."""
+    """Return a number of tokens rounded up to a multiple of 16, at most 256.
+
+    With this rounding, batches have few different shapes on an accelerator.
+    """
     return min(MOST, -(-length // _STEP) * _STEP)
 
 
@@ -264,7 +267,10 @@ def use_half(device: torch.device) -> torch.autocast:
 
 
 def _split_rooms(lengths: Sequence[int]) -> list[slice]:
-    """Return slices of texts that are sorted by length, longest first; each slice is within the limit of tokens."""
+    """Return slices that divide texts into batches of at most `_ROOM` tokens.
+
+    `lengths` has the tokens of each text, longest first. A text counts as much as the longest of its batch.
+    """
     rooms, at = [], 0
     while at < len(lengths):
         count = max(1, _ROOM // lengths[at])

@@ -98,7 +98,7 @@ _LATER = {"also", "places", "short", "says"}
 
 
 def save_pack(pack: Pack, path: Path) -> None:
-    """Write a pack, compressed."""
+    """Write a pack, the data for training the models, to a compressed NumPy file."""
     told = {"format": FORMAT, "purpose": pack.purpose, "documents": pack.documents, "kinds": pack.kinds}
     arrays: dict[str, Any] = {name: _shrink(getattr(pack, name)) for name in _ARRAYS}
     text = json.dumps({**told, "notes": pack.notes}, ensure_ascii=False).encode()

@@ -27,7 +27,10 @@ def format_number(value: float) -> str:
 
 
 def format_signed(share: float) -> str:
-    """Return a change in points with its sign; a change that rounds to zero has no minus sign."""
+    """Return a change of a share in percentage points with its sign: 0.123 becomes `+12.3`.
+
+    A change that rounds to zero becomes `+0.0`.
+    """
     return f"{round(100 * share, 1) + 0.0:+.1f}".replace("-", "−")
 
 

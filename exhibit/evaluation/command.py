@@ -110,7 +110,10 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
 
 
 def _parse_flags(words: list[str]) -> dict[str, Any]:
-    """Return the settings of a command line by name, after translating the flags of other tools."""
+    """Return the settings of a command line by name.
+
+    Flags of other tools, and settings written as flags, are translated: `--all` means `--by source_type`.
+    """
     parser = _make_parser()
     known = [flag for action in parser._actions for flag in action.option_strings]
     if any(word.startswith("--") and word.partition("=")[0] not in known for word in words):

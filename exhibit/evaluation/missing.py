@@ -84,7 +84,7 @@ def notes_on(case: Case) -> list[str]:
 class Evidence:
     """Counts of the data that questions and replies lack, such as the location of gold or a passage's file name.
 
-    `lacking` counts questions by the kind of missing data, and `kinds` counts passages.
+    `lacking` counts questions, and `kinds` counts passages. The keys of both are the kinds of missing data.
     """
 
     questions: int = 0

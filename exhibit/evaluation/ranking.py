@@ -66,7 +66,10 @@ def _compute_gain(grades: Sequence[int]) -> float:
 
 
 def ranking_of(case: Case) -> Ranking | None:
-    """Return the ranking of a case; None if it has neither grades nor gold that can be compared."""
+    """Return the ranked items of a case with their grades: files if the case has grades, else gold passages.
+
+    None if the case has neither grades nor a gold passage with a position or a text to compare.
+    """
     if case.grades:
         return Ranking(_keep_judged(rank_files(case), case.grades), case.grades, GOLD_GRADE)
     ranks = find_gold_ranks(case)

@@ -214,8 +214,8 @@ def make_summary_json(means: Means) -> dict[str, Any]:
 def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Table) -> Means:
     """Return a dataset's means; each metric `drm@k` gets two more means, `pooled` and `macro`.
 
-    DRM is the share of the first k passages that are from a file without gold. The mean over all passages
-    becomes `pooled`; the argument `pooled` has it by metric name. The mean over documents becomes `macro`.
+    DRM is the share of the first k passages that are from a file without gold. `pooled` is this share over the
+    passages of all questions, given as an argument by metric name. `macro` is the mean of the documents' means.
     """
     return {
         name: replace(one, pooled=pooled[name], macro=compute_macro_mean(table.values[name], table.documents))
@@ -249,7 +249,10 @@ def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
 
 
 def make_breakdown_json(table: Table) -> dict[str, dict[str, Any]]:
-    """Return the breakdown in the format of `breakdown.json`."""
+    """Return the mean of each metric for groups of questions, in the format of `breakdown.json`.
+
+    The keys are the name of a label, then a value of this label (a group), then the name of a metric.
+    """
     by_label = compute_breakdown(table)
     return {name: {value: make_summary_json(m) for value, m in means.items()} for name, means in by_label.items()}
 

@@ -110,7 +110,10 @@ def make_mean_notes(columns: Mapping[str, Mapping[str, statistics.Estimate]]) ->
 
 
 def format_cell(name: str, estimate: statistics.Estimate | None, bands: "Bands | None" = None) -> str:
-    """Return the text of a table cell: a mean with its interval, standard deviation, n, failures and band."""
+    """Return the text of a table cell: a mean with its interval, standard deviation, n and failures.
+
+    With `bands`, the text ends with a rating of the mean: `good`, `acceptable` or `poor`.
+    """
     mean, ends, std, spread, over, band = _format_parts(name, estimate, bands)
     if estimate is None or estimate.mean is None:
         return mean + (f", {estimate.errors} failed" if estimate and estimate.errors else "")

@@ -21,9 +21,8 @@ def is_among(one: Quantity, others: Sequence[Quantity]) -> bool:
 def is_rival(one: Quantity, other: Quantity) -> bool:
     """Return whether two figures can contradict each other.
 
-    They can if they have the same kind and, for labels and measures, the same unit. A count and an amount of
-    money can also contradict each other. A section or page number can contradict only another section or page
-    number.
+    They can if they have the same kind. Figures of the kind `label` (`section 8`) or `measure` (`5 km`) must
+    also have the same unit. A count and an amount of money can also contradict each other.
     """
     if other.is_place and one.kind != "label":
         return False

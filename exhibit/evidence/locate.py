@@ -91,7 +91,10 @@ def find_as_it_stands(quote: str, document: Document, _: _Effort | None = None) 
 
 
 def _match_verbatim(at: int, quote: str, words: str, document: Document) -> Match:
-    """Return the match of a quote's words at an offset, with the quote's outer spaces if the document has them."""
+    """Return the match of a quote whose text without outer spaces (`words`) is in the document at offset `at`.
+
+    The match includes the quote's outer spaces if the document has the same spaces there.
+    """
     lead = quote.find(words)
     spaced = at >= lead and document.text.startswith(quote, at - lead)
     span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
@@ -219,7 +222,7 @@ def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document
 
 
 def _find_gaps(places: Sequence[tuple[Span, ...]]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between consecutive locations."""
+    """Yield the ranges of the document between the locations of consecutive pieces of a quote."""
     return ((one[-1].end, two[0].start) for one, two in pairwise(places) if one[-1].end < two[0].start)
 
 

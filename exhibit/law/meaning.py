@@ -164,9 +164,9 @@ class Meaning:
 
 @lru_cache(maxsize=2048)  # an expected answer is compared with every answer to its question
 def read_meaning(text: str) -> Meaning:
-    """Return what a text says in a form that rules can compare with another text.
+    """Return the meaning of a text, as values that rules can compare with those of another text.
 
-    The form has an initial yes or no, the words with their polarity, modal verbs, figures, dates, names and
+    The values are an initial yes or no, the words with their polarity, modal verbs, figures, dates, names and
     parties.
     """
     typed = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")

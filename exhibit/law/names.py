@@ -109,7 +109,10 @@ class FileNames:
 
 
 def _list_spellings(name: str) -> Iterator[str]:
-    """Yield the forms of a file's name to compare, the strictest first."""
+    """Yield the forms in which a file's name is compared with other names, the strictest first.
+
+    The first form is the name itself, and the last is the name without its folder and without file extensions.
+    """
     yield name
     written = unicodedata.normalize("NFC", name).strip()
     yield written

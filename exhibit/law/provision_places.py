@@ -248,7 +248,10 @@ def _find_bracketed(text: str, span: Span, number: str) -> Span | None:
 
 
 def _find_listed(text: str, span: Span, number: str) -> Span | None:
-    """Return a point of a list whose lines begin with numbers: from `2. …` to `3. …`."""
+    """Return the span of the list item with a number, such as from the line `2. …` to the line `3. …`.
+
+    None if no line in `span` begins with the number.
+    """
     start = re.compile(rf"(?m)^[ \t]*{re.escape(number)}[.)]\s").search(text, *span)
     if start is None:
         return None

@@ -1,7 +1,7 @@
 """Figures with their units, such as `$500`, `30 days`, `5%` or `section 8`.
 
-A figure is an amount with its currency, a quantity with its unit, a percentage, or the number of a
-part.
+A figure is an amount with its currency, a quantity with its unit, a percentage, or a number with a label
+such as `section`, `page` or `class`.
 """
 
 import re

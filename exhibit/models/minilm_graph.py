@@ -266,7 +266,10 @@ class _Graph:
         return self.add("Mul", self.add_integer_product(whole, np.rint(matrix / scales), scales), largest)
 
     def add_integer_product(self, state: str, matrix: _SINGLE, scales: _SINGLE) -> str:
-        """Add the product of an 8-bit state and a matrix of small integers, times the scales of the columns."""
+        """Add a node that multiplies an 8-bit state by a matrix of small integers, and each column by its scale.
+
+        Return the name of the node's output.
+        """
         kind, middle = (np.int8, 0) if self._signed else (np.uint8, _ZERO)
         return self.add(
             "MatMulIntegerToFloat",

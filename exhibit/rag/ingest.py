@@ -63,7 +63,10 @@ class Summary:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A document that a worker has read. It lacks the vectors, and the summary if that needs a language model."""
+    """A document that a worker has read; its vectors are computed later.
+
+    Its summary is also still missing if a language model has to write it.
+    """
 
     entry: Entry
     """The document's entry, without its number and its summary."""

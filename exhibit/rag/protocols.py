@@ -130,7 +130,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The text of the numbered passage."""
+        """The text of the passage that this source stands for."""
         return self.hit.text
 
     @property

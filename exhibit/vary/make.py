@@ -85,7 +85,7 @@ class _About:
 
     @cached_property
     def checksums(self) -> dict[str, str]:
-        """The checksums of the parent's files that determine the content of its variants."""
+        """The SHA-256 of each file of the original bundle on which the content of its variants depends, by path."""
         names = [name for name in (TRAIN, GOLD, INFO) if (self.bundle.root / name).is_file()]
         own = {name: sha256_of(self.bundle.root / name) for name in names}
         return own | {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(self.bundle.files.items())}

@@ -257,9 +257,10 @@ class Corpus:
                 yield _Candidate(source, how, 1.0, score + paged)
 
     def _find_rules(self, citation: RuleCitation, row: RowEvidence) -> Iterator[_Candidate]:
-        """Yield candidates for rules and paragraphs such as `CPR 44.2`, `rule 3.4(2)(a)` and `PD 16 para 4.2`.
+        """Yield the documents and headings that a citation of a rule or a paragraph may mean.
 
-        The number of a rule also names its Part: rule 44.2 is in Part 44.
+        Examples are `CPR 44.2`, `rule 3.4(2)(a)` and `PD 16 para 4.2`. The number of a rule also names its
+        Part: rule 44.2 is in Part 44.
         """
         match = _RULE.fullmatch(citation.document)
         if match:

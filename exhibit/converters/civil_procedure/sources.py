@@ -267,7 +267,7 @@ _LONGEST_EXCERPT = 600  # characters of an excerpt: a paragraph
 
 
 def make_candidates(exports: Sequence[Path]) -> Iterator[dict[str, str]]:
-    """Yield a candidate row of ground truth for each distinct query in the files.
+    """Yield a proposed ground-truth row for each distinct query in exported search results.
 
     An export without queries gives one row per document.
     """

@@ -155,7 +155,10 @@ class Shelf:
         return files | self._find_alike(rest, files.values(), tally)
 
     def _find_alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
-        """Assign names that no file has exactly to files with similar names; two spellings of a name give one file."""
+        """Return a file for each name that no file has exactly: a file with a similar name.
+
+        Two spellings of one name get the same file. A name without a similar file is recorded in `lost`.
+        """
         files = {file.path: file for file in self.files}
         used = {make_file_key(file.path.name): file for file in taken}
         pairs_by_name = {

@@ -142,7 +142,10 @@ class GoldReader:
         return [found for one in held if (found := read_number(one)) is not None]
 
     def _find_field(self, fields: Mapping[str, Any], role: str, column: str) -> Any:
-        """Return a field of an object: the one that the user named for its column, else one with a common name."""
+        """Return the value of an object's field for a role, such as `document`; None if there is no such field.
+
+        The field is the one that the user named within this column, else one with a common name for the role.
+        """
         own, inner = self._split_path(role)
         if inner and own == column:
             return fields.get(inner)

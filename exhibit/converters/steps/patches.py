@@ -131,7 +131,10 @@ class ChangedBundle:
 
 
 def apply_patch(patch: Patch, path: Path, root: Path, out: Path, *, force: bool = False) -> PatchEntry:
-    """Write the bundle with the patch applied to its questions and drafts; it appears complete or not at all."""
+    """Write the bundle `root` to `out`, with the patch applied to its questions and drafts.
+
+    The new bundle appears complete or not at all.
+    """
     bundle = open_bundle(root)
     info = bundle.info
     if info is None:

@@ -37,7 +37,7 @@ def _score_provisions(case: Case) -> tuple[float | None, float | None]:
 
 
 def _holds(cited: PlacedProvision, gold: GoldPassage) -> bool:
-    """Return whether a provision overlaps gold, at one of the gold's possible places."""
+    """Return whether a cited provision overlaps a gold passage, at any place in the file where the gold occurs."""
     spans = [span for place in gold.places for span in place]
     shared = (start < span.end and span.start < end for start, end in cited.spans for span in spans)
     return gold.filename == cited.filename and any(shared)

@@ -1,7 +1,8 @@
 """Recall@K: the share of the gold passages that are found within the first K passages.
 
-A gold is found when the union of the passages so far contains at least half of its characters. Where a case has grades
-(ACORD), it is the share of the gold files among the first K different files.
+A gold passage is found if the first K passages together contain at least half of its characters. For a case
+with grades (ACORD), files are counted instead: the share of the gold files that are among the first K
+different files.
 """
 
 from collections.abc import Sequence

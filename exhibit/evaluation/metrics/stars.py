@@ -1,7 +1,8 @@
-"""Stars: the share of the first five files with at least three, four and five stars, as ACORD reports it.
+"""Stars: three shares of the first five files, those with at least three, at least four, and five stars.
 
-The number of stars is the grade plus one: grade 2 is three stars. Where fewer than five files were retrieved, the
-missing ones count as files without stars. The metric applies only to cases with grades.
+The shares are those that ACORD's paper reports. The number of stars is the grade plus one: grade 2 is three
+stars. If fewer than five files were retrieved, the missing files count as files without stars. The metrics
+apply only to cases with grades.
 """
 
 from collections.abc import Sequence

@@ -296,9 +296,9 @@ def _is_good(given: Any, names: Names, first: Mapping[str, Any], text: str, *, n
 
 
 def without_words(given: Any, names: Names, pages_from: int) -> tuple[bool, bool]:
-    """Return whether all passages lack both text and position, and whether any names a known document.
+    """Return two flags: all passages lack both text and position; some passage names a known file.
 
-    The first value is False if there are no passages.
+    The first flag is False if there are no passages.
     """
     read: tuple[Passage, ...] = read_passages(given, names=names, pages_from=pages_from)
     wordless = bool(read) and not any(one.text.strip() or one.span for one in read)

@@ -277,8 +277,8 @@ def read_stages(
     """Return the values for the fields `retrieved`, `reranked` and `context` of a `Reply`, by field name.
 
     `lists` has the list of passages after each stage. The value of `retrieved` is a tuple of passages. The
-    values of `reranked` and `context` are numbers of items in `passages`. A value is None if its list is
-    missing.
+    values of `reranked` and `context` are tuples of positions in `passages`, counted from 1. A value is None if
+    its list is missing. Positions are also None if no listed passage is in `passages`.
     """
     before = lists.get("retrieved")
     return {

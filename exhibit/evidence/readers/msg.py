@@ -131,7 +131,10 @@ def _make_page(mail: _Storage) -> Printable:
 
 
 def _read_rich(data: bytes) -> str:
-    """Return the words of a body that exists only as compressed RTF ([MS-OXRTFCP]); tables and fonts are lost."""
+    """Return the text of a mail's body that exists only as compressed RTF ([MS-OXRTFCP]).
+
+    Tables and fonts are lost.
+    """
     from compressed_rtf import decompress
 
     return extract_rtf_text(decompress(data)) if data else ""

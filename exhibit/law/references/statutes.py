@@ -300,10 +300,10 @@ def _find_owner(
 
 
 def _find_owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
-    """Return the law named directly before a provision, as in `Limitation Act 1980, s 33`, else None.
+    """Return the law named directly before a provision, and the offset at which the provision ends; else None.
 
-    The law is returned with the end of the reference. For a section, an Act named a little earlier in the text
-    is also accepted.
+    An example is `Limitation Act 1980, s 33`. For a section, an Act named a little earlier in the text is also
+    accepted.
     """
     for instrument in reversed(instruments.named):
         gap = _AFTER_NAME.match(text, instrument.end)

@@ -56,7 +56,7 @@ def is_title_case(text: str) -> bool:
 
 
 def is_shout(text: str) -> bool:
-    """Return whether a line is a heading in capitals, not a company, a code or a label of a form."""
+    """Return whether a line in capitals is a heading, and not a company's name, a code or a label of a form."""
     letters = sum(character.isalpha() for character in text)
     return (
         _LONG_WORD.search(text) is not None
@@ -255,7 +255,10 @@ def _read_letter(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _parse_value(number: str, system: LegalSystem | None = None, *, letters: bool = False) -> tuple[int, ...]:
-    """Return the value of a label; with `letters`, a letter that is also a Roman digit is read as a letter."""
+    """Return the value of a label as integers: `4.2` is (4, 2), and `i` is (1,).
+
+    With `letters`, letters are never read as Roman numerals: `i` is (9,).
+    """
     ordinal = system.parse_ordinal(number) if system else None
     if ordinal is not None:
         return (ordinal,)

@@ -192,8 +192,8 @@ class DocumentNames:
     def _weigh_title(self, said: set[str]) -> Weights:
         """Return the weight that each document gains if the question contains most words of the document's title.
 
-        The weight grows with the share of the title's words that the question contains; up to one half it is 0. It
-        is lower if the question fits the titles of many documents.
+        The weight is 0 if the question contains at most half of the title's words, and then grows with this share.
+        Rare words count more. The weight is lower if the question fits the titles of many documents.
         """
         shared = np.zeros(len(self))
         layout = self._lay_out()

@@ -181,7 +181,10 @@ class Postings:
             yield self._number << 32 | int(entries.terms[start]), terms, owners, counts
 
     def _sort_additions(self) -> Iterator[Entries]:
-        """Yield all additions in sorted parts, with no word in two parts; afterwards no addition is pending."""
+        """Yield all entries that are not yet in the database, in sorted parts; no word is in two parts.
+
+        When the last part has been yielded, no entry is pending.
+        """
         if not self._is_aside:
             if self._size:
                 yield self._join(self._pending).sort()

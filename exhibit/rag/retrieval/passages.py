@@ -332,11 +332,11 @@ def _make_section_keys(table: Keys) -> Keys:
 
 
 def _compare_vectors(vectors: Vectors, keys: Keys, library: Library) -> tuple[Scores, npt.NDArray[np.bool_]]:
-    """Return the similarity of each chunk to each query vector, and which chunks have no vector yet.
+    """Return the similarity of each query vector to each chunk, and whether each chunk lacks a vector.
 
-    `keys` are the chunks' keys; the results are in their order. A chunk without a vector gets the mean
-    similarity. If all chunks have vectors but an approximate search does not return a chunk, this chunk gets
-    the lowest similarity.
+    `keys` are the chunks' keys, and the results are in the order of `keys`. A chunk that the search does not
+    return gets an estimate from the returned chunks: their mean similarity if the index still lacks vectors,
+    otherwise their lowest similarity.
     """
     scores, near_keys = library.store.search(vectors, len(keys), within=keys)
     dense = np.zeros((len(vectors), len(keys)), np.float32)

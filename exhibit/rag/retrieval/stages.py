@@ -158,18 +158,18 @@ def finish(
 ) -> Retrieved:
     """Return the result of retrieval: the ranked passages, and those selected for the answer.
 
-    If there is a reranker that has not scored them yet, the passages are reranked first.
+    If there is a reranker and `reranked` is False, the passages are reranked first.
 
     Args:
         question: the question.
         hits: the passages, best first.
         parts: the index, the models and the settings.
         trace: the trace, to which this stage adds its entry.
-        reranked: whether the reranker has already scored the chunks.
-        confidence: the probability that the passages answer. If it is below `refuse_below`, no passages are
-            selected, so that every answerer refuses. The reader is the exception: it gets the passages, and
-            uses the confidence itself.
-        before: the passages in their order before reranking, if the reranker has already scored the chunks.
+        reranked: whether the passages must keep their order, for example because they are already reranked.
+        confidence: the probability that the passages answer the question. If it is below `refuse_below`, no
+            passages are selected, so that the answerer refuses. Only the answerer `reader` still gets the
+            passages, because it uses the confidence itself.
+        before: the passages in their order before reranking, if they are already reranked.
     """
     config = parts.config
     if parts.reranker is not None and not reranked:
@@ -234,9 +234,8 @@ def assemble(
 ) -> AnswerContext:
     """Return a context: the best hits that fit the budget as numbered sources, then their documents' summaries.
 
-    If any hit has text, there is at least one source. If the first hit alone is longer than the budget, it is
-    cut at a word boundary to the part nearest the question, and its label says so. Later hits are added while
-    they fit.
+    If any hit has text, there is at least one source. If even the first hit is longer than the budget, only the
+    part that shares the most words with the question is used, and its label says that the text was cut.
     """
     if budget < 1:
         raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
@@ -325,7 +324,10 @@ def _join_lines(text: str) -> str:
 def _cut_to_fit(
     question: str, hit: Hit, *, summaries: Mapping[str, str], budget: int, tokens: Callable[[str], int]
 ) -> AnswerContext:
-    """Return a context with the largest part of one hit that fits; never less than a word."""
+    """Return a context with the part of a hit that fits the budget and shares the most words with the question.
+
+    The hit is cut between words; a hit of a single word is cut between characters.
+    """
 
     def text_of(part: Hit, about: Mapping[str, str]) -> str:
         return _render([part], about, note=_CUT)

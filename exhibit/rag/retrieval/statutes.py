@@ -1,4 +1,4 @@
-"""Retrieval for questions about laws: the law, the § and the day select the version that is searched."""
+"""Retrieval for questions about laws: the law, § and day in the question decide which version is searched."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -37,7 +37,10 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "
 
 
 def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> "FaissStore":
-    """Open the vectors of a layer that another process is still writing; `keys` are those already written."""
+    """Open a layer of vectors (such as those of all chunks) while another process is still writing the index.
+
+    `keys` are the keys of the vectors that are already written.
+    """
     path = folder / f"{name}.faiss"
     if path.is_file():  # the other process has finished
         return FaissStore(path, dimensions, kinds.IndexType.parse(argument))
