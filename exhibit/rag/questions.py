@@ -9,12 +9,13 @@ parties. A single word that is a name also stays part of the question.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from exhibit.evidence import Span
 from exhibit.law.language import list_content_words
 from exhibit.law.names import is_followed_by_form
+from exhibit.law.values import find_values
 from exhibit.rag import question_patterns as patterns
 
 Carried = Callable[[str], bool]
@@ -70,6 +71,9 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
     """
     if len(question) > _LONGEST:
         return _make_query(question, "", question, apart=False)
+    if day := find_day_end(question):
+        query = understand(question[day:], carried)
+        return replace(query, question=question, lead=f"{question[:day].strip()} {query.lead}".strip())
     text = question.lower() if question.isupper() else question  # in a question in capitals, a capital marks no name
     quotes = [Span(*match.span()) for match in patterns.QUOTED.finditer(text)][:_QUOTES]
     end = _find_lead_end(text, quotes, carried)
@@ -77,6 +81,15 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
         return _parse_lead(question, text, end, carried)
     references = find_references(text, quotes)
     return _parse_apart(question, text, references) or _parse_mentions(question, text, references, quotes, carried)
+
+
+def find_day_end(question: str) -> int:
+    """Return the end of a day at the start of a question (`As of 1 March 2021: …`); 0 if it does not start so.
+
+    The day selects the version of a clause. It says nothing on where the clause is.
+    """
+    lead = patterns.AS_OF.match(question)
+    return lead.end() if lead and any(value.kind == "date" for value in find_values(lead[0])) else 0
 
 
 def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:

@@ -20,7 +20,7 @@ from exhibit.law.provisions import read_provisions
 from exhibit.law.values import Value, find_values
 from exhibit.rag.index import Entry, Index
 from exhibit.rag.protocols import Answer, AnswerContext, Keys, Source
-from exhibit.rag.retrieval.amendments import find_namesakes
+from exhibit.rag.retrieval.families import find_namesakes
 
 _MOST = 4  # values of an answer that are compared
 _AROUND = 8  # words before and after a value that must be the same

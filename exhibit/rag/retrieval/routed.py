@@ -23,6 +23,7 @@ from exhibit.rag.index import Index
 from exhibit.rag.lexicon.documents import Choice
 from exhibit.rag.protocols import Chunk, Hit, Keys, make_section_key, make_section_keys
 from exhibit.rag.questions import Query, understand
+from exhibit.rag.retrieval.families import add_contracts
 from exhibit.rag.retrieval.passages import DOCUMENT, KEY, PAGE, START, Library, RankedPassage, SecondLook, rank_passages
 from exhibit.rag.retrieval.stages import Parts, Retrieved, SearchState, choose_documents, finish
 from exhibit.rag.retrieval.statutes import Route, route
@@ -130,6 +131,8 @@ def _rank(
     if likely is not None:
         choice = add_content(choice, query, library)
         likely = choose_likely_documents(choice, config)
+    if likely is not None:
+        likely = add_contracts(likely, query, index)
     documents = dict.fromkeys(law.documents, 0.0) if law and law.documents else likely
     if parts.only is not None:
         weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
