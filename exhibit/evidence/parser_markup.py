@@ -77,7 +77,7 @@ def cells_of(text: str) -> list[TextCell]:
 
 
 def has_omissions(text: str) -> bool:
-    """Return whether a quote has marks of omitted words: `...`, `…` or `<omitted>`."""
+    """Return whether a quote has marks of omitted words: an ellipsis, or a mark that `quote_parts` knows."""
     return "..." in text or "…" in text or len(quote_parts(text)) > 1
 
 
