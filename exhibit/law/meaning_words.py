@@ -1,4 +1,7 @@
-"""The words by which answers are compared: denials, and the synonyms, opposites and parties of `meaning.toml`."""
+"""The lists of words for comparing answers: words that deny, and the lists of `meaning.toml`.
+
+`meaning.toml` lists synonyms, opposites, and words for parties to a contract, such as `buyer`.
+"""
 
 from functools import cache, lru_cache
 

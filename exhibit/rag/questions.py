@@ -84,9 +84,10 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
 
 
 def find_day_end(question: str) -> int:
-    """Return the end of a day at the start of a question (`As of 1 March 2021: …`); 0 if it does not start so.
+    """Return the number of characters before the words that ask, if a question begins with a date; otherwise 0.
 
-    The day selects the version of a clause. It says nothing on where the clause is.
+    In `As of 1 March 2021: who pays?`, these are `As of 1 March 2021: `. The date selects the version of a
+    clause, and is not searched for.
     """
     lead = patterns.AS_OF.match(question)
     return lead.end() if lead and any(value.kind == "date" for value in find_values(lead[0])) else 0

@@ -330,7 +330,10 @@ class Matching:
         return [None if at is None else run.rows[at] for run, at in zip(self.runs, places, strict=True)]
 
     def kind(self, sides: Sequence[Side]) -> str:
-        """Return the category by which a question is sorted: with several runs its change, otherwise its outcome."""
+        """Return the category of a question, by which the list is sorted.
+
+        The category is the change between the runs; with one run, it is the outcome of the question.
+        """
         if self.several:
             return find_change(sides)
         [row] = sides

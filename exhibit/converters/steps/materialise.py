@@ -280,8 +280,8 @@ class _Finder:
     def _place_alone(self, quote: Quote) -> QuotePlace:
         """Return the location of a quote, without the alternative locations that the source also accepts.
 
-        A cited section is located with the method `section`. A quote that is itself the expected answer has the
-        method `answer`. It gets a location only if it is long enough and occurs exactly once.
+        A cited section is located with the method `section`. The expected answer, where it serves as the quote, is
+        located with the method `answer`, and only if this answer is long enough and occurs exactly once.
         """
         if quote.provision and not quote.text:
             return self._find_provision(quote)

@@ -236,11 +236,11 @@ class _Family:
         return "\n\n".join(parts), places
 
     def _write_instruction(self, change: ClauseChange) -> tuple[str, str]:
-        """Return the text of an amendment that changes a clause, as two parts; the first part is the gold.
+        """Return the gold in the text of an amendment that changes a clause, and the text before the gold.
 
-        If the amendment gives a new clause, the first part is this clause, and the second part is the text before
-        it, such as `Section 5 … is replaced with the following: "`. If the amendment replaces only one value, the
-        first part is the whole sentence, and the second part is empty.
+        If the amendment gives a new clause, the gold is this clause, and the text before it is, for example,
+        `Section 5 … is replaced with the following: "`. If the amendment replaces only one value, the gold is the
+        whole sentence, and there is no text before it.
         """
         name = change.clause.name
         old = " ".join(self._document.text[slice(*change.clause.span)].split())
