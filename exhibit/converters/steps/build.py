@@ -144,7 +144,7 @@ def _materialise_all(
                 tally.note("remarks on documents", f"{name}: {remark}")
     if not done and (documents or not benchmark.rows):
         reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
-        raise SourceError(f"no document could be used; {reasons}")
+        raise SourceError(f"no document could be used: {reasons}")
     return done
 
 
@@ -299,7 +299,7 @@ def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> Non
                 continue  # a file without a quote: nothing to locate
             name = f"{line.filename}: row {line.id}: {quote[:80]!r}"
             if tally.strict:
-                raise SourceError(f"{name}: quote not found in the document; an error because of --strict")
+                raise SourceError(f"{name}: quote not found in the document; fix the source, or remove --strict")
             tally.note("quote not found in the document (kept in train.json, marked absent in gold.jsonl)", name)
         elif line.context is not None and is_ambiguous(
             quote := words[line.id][line.context].text or "", 1 + len(line.alternatives)
@@ -322,7 +322,7 @@ def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally
             if remark:
                 name = f"{row.name}: {quote.provision} in {quote.filename}"
                 if tally.strict and not done[quote.filename].places[quote].spans:
-                    raise SourceError(f"{name}: provision {remark}; an error because of --strict")
+                    raise SourceError(f"{name}: provision {remark}; fix the source, or remove --strict")
                 tally.note(f"provision {remark}", name)
 
 
