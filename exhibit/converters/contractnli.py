@@ -46,7 +46,7 @@ def _parse_splits(text: str) -> str:
     names = [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in {*SPLITS, "all"}]
     if unknown:
-        raise ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(SPLITS)}, all")
+        raise ArgumentTypeError(f"no split {unknown[0]!r}; there are {', '.join(SPLITS)}, all")
     return "all" if "all" in names else ",".join(name for name in SPLITS if name in names)
 
 
@@ -161,8 +161,8 @@ def _read_split(path: Path, data: bytes) -> list[object]:
     missing = [key for key in QUESTIONS if key not in labels]
     unknown = [key for key in labels if key not in QUESTIONS]
     if missing or unknown:
-        what = f"no hypothesis {missing[0]!r}" if missing else f"a hypothesis {unknown[0]!r} that has no question"
-        raise SourceError(f"{path}: {what} among its labels; is this ContractNLI's release of 2021?")
+        what = f"lack the hypothesis {missing[0]!r}" if missing else f"have an unknown hypothesis {unknown[0]!r}"
+        raise SourceError(f"{path}: its labels {what}; is this ContractNLI's release of 2021?")
     return list(content["documents"])
 
 

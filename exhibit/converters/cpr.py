@@ -114,7 +114,7 @@ def _tie_entry(entry: _Entry, corpus: Corpus, tally: Tally) -> _Entry:
         place = f"row {entry.id}: [{citation.text}]"
         if resolution.source is None:
             if tally.strict:
-                raise SourceError(f"{place} {resolution.reason}; an error because of --strict")
+                raise SourceError(f"{place} {resolution.reason}; fix the source, or remove --strict")
             tally.note(_UNRESOLVED, f"{place} {resolution.reason}")
         elif resolution.place is None:
             remark = _NOT_FOUND if resolution.how == "section" or citation.section else _NAMED

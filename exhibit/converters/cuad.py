@@ -181,9 +181,9 @@ def quotes_of(cell: str) -> list[str]:
     try:
         value = ast.literal_eval(cell.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ValueError("it does not parse") from error
+        raise ValueError("the text is not valid Python") from error
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError("it holds something else")
+        raise ValueError("the value is not a list of strings")
     # skip empty quotes; the same quote twice is one passage
     return [text for text in dict.fromkeys(value) if text.strip()]
 

@@ -131,7 +131,7 @@ def _list_given(folder: Path | None) -> dict[str, Path]:
         return {}
     files = {make_file_key(path.name): path for path in list_files(folder) if path.suffix.lower() == ".pdf"}
     if not files:
-        raise SourceError(f"{folder}: no PDFs in it")
+        raise SourceError(f"{folder}: no PDFs in it; give --documents a folder of PDFs")
     return files
 
 

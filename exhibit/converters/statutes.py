@@ -52,7 +52,9 @@ def _list_asking() -> list[str]:
 def _parse_languages(text: str) -> str:
     unknown = set(text.split(",")) - set(_list_asking())
     if unknown:
-        raise ArgumentTypeError(f"no questions in {', '.join(sorted(unknown))}; there are {', '.join(_list_asking())}")
+        raise ArgumentTypeError(
+            f"no questions in the language {', '.join(sorted(unknown))}; the languages are {', '.join(_list_asking())}"
+        )
     return text
 
 

@@ -180,7 +180,7 @@ class PreparationWork:
         """
         prepared = self.preparation(path)
         if prepared.whole is None:
-            raise ToolkitError(f"{path}: prepared without its section tree")
+            raise ToolkitError(f"{path}: prepared without its sections; please report this bug")
         document, root = prepared.whole
         return Worked(
             replace(prepared, whole=None, words=None), construct_questions(document, root, prepared.entry.profile)
@@ -191,7 +191,7 @@ def open_asker(thresholds: Thresholds, pipeline: Pipeline | None = None) -> Aske
     """Return the object that asks the playbooks' questions; by default with the models of the preset `careful`."""
     pipeline = pipeline or Pipeline(Config.preset("careful"))
     if pipeline.reranker is None:
-        raise ToolkitError("the check of apparent absences needs a reranker with a confidence: give --reranker legal")
+        raise ToolkitError("a reranker is needed, to check that a clause is really absent; give --reranker legal")
     return Asker(pipeline.embedder, shared_reader(), pipeline.reranker, thresholds)
 
 

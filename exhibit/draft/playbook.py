@@ -65,7 +65,7 @@ class Playbook(_Model):
     def _names_are_unique(self) -> Playbook:
         names = [question.name for question in self.questions]
         if twice := {name for name in names if names.count(name) > 1}:
-            raise ValueError(f"questions with the same name: {', '.join(sorted(twice))}")
+            raise ValueError(f"several questions have the same name ({', '.join(sorted(twice))}); rename them")
         return self
 
     def applies_to(self, profile: Profile) -> bool:

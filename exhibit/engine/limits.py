@@ -169,8 +169,8 @@ def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[
     except MemoryError as error:
         most = (limits.memory or 0) // _MIB
         raise LimitError(
-            f"{name}: needs more than {most} MiB of memory to be read, too much for a file of {size} bytes "
-            "(the limit depends on the size; raise it with --item-memory); left out"
+            f"{name}: reading it needs more than {most} MiB of memory, the limit for a file of {size} bytes; "
+            "raise the limit with --item-memory"
         ) from error
     finally:
         if timed:

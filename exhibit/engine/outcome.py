@@ -65,7 +65,7 @@ def attempt(function: Callable[[In], Out], item: In) -> Outcome[Out]:
             if pause is None or not _may_pass(error):
                 return _set_aside(error, item)
         time.sleep(pause)
-    raise AssertionError("unreachable: the last attempt returns or raises")
+    raise AssertionError("the last attempt neither returned nor raised; please report this bug")
 
 
 def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> Outcome[Out]:

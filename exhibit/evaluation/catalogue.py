@@ -110,8 +110,8 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         known = list_settings().get(name)
         if known is None and not name.startswith(TARGET):  # a user's own target file may define more settings
             near = difflib.get_close_matches(name, list_settings(), n=1)
-            meant = f"; did you mean {near[0]}?" if near else ";"
-            raise ToolkitError(f"--set {pair}: no setting {name!r}{meant} exhibit settings lists them")
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise ToolkitError(f"--set {pair}: no setting {name!r}{meant}; `exhibit settings` lists all settings")
         if known and known.many:
             given.setdefault(name, []).append(value)
         else:

@@ -71,8 +71,8 @@ def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) 
     if not offered:
         counts = ", ".join(str(len(one)) for one in values.values()) or "no"
         raise BundleError(
-            f"{where}: --ask-label {label}: {counts} different values; a label must have 2 to {_MOST} "
-            "values to be asked for"
+            f"{where}: --ask-label {label}: it has {counts} different values, but only a label with "
+            f"2 to {_MOST} values can be asked for; choose another label"
         )
     return offered
 

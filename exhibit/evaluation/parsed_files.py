@@ -67,7 +67,8 @@ def read_parsed_folder(folder: Path, names: Names) -> ParsedFolder:
             found[filename] = path
     if not found:
         raise SourceError(
-            f"{folder}: no file has the name of a document of the bundle ({len(left_out)} files were checked)"
+            f"{folder}: none of its {len(left_out)} files has the name of a document of the bundle; "
+            "name each file after its document"
         )
     return ParsedFolder({name: read_parsed(path, name) for name, path in found.items()}, left_out)
 

@@ -81,11 +81,13 @@ def check_comparable(names: Sequence[object], differences: Mapping[str, Differen
     if shared.not_comparable and not shared.asked:
         listed = ", ".join(shared.not_comparable)
         raise ToolkitError(
-            f"{first} and {second} are not comparable: both have a dataset named {listed}, but none of its questions "
-            "is the same in both (words, expected answer, gold and documents are compared); run both on one bundle"
+            f"{first} and {second} cannot be compared: both have a dataset named {listed}, but no question has the "
+            "same words, expected answer, gold and documents in both; run both on one bundle"
         )
     if not differences:
-        raise ToolkitError(f"{first} and {second} have no dataset and metric in common")
+        raise ToolkitError(
+            f"{first} and {second} have no dataset and metric in common; evaluate both on the same bundle and metrics"
+        )
 
 
 def measure_fall(name: str, difference: Difference) -> float:

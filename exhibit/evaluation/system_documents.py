@@ -113,7 +113,7 @@ class FileDocuments:
             )
         if chunks is not None and own.unplaced == len(chunks):
             raise SourceError(
-                f"{file}: no chunk has its words in a document of {dataset.name}; is the file from another bundle?"
+                f"{file}: no chunk was found in the documents of {dataset.name}; is the file from another bundle?"
             )
         return own
 

@@ -86,7 +86,7 @@ def _list_operations(plan: "Plan") -> list[huggingface_hub.CommitOperationAdd | 
             *(huggingface_hub.CommitOperationDelete(name, is_folder=False) for name in plan.removed),
         ]
     except ValueError as error:  # the Hub's client refuses a folder named .git or .cache
-        raise ToolkitError(f"the Hub cannot store a file of this name: {error}") from error
+        raise ToolkitError(f"the Hub does not accept a file name: {error}; rename the file") from error
 
 
 def _find_source(plan: "Plan", name: str) -> str | bytes:
@@ -112,7 +112,7 @@ def _upload(hub: Hub, request: CommitRequest, additions: list[huggingface_hub.Co
         # the client of the storage raises plain errors, whose messages may contain signed URLs
         explained = explained or HubError(scrub(f"uploading: {error}", hub.token))
         raise HubError(
-            f"{explained}; nothing was published: run the same command again; uploaded files are not sent twice",
+            f"{explained}; nothing was published; run the same command again (uploaded files are not sent twice)",
             status=explained.status,
         ) from error
 
@@ -138,8 +138,8 @@ def _find_commit(hub: Hub, request: CommitRequest) -> SentCommit | None:
     if request.plan.is_at(hub.list_files(head)):
         return SentCommit(head)
     raise ConflictError(
-        f"another user committed to {hub.repo_id} ({request.branch}) meanwhile, now at {head[:12]}; run the same "
-        "command again to build on that commit"
+        f"{hub.repo_id} ({request.branch}): another user has published the commit {head[:12]} in the meantime; "
+        "run the same command again to build on it"
     )
 
 

@@ -177,7 +177,7 @@ def _read_info(hub: Hub, commit: str) -> BundleInfo:
             doing=f"fetching {INFO}",
         )
     except LocalEntryNotFoundError as error:
-        raise HubError(f"fetching {INFO}: {error}") from error
+        raise HubError(f"{hub.repo_id}: {INFO} cannot be downloaded: {error}") from error
     except HubError as error:
         if error.status != 404 or error.missing:
             raise

@@ -104,7 +104,7 @@ class Hub:
                     raise explained from error
                 self.say(f"{explained}; retrying in {wait:.0f} s ({tries} of {most - 1})")
                 time.sleep(wait)
-        raise AssertionError("unreachable")
+        raise AssertionError("the last attempt neither returned nor raised; please report this bug")
 
     def explain(self, error: Exception, *, doing: str) -> "HubError | None":
         """Return a HubError whose message says what to do next; None if the error does not come from the Hub."""

@@ -278,7 +278,7 @@ def write_value(value: Value, number: Decimal | None = None, *, name: str = "", 
         return name.upper() if value.text.isupper() else name
     match = _PATTERNS[value.kind].fullmatch(value.text)
     if match is None or number is None:
-        raise ValueError(f"{value.text!r} cannot be written with {number}")
+        raise ValueError(f"the number {number} cannot be put into {value.text!r}")
     if value.kind == "date":
         return _write_date(match, date.fromordinal(int(number)))
     parts = {}

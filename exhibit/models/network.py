@@ -137,7 +137,9 @@ def put_in_cache(path: Path, data: bytes) -> None:
     try:
         write_whole(path, data)
     except OSError as error:
-        raise SourceError(f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE elsewhere") from error
+        raise SourceError(
+            f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
+        ) from error
 
 
 def read_or_make(path: Path, make: Callable[[], bytes]) -> bytes:
@@ -179,7 +181,9 @@ def _fetch(url: str, file: File) -> bytes:
                 data += block
                 bar.update(len(block))
     except BodyError as error:
-        raise SourceError(f"{url}: {error}; the file has {file.bytes} bytes. {_describe_other_ways(file)}") from error
+        raise SourceError(
+            f"{url}: {error}; expected a file of {file.bytes} bytes. {_describe_other_ways(file)}"
+        ) from error
     except HttpError as error:
         raise ServiceError(f"{url}: download failed ({error}). {_describe_other_ways(file)}") from error
     finally:
@@ -224,7 +228,9 @@ def read_lowrank(weights: Path) -> dict[str, _SINGLE]:
     """Return the low-rank weights of a file; raise an error if the file's checksum is not the one in its record."""
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     if digest != read_record(weights)["sha256"]:
-        raise SourceError(f"{weights}: sha256 is {digest}, not that of its record; install the package again")
+        raise SourceError(
+            f"{weights}: damaged: its sha256 is {digest}, not the one in its .json file; install the package again"
+        )
     return read_safetensors(weights)
 
 

@@ -97,7 +97,8 @@ class AzureIndex:
             total = int(reply.get("@odata.count") or 0)
             if total > _FARTHEST:
                 raise ServiceError(
-                    f"{self._url}: the index has {total} rows, and Azure lists {_FARTHEST} at most; give --category"
+                    f"{self._url}: the index has {total} rows, but Azure lists only {_FARTHEST}; "
+                    "list one category with --category"
                 )
             if not reply["value"]:
                 break

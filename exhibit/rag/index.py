@@ -80,7 +80,7 @@ class Index:
     def lexicon(self) -> Lexicon:
         """The lexicon, opened at its first use."""
         if not self.config.lexicon:
-            raise BundleError(f"{self.folder}: built without words; build the index again with --lexicon true")
+            raise BundleError(f"{self.folder}: built without a lexicon; build the index again with --lexicon true")
         if self._lexicon is None:
             self._lexicon = Lexicon(self._database)
         return self._lexicon

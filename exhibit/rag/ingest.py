@@ -127,13 +127,15 @@ class Preparation:
             raise DocumentError(f"{path}: changed while it was read; index it again when no program writes to it")
         if not document.has_text:
             if not document.pages:
-                raise DocumentError(f"{path}: no words in it")
+                raise DocumentError(f"{path}: no words in it; is the file empty?")
             hint = "OCR found no words in it either" if self.ocr else "--ocr true can read it (needs the extra 'ocr')"
             raise DocumentError(f"{path}: no text in it, only pictures; {hint}")
         if config.hidden_text == "skip":
             document = blank_hidden(document)
             if not document.has_text:
-                raise DocumentError(f"{path}: all its words are hidden on the page; --hidden-text index includes them")
+                raise DocumentError(
+                    f"{path}: all its words are hidden on the page; include them with --hidden-text index"
+                )
         root, profile = read_structure(document), read_profile(document)
         leaves = _list_leaves(root)
         module, argument = load_plugin("exhibit.rag.splitters", config.splitter)

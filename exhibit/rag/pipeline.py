@@ -141,8 +141,8 @@ class Pipeline:
         index = open_for_questions(folder, self.config) if unfinished else open_index(folder, self.config)
         if index.embedder != self.embedder.name:
             raise BundleError(
-                f"{folder}: the index has vectors of the embedder {index.embedder}, not of {self.embedder.name}; "
-                "give that one with --embedder, or build the index again"
+                f"{folder}: built with the embedder {index.embedder}, but the embedder is now {self.embedder.name}; "
+                "give the first one with --embedder, or build the index again"
             )
         self._index, self._built = index, None
         return self

@@ -334,7 +334,7 @@ def check_room() -> None:
     allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
     if 0 <= allowed < _LEAST_ROOM:
         words = f"this shell allows {allowed >> 20} MiB of memory (ulimit -v)"
-        raise ToolkitError(f"{words}; at least {_LEAST_ROOM >> 20} MiB are needed: ulimit -v unlimited")
+        raise ToolkitError(f"{words}; at least {_LEAST_ROOM >> 20} MiB are needed; run `ulimit -v unlimited` first")
 
 
 _NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or use fewer --jobs and smaller documents"

@@ -96,7 +96,7 @@ def _read_objects(given: Any) -> Any:
     if not isinstance(given, list):
         return [] if given is None else given
     if {type(one) for one in given} == {str, dict}:
-        raise ValueError("mixes strings and objects; use one or the other")
+        raise ValueError("has both strings and objects; use only one of the two")
     return [{"filename": None, "text": one} if isinstance(one, str) else one for one in given]
 
 

@@ -175,7 +175,7 @@ class Account(_Model):
     @model_validator(mode="after")
     def _adds_up(self) -> "Account":
         if self.given != self.kept + sum(self.left_out.values()):
-            raise ValueError("given is not the sum of kept and left_out")
+            raise ValueError("given must be the sum of kept and left_out")
         return self
 
 

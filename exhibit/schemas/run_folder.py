@@ -98,7 +98,7 @@ class RunFolder:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         if not self.folder.is_dir():
-            raise BundleError(f"{folder}: no such run")
+            raise BundleError(f"{folder}: no such run; give the folder of a run, such as results/RUN")
 
     @cached_property
     def name(self) -> str:

@@ -126,7 +126,7 @@ def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
     if not force:
         raise BundleError(f"{out}: exists already; add --force to replace it, or choose another --out")
     if not kind.is_one(out):
-        raise BundleError(f"{out}: holds something else than {kind.name} and is not replaced; choose another --out")
+        raise BundleError(f"{out}: does not contain {kind.name}, so it is not replaced; choose another --out")
 
 
 @contextmanager

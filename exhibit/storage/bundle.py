@@ -150,7 +150,7 @@ def _fetch_rest(root: Remote, folder: Path, info: BundleInfo) -> None:
     for name in (TRAIN, GOLD):
         entry = info.files.get(name)
         if entry is None:
-            raise BundleError(f"{root}: {INFO} has no entry for {name}; write the bundle again")
+            raise BundleError(f"{root}: the list of files in {INFO} lacks {name}; write the bundle again")
         try:
             fetch(Remote((root / name).url, entry.sha256, entry.bytes), folder / name)
         except DocumentError as error:

@@ -306,7 +306,7 @@ def _compute_time_left(timeout: float | None, error: type[Exception]) -> float |
     if deadline is None:
         return timeout
     if not deadline.left:
-        raise error("the deadline of the whole exchange")
+        raise error("the time limit of the whole request has passed")
     return deadline.left if timeout is None else min(timeout, deadline.left)
 
 

@@ -224,7 +224,7 @@ class Retries:
             else:
                 self._failed = 0
                 return result
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        raise AssertionError("the last attempt neither returned nor raised; please report this bug")
 
     def _may_help(self, error: HttpError, tries: int, pause: float, deadline: Deadline | None) -> bool:
         hopeless = self._in_vain is not None and self._failed >= self._in_vain

@@ -70,7 +70,7 @@ def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepos
     if head is None:
         raise SourceError(
             f"{folder}: this Git repository has no commit, or keeps its branches in a reftable; "
-            "commit, or clone it without reftable"
+            "make a commit, or clone it with --ref-format=files"
         )
     with make_scratch_folder() as own:
         _refuse_strangers(folder, place, own)

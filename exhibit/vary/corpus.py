@@ -137,8 +137,12 @@ def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None
         printed = f"{name.rpartition('.')[0] or name}.pdf" if not name.lower().endswith(".pdf") else name
         title, labels = (entry.title, tuple(entry.labels.items())) if entry else (name, ())
         documents[name] = TextDocument(printed, title, text.unwrap(), entry.source if entry else "", labels)
-    if len({document.filename for document in documents.values()}) < len(documents):
-        raise BundleError(f"{bundle.root}: two documents would be printed under one file name; rename one of them")
+    firsts: dict[str, str] = {}
+    for name, document in documents.items():
+        if (first := firsts.setdefault(document.filename, name)) != name:
+            raise BundleError(
+                f"{bundle.root}: {first} and {name} would both be printed as {document.filename}; rename one of them"
+            )
     renamed = {name: document.filename for name, document in documents.items()}
     lines: dict[int, list[Gold]] = {}
     for line in bundle.gold:
@@ -199,7 +203,7 @@ class EditedText:
         self.edits = sorted(set(edits))
         for one, other in zip(self.edits, self.edits[1:], strict=False):
             if other.start < one.end:
-                raise ValueError(f"two edits overlap: {one} and {other}")
+                raise ValueError(f"two edits of one text overlap: {one} and {other}; please report this bug")
         pieces, at = [], 0
         for start, end, new in self.edits:
             pieces += [text[at:start], new]

@@ -265,7 +265,7 @@ def test_an_unknown_split_is_a_usage_error(capsys):
     contractnli.add_arguments(parser)
     with pytest.raises(SystemExit):
         parser.parse_args(["--split", "valid"])
-    assert "'valid' is none of train, dev, test, all" in capsys.readouterr().err
+    assert "no split 'valid'; there are train, dev, test, all" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- what can be wrong
@@ -286,10 +286,10 @@ def test_a_split_that_was_asked_for_must_be_there(copy):
 
 def test_a_missing_or_unknown_hypothesis_is_refused(copy):
     edit(copy / "train.json", lambda content: content["labels"].pop("nda-7"))
-    with pytest.raises(SourceError, match="no hypothesis 'nda-7'"):
+    with pytest.raises(SourceError, match="lack the hypothesis 'nda-7'"):
         read(copy)
     edit(copy / "train.json", lambda content: content["labels"].update({"nda-7": {}, "nda-99": {}}))
-    with pytest.raises(SourceError, match="'nda-99' that has no question"):
+    with pytest.raises(SourceError, match="an unknown hypothesis 'nda-99'"):
         read(copy)
 
 

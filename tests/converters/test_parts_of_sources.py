@@ -308,9 +308,9 @@ def test_a_reply_says_what_it_is():
     reply = PageReply("http://x/a/b.DOCX", 200, {"content-type": "Text/HTML; charset='latin-1'; x=1"}, "html", b"\xe9")
     assert (reply.declared, reply.text) == ("text/html", "é")
     assert PageReply("http://x/a.DOCX", 200, {}).suffix == ".docx" and PageReply("http://x/a", 200, {}).declared == ""
-    error = FetchError("failed", "timed out", "after 3 s", status=504, wait=2.0, transient=True)
+    error = FetchError("timed out", "after 3 s", fate="failed", status=504, wait=2.0, transient=True)
     assert str(error) == "timed out: after 3 s" and (error.status, error.wait, error.transient) == (504, 2.0, True)
-    assert str(FetchError("failed", "gone")) == "gone" and not FetchError("failed", "gone").transient
+    assert str(FetchError("gone", fate="failed")) == "gone" and not FetchError("gone", fate="failed").transient
     told = Policy()
     assert (told.per_host, told.delay, told.timeout, told.max_bytes, told.retries, told.backoff, told.pages) == (
         2, 0.5, 60.0, 100 << 20, 3, 1.0, 4
@@ -400,7 +400,7 @@ def test_a_folder_must_hold_something_to_read(tmp_path):
     with pytest.raises(SourceError, match="no such folder; --documents takes the folder"):
         files_of(tmp_path / "none")
     (tmp_path / "a.xyz").write_text("x", encoding="utf-8")
-    with pytest.raises(SourceError, match="no documents in it that can be read; 1 other files"):
+    with pytest.raises(SourceError, match="none of its 1 files can be read as a document"):
         files_of(tmp_path)
     long = "n" * 500
     assert shorten_name("short") == "short" and shorten_name(long).endswith("…") and len(shorten_name(long)) < 500
@@ -424,7 +424,8 @@ def test_languages_and_days_that_there_are_not_are_refused(tmp_path, capsys):
     )
     assert (told.ask_in, told.as_of, told.since) == ("en,cs", "2020-02-29", "2019-01-01")
     for flag, value, why in (
-        ("--ask-in", "en,xx,yy", "no questions in xx, yy; there are"), ("--as-of", "2021-02-29", "is not a day"),
+        ("--ask-in", "en,xx,yy", "no questions in the language xx, yy; the languages are"),
+        ("--as-of", "2021-02-29", "is not a day"),
     ):  # fmt: skip
         with pytest.raises(SystemExit):
             options_of(statutes, "--source", tmp_path, flag, value)

@@ -58,7 +58,7 @@ def test_two_to_twelve_values_can_be_chosen_from(values, offered):
         assert len(offers_of("kind", rows, where="x")[0].choices) == values
     else:
         with pytest.raises(
-            BundleError, match=f"x: --ask-label kind: {values} different values; a label must have 2 to 12"
+            BundleError, match=f"x: --ask-label kind: it has {values} different values, but only a label with 2 to 12"
         ):
             offers_of("kind", rows, where="x")
 

@@ -171,7 +171,7 @@ def test_what_it_says_of_itself_is_for_people_too(bare, tmp_path):
     assert json.loads(text)["counts"] == {
         "documents": 1, "chunks": 2, "document vectors": 0, "section vectors": 0, "chunk vectors": 2
     }  # fmt: skip
-    with pytest.raises(BundleError, match="built without words; build the index again with --lexicon true"):
+    with pytest.raises(BundleError, match="built without a lexicon; build the index again with --lexicon true"):
         Index(tmp_path / "w", Config(lexicon=False, routing=False), embedder="x", dimensions=4).lexicon  # noqa: B018
 
 

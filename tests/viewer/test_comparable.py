@@ -49,8 +49,8 @@ def test_runs_on_other_questions_or_documents_of_the_same_name_are_not_comparabl
     one, two = permits(tmp_path / "one", [1.0] * 24), permits(tmp_path / "two", [0.0] * 24, **other)
     for words in (["diff"], ["compare", "--jobs", "1"]):
         assert main([*words, str(one), str(two)]) == 1
-        assert "are not comparable: both have a dataset named quarry" in capsys.readouterr().err
-    with pytest.raises(ToolkitError, match="not comparable"):
+        assert "cannot be compared: both have a dataset named quarry" in capsys.readouterr().err
+    with pytest.raises(ToolkitError, match="cannot be compared"):
         exhibit.compare(one, two)
 
 

@@ -280,7 +280,7 @@ def test_gates_hold_or_not_on_the_newest_run():
     assert checked(*gates) == [(f"not {gate}", holds) for gate, holds in gates.items()]
     assert checked("d: failed > 0.25") == [("not failed > 0.25", True)]
     for empty in ("other: answer_f1 < 1", "map < 1", "band"):
-        with pytest.raises(ToolkitError, match="no newest run has these figures"):
+        with pytest.raises(ToolkitError, match="the newest runs have no such figure"):
             checked(empty)
     bands = Scale({"answer_f1": Bands(Bound(">", 0.8), Bound("<", 0.6))}, {})
     assert checked("band", scale=bands) == [("answer_f1 is not poor", False)]

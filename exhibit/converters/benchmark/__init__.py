@@ -271,7 +271,7 @@ class Tally:
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count a faulty item of the source as left out; with --strict, raise SourceError instead."""
         if self.strict:
-            raise SourceError(f"{name}: {reason}; an error because of --strict")
+            raise SourceError(f"{name}: {reason}; fix the source, or remove --strict")
         self.leave_out(reason, name, item=item)
 
     def note(self, remark: str, name: str) -> None:
@@ -286,7 +286,7 @@ class Tally:
         whole = set(kept)
         forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
         if forgotten:
-            raise BundleError(f"{forgotten[0].name}: neither kept nor left out; please report this bug")
+            raise BundleError(f"{forgotten[0].name}: this item was neither kept nor left out; please report this bug")
         accounts: dict[str, Account] = {}
         for kind in dict.fromkeys(item.kind for item in self._items):
             mine = {item: reason for item, reason in self._items.items() if item.kind == kind}

@@ -237,7 +237,10 @@ def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[Rules
             )
             sources.append(_make_source(raw, names, page.url))
     if not sources:
-        raise SourceError(f"{path}: none of its {len(urls)} URLs gave a document; run `python -m converters.web` on it")
+        raise SourceError(
+            f"{path}: none of its {len(urls)} URLs gave a document; to see why, run "
+            f"`python -m converters.web --source {path}`"
+        )
     digest = hashlib.sha256("\n".join(f"{page.url} {page.sha256}" for page in pages.values()).encode())
     return _keep_distinct(sources), digest.hexdigest()
 

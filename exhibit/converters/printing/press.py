@@ -198,7 +198,7 @@ def check_printers(documents: Iterable[RawDocument]) -> None:
         needing = [raw.original.name for raw in documents if raw.original and _needs_page(raw.original)]
         if needing:
             more = f" and {len(needing) - 1} more" if needing[1:] else ""
-            raise ServiceError(f"{needing[0]}{more}: {NEEDED}")
+            raise ServiceError(f"{needing[0]}{more} cannot be printed: {NEEDED}")
 
 
 def _needs_page(path: Path) -> bool:

@@ -340,7 +340,7 @@ def find_font(name: str) -> Path:
     path = (_find_cjk_folder() if file == _CJK_FILE else _FOLDER) / file
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     if digest != read_font_hashes()[file]:
-        problem = "is not the font that documents are printed with" if digest else "is missing"
+        problem = "is not the font that documents are printed with" if digest else "the font is missing"
         again = "install the project again (make, or pip install --force-reinstall 'exhibit-rag[print]')"
         raise ServiceError(f"{path}: {problem}; {again}")
     return path

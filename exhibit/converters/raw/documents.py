@@ -203,7 +203,9 @@ def files_of(folder: Path) -> list[NamedFile]:
         raise SourceError(f"{folder}: no such folder; --documents takes the folder that holds the documents")
     files = list_folder(folder)
     if not any(is_readable(file.path) for file in files):
-        raise SourceError(f"{folder}: no documents in it that can be read; {len(files)} other files")
+        raise SourceError(
+            f"{folder}: none of its {len(files)} files can be read as a document; give --documents another folder"
+        )
     return files
 
 

@@ -89,8 +89,8 @@ class GoldReader:
             if likely:
                 flags = ", or ".join(f"--text {column}.{name}" for name in likely[:_FLAGS])
                 raise SourceError(
-                    f"{table}: column {column!r} was taken for the passages, but no field of its objects is known as "
-                    f"their text (its fields: {', '.join(fields)}); name it: {flags}"
+                    f"{table}: column {column!r} has objects as passages, but no field of them is known as the text "
+                    f"(the fields: {', '.join(fields)}); name the field: {flags}"
                 )
 
     # ------------------------------------------------------------ columns
@@ -174,7 +174,9 @@ class GoldReader:
             if passage is None:
                 continue
             if not passage.document and len(named) not in (0, 1, len(items)):
-                raise ValueError(f"{len(items)} passages and {len(named)} documents: which stands where?")
+                raise ValueError(
+                    f"{len(items)} passages, but {len(named)} documents: which passage is in which document?"
+                )
             document, page = named[at if len(named) > 1 else 0] if named and not passage.document else ("", None)
             numbers = {role: _choose_nth(found, at, len(items)) for role, found in beside.items()}
             ends = (numbers["start"], numbers["end"])

@@ -55,7 +55,7 @@ def read_judged(folder: JudgedFolder, shelf: Shelf, tally: Tally) -> Benchmark:
     if not documents:
         if shelf.folder is None:
             raise SourceError(
-                f"{folder.queries.parent}: judgments and no corpus file; pass the documents with --documents"
+                f"{folder.queries.parent}: has relevance judgments, but no corpus; pass the documents with --documents"
             )
         documents = shelf.find(list(dict.fromkeys(name for grades in judged.values() for name in grades)), tally)
     others = {} if not shelf.folder else shelf.find_others(documents, take=True, limited=False, tally=tally)

@@ -64,7 +64,10 @@ def read_versions(source: Path, *, skip: Skip, since: date | None = None, as_of:
     ]
     kept = [version for version in dated if _is_wanted(version, since, as_of)]
     if not kept:
-        raise SourceError(f"{source}: none of {len(dated)} versions was in force then; see --from and --as-of")
+        raise SourceError(
+            f"{source}: none of its {len(dated)} versions was in force at the dates of --from and --as-of; "
+            "choose other dates"
+        )
     return kept
 
 
@@ -88,19 +91,19 @@ def _date_versions(versions: list[Version]) -> list[Version]:
 def _parse_file(data: bytes, dated: str) -> tuple[str, date | None]:
     """Return a file's text and the day in its name or header; raise ValueError with the reason if it is invalid."""
     if len(data) > _LARGEST:
-        raise ValueError(f"more than {_LARGEST:,} bytes")
+        raise ValueError(f"the file has more than {_LARGEST:,} bytes")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError("not UTF-8") from None
+        raise ValueError("the file is not in UTF-8") from None
     if not text.strip():
-        raise ValueError("an empty file")
+        raise ValueError("the file is empty")
     stated = _IN_FORCE.search(text[:_HEADER_LENGTH])
     day = dated or (stated[1] if stated else "")
     try:
         return text, date.fromisoformat(day) if day else None
     except ValueError:
-        raise ValueError("a day that no calendar has") from None
+        raise ValueError("the date in its name or header does not exist") from None
 
 
 def _is_law(name: str) -> bool:

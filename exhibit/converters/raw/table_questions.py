@@ -81,10 +81,10 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
     cells = {role: record.cells.get(name) if name else None for role, name in columns.items()}
     question = read_cell_text(cells["question"], "question")
     if not question:
-        raise ValueError("row without a question")
+        raise ValueError("the row has no question")
     refused, answerable = read_refusal(cells["impossible"]), read_refusal(cells["answerable"])
     if refused is None or (answerable is None and read_cell_words(cells["answerable"])):
-        raise ValueError("whether it is impossible is neither yes nor no")
+        raise ValueError("the cell for impossible questions is neither yes nor no")
     used = {name.split(".")[0] for name in columns.values() if name} | {name for name in columns.values() if name}
     labels = {name: label(value) for name, value in record.cells.items() if name not in used}
     options = read_options(cells["options"])

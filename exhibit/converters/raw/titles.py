@@ -199,10 +199,10 @@ def ask_titles(texts: Mapping[str, Callable[[], str]]) -> dict[str, str]:
 
 def _read_title(reply: Completion, model: str) -> str:
     if reply.error:
-        raise ServiceError(f"no title: {reply.error}; titles so far are kept, run it again")
+        raise ServiceError(f"the model gave no title: {reply.error}; run the command again: finished titles are kept")
     title = _SPACES.sub(" ", _find_title(reply.text)).strip(" \"'“”.")[:_LONGEST]
     if not title:
-        raise ServiceError(f"model {model} gave an empty title; titles so far are kept, run it again")
+        raise ServiceError(f"model {model} gave an empty title; run the command again: finished titles are kept")
     return title
 
 

@@ -148,7 +148,7 @@ def _materialise_all(
                 tally.note("remarks on documents", f"{name}: {remark}")
     if not done and (documents or not benchmark.rows):
         reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
-        raise SourceError(f"no document could be used; {reasons}")
+        raise SourceError(f"no document could be used: {reasons}")
     return done
 
 
@@ -256,7 +256,7 @@ def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally
             if remark:
                 name = f"{row.name}: {quote.provision} in {quote.filename}"
                 if tally.strict and not done[quote.filename].places[quote].spans:
-                    raise SourceError(f"{name}: provision {remark}; an error because of --strict")
+                    raise SourceError(f"{name}: provision {remark}; fix the source, or remove --strict")
                 tally.note(f"provision {remark}", name)
 
 

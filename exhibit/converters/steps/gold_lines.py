@@ -76,7 +76,7 @@ def note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None
                 continue  # a file without a quote: nothing to locate
             name = f"{line.filename}: row {line.id}: {quote[:80]!r}"
             if tally.strict:
-                raise SourceError(f"{name}: quote not found in the document; an error because of --strict")
+                raise SourceError(f"{name}: quote not found in the document; fix the source, or remove --strict")
             tally.note("quote not found in the document (kept in train.json, marked absent in gold.jsonl)", name)
         elif line.context is not None and is_ambiguous(
             quote := words[line.id][line.context].text or "", 1 + len(line.alternatives)

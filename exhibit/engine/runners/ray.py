@@ -147,7 +147,7 @@ def connect(address: str, jobs: int | None) -> None:
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise ServiceError(
             f"--engine ray:{address}: no cluster there ({_read_first_line(error)}); "
-            "start one with 'ray start --head', or let --engine ray start its own"
+            "start one with 'ray start --head', or use --engine ray, which starts its own"
         ) from error
 
 
@@ -191,8 +191,8 @@ def check_seen(item: Any, function: Any, address: str) -> None:
     if blind:
         name, missing = blind[0]
         raise ServiceError(
-            f"--engine ray:{address}: {len(blind)} of {len(nodes)} machines do not see {missing[0]} ({name}); "
-            "put the documents on a disk that all of them have under the same path, or give them as an s3:// URL"
+            f"--engine ray:{address}: {len(blind)} of {len(nodes)} machines cannot find {missing[0]} "
+            f"(the first is {name}); put the documents under the same path on all machines, or give an s3:// URL"
         )
 
 

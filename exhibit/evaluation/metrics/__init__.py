@@ -337,7 +337,9 @@ def _measure_with_parameters(cases: Sequence[Case], options: Options, request: R
     given = {"cutoff": depth, **request.parameters} if depth else request.parameters
     parameters = check_parameters(Request(family, given), module)
     if parameters.get("cutoff", 0) > max(options.ks):
-        raise ToolkitError(f"no {request}: the rankings of this run have only {max(options.ks)} passages")
+        raise ToolkitError(
+            f"{request}: its cutoff is too large: only {max(options.ks)} passages are ranked; give a smaller one"
+        )
     values = _measure_module(module, cases, options, **parameters)
     return {name: own for name, own in values.items() if family in (file, _find_family(name))}
 

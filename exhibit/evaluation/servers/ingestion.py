@@ -244,7 +244,10 @@ class Collection:
                 bad[name] = held[name].error or "uploaded, but not ready in time (target_ingest_timeout)"
         aside = [f"{name}: {bad[name]}" for name in names if name in bad]
         if len(aside) == len(names):
-            raise ToolkitError(f"{dataset.name}: the system has none of the {len(names)} files. The first: {aside[0]}")
+            raise ToolkitError(
+                f"{dataset.name}: none of the {len(names)} files is ready in the system. The first file and "
+                f"the reason: {aside[0]}"
+            )
         pages = count_only(dataset, self._options).pages
         speed = pages / seconds if pages and seconds and not aside else None
         files = len(names) - len(aside)

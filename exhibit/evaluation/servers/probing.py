@@ -175,7 +175,7 @@ class Probe:
         if not self._paths:
             return ". Is this the right kind of server?"
         advice = advise(reply, self._names, self._questions)
-        return f". These would fit: {advice.flags}" if advice.flags else ". No text in the reply looks like an answer"
+        return f". Try {advice.flags}" if advice.flags else ". No text in the reply looks like an answer"
 
     # ---------------------------------------------------------------- what is odd about a reply
 
@@ -189,7 +189,7 @@ class Probe:
         if not read.passages:
             if self._paths and given and read.passages is None:
                 message = f"no passages at {given[0]} in the reply: {describe(read.raw)}"
-                raise ToolkitError(f"{name}: {message}" + (f". This would fit: {flag}" if flag else ""))
+                raise ToolkitError(f"{name}: {message}" + (f". Try {flag}" if flag else ""))
             hint = f"; is it {flag}?" if flag else ""
             return [
                 f"{name}: the reply has no passages ({describe(read.raw)}): metrics that need passages cannot be "
@@ -205,8 +205,8 @@ class Probe:
         if flag and known and without_words(search(advice.passages, read.raw), self._names, read.pages_from)[0]:
             flag = ""  # the passages at that path have only names, too
         if flag or not known:
-            fits = f"This would fit: {flag}" if flag else "Name their fields in a target file (docs/targets.md)"
-            raise ToolkitError(f"{name}: the passages of the reply have no text: {keys}. {fits}")
+            fits = f"Try {flag}" if flag else "Name their fields in a target file (docs/targets.md)"
+            raise ToolkitError(f"{name}: the passages in the reply have no text; the form of one is {keys}. {fits}")
         return [f"{name}: the passages have file names but no text ({keys}): only document metrics are measured"]
 
     def _note_conversations(self, cases: Sequence[Case]) -> list[str]:

@@ -231,14 +231,16 @@ class ReplyReader:
         if ended:
             self._ends = True
         elif ended is False and self._ends:
-            raise HttpError("the stream ended before its end mark", transient=True)
+            raise HttpError("the reply is incomplete: its stream has no end mark", transient=True)
         if read.answer is None:
             silent = self._reply.answer == ("",) or (bool(read.passages) and not self.answers)
             if read.blank or not silent:
                 path = self._reply.answer[0] if self._reply.answer and not ended else ""
                 where = read.raw[0] if ended is not None and read.raw else read.raw
-                asked = f"at {path} in the reply" if len(self._reply.answer or ()) == 1 and path else "in the reply"
-                raise NoAnswerError(f"no answer {asked}: {shapes.describe(where)}", where, blank=read.blank)
+                asked = f" at {path}" if len(self._reply.answer or ()) == 1 and path else ""
+                raise NoAnswerError(
+                    f"no answer in the reply{asked}; its form is {shapes.describe(where)}", where, blank=read.blank
+                )
             return read
         if self._reply.failed and self._reply.failed in read.answer:
             raise self._make_error(read.answer[:200], transient=True)

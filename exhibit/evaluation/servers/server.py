@@ -200,8 +200,8 @@ class Server:
             # the key for one host must not be sent to another host that the user has not named
             url = str(httpx.URL(self.url).copy_with(port=ingest.port, path="/")) if ingest.port else self.url
         elif setting not in self._given and parse_url(url, self.url).host != httpx.URL(self.url).host:
-            other = f"--set target_{setting}={strip_address(url)}" if setting else "a setting of its own"
-            raise ToolkitError(f"{self.name}: its file names another server for documents; confirm it with {other}")
+            other = f"add --set target_{setting}={strip_address(url)}" if setting else "make its address a setting"
+            raise ToolkitError(f"{self.name}: its file sends documents to another server; to allow this, {other}")
         address = str(parse_url(url, "http://localhost:8082"))
         return Collection(self.fetch, ingest, collection, self._options, self.values, address)
 

@@ -283,7 +283,8 @@ def read_system(wanted: str) -> dict[str, Any]:
     key = content.get("key")
     if isinstance(key, str) and key and not _OWN_VARIABLE.fullmatch(key):
         raise ToolkitError(
-            f"{path}: key: a file may name only variables EXHIBIT_TARGET_…; for {key}, add --set target_key={key}"
+            f"{path}: key = {key!r}: a target file may use only variables named EXHIBIT_TARGET_…; "
+            f"to allow {key}, add --set target_key={key}"
         )
     _validate(content, path)
     return content

@@ -75,7 +75,7 @@ class Predictions:
         if not predicted:
             asked = cases[0].question if len(cases[0].question) <= 80 else f"{cases[0].question[:79]}…"
             raise ToolkitError(
-                f"{where}no row is for a question of {dataset.name}, such as {cases[0].id!r}: {asked}; "
+                f"{where}no row answers a question of {dataset.name}, such as question {cases[0].id!r} ({asked}); "
                 "is the file for another bundle?"
             )
         if len(predicted) >= _FEW and all(_is_copied(case, self._find_row(dataset.name, case)) for case in predicted):
@@ -245,7 +245,7 @@ def read_rows(path: Path) -> Rows:
 def _read_row(line: bytes, where: str) -> dict[str, Any]:
     row = json.loads(line.decode("utf-8").removeprefix("\ufeff"))
     if not isinstance(row, dict) or _lacks_question(row):
-        raise ValueError(f"{where}: for no question")
+        raise ValueError(f"{where}: the row has neither an id nor a question")
     return _join_nvidia_passages(row)
 
 

@@ -43,7 +43,9 @@ def check_attachment_sizes(attachments: list[Attachment], path: Path) -> list[At
     """Return the attachments; raise if they are too large for a mail of this size."""
     total, size = sum(len(one.data) for one in attachments), path.stat().st_size
     if total > _MOST + _MOST_TIMES * size:
-        raise DocumentError(f"{path}: {total} bytes of attachments in a mail of {size} bytes; do not trust this file")
+        raise DocumentError(
+            f"{path}: its attachments have {total} bytes, but the mail only {size} bytes; do not trust this file"
+        )
     return attachments
 
 

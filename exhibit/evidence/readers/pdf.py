@@ -152,7 +152,9 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
             drawn = pdf[page - 1]
             width, height = drawn.get_size()
             if width * height * scale**2 > _MOST_PIXELS:
-                raise DocumentError(f"{path}: page {page} is {width:g} by {height:g} points, too large to draw")
+                raise DocumentError(
+                    f"{path}: page {page} is {width:g} by {height:g} points, which is too large to draw"
+                )
             return drawn.render(scale=scale).to_pil()
         except (pdfium.PdfiumError, ValueError) as error:
             raise DocumentError(f"{path}: page {page} is damaged and cannot be drawn ({error})") from error
@@ -204,7 +206,7 @@ def _open_pdf(path: Path) -> Iterator[Any]:
         if not len(pdf):
             raise DocumentError(f"{path}: a PDF without pages; is it damaged?")
         if len(pdf) > _MOST_PAGES:
-            raise DocumentError(f"{path}: claims to have {len(pdf)} pages, more than {_MOST_PAGES}")
+            raise DocumentError(f"{path}: has {len(pdf)} pages, but the limit is {_MOST_PAGES}; split the file")
         yield pdf
     finally:
         pdf.close()

@@ -119,7 +119,7 @@ class Export:
         entries = self.bundle.info.documents if self.bundle.info else []
         said = next((entry.characters for entry in entries if entry.filename == filename), len(text))
         if said != len(text):
-            raise BundleError(f"{path}: {len(text)} characters, but the bundle counted {said}; {self._advise()}")
+            raise BundleError(f"{path}: has {len(text)} characters, but bundle.json says {said}; {self._advise()}")
         return text
 
     def _advise(self) -> str:

@@ -236,10 +236,13 @@ def _check(model: str, options: ServerOptions) -> None:
     low = [name for name in ("retries", "backoff", "max_requests", "max_cost") if (getattr(options, name) or 0) < 0]
     low += [name for name in ("concurrency", "timeout") if getattr(options, name) <= 0]
     if low:
-        raise ToolkitError(f"openai: the value of {', '.join(low)} is too low")
+        raise ToolkitError(
+            f"openai: the value of {', '.join(low)} is too low; give 0 or more (concurrency and timeout: more than 0)"
+        )
     if options.max_cost is not None and model not in options.prices:
         raise ToolkitError(
-            f"openai: max_cost needs the price of {model}: prices={{{model!r}: (in, out)}} per 1M tokens"
+            f"openai: max_cost needs the prices of {model} for a million tokens; "
+            f"set prices={{{model!r}: (INPUT, OUTPUT)}}"
         )
 
 

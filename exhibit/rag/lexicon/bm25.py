@@ -217,7 +217,9 @@ class Words:
             owners, counts = self._postings.find(term)
             rows, here = self._find_places(owners)
             if not here.all():
-                raise BundleError("words of an unknown text; build the index again (--ingest fresh)")
+                raise BundleError(
+                    "the table of words names a text that is not in the index; build the index again (--ingest fresh)"
+                )
             often = counts.astype(np.float32)
             if method == "tfidf":
                 total[rows] += weight * weight * often / self._norms[rows]

@@ -125,8 +125,8 @@ def _open_lite() -> Any:
         from milvus_lite.server_manager import server_manager_instance
     except ImportError as error:
         raise ToolkitError(
-            "a file and milvus:lite need milvus-lite, which is not installed: pip install 'exhibit-rag[milvus]'; "
-            "a server, milvus:http://HOST:19530, works without it"
+            "milvus:lite and milvus:FILE.db need the package milvus-lite: pip install 'exhibit-rag[milvus]'; "
+            "a Milvus server (milvus:http://HOST:19530) does not need it"
         ) from error
     return server_manager_instance
 

@@ -68,7 +68,8 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> M
             return MilvusStore(address, f"{about['name']}_{name}", dimensions, building=not whole)
         if whole:
             raise BundleError(f"{record}: built for vectors of {about.get('dimensions')} numbers in "
-                                  f"milvus:{about.get('store')}; build the index again")  # fmt: skip
+                                  f"milvus:{about.get('store')}, not {dimensions} in milvus:{wanted['store']}; "
+                                  "build the index again")  # fmt: skip
         drop(folder, argument)  # left by an interrupted run with other settings
     record.parent.mkdir(parents=True, exist_ok=True)
     wanted["name"] = f"exhibit_{uuid.uuid4().hex[:16]}"
@@ -108,7 +109,9 @@ def drop(folder: Path, named: str | None = None) -> None:
         try:
             _drop_collections(address, f"{about['name']}_")
         except ServiceError as error:
-            raise ServiceError(f"{error}; collections {about['name']}_* were not dropped: drop them by hand") from None
+            raise ServiceError(
+                f"{error}; the collections {about['name']}_* are still there: delete them by hand"
+            ) from None
     for name in (_FILE, _RECORD):
         remove_below(folder, f"{_PLACE}/{name}")
 

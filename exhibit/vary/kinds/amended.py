@@ -95,7 +95,9 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
         family = _Family(document, corpus.rows_of(name), request, tally)
         for amendment in family.amendments:
             if amendment.filename in documents:
-                raise ToolkitError(f"{amendment.filename}: the bundle has a document of that name already; rename it")
+                raise ToolkitError(
+                    f"{amendment.filename}: the bundle has a document of that name already; rename that document"
+                )
             documents[amendment.filename] = amendment
         rows += family.rows
     leave_out_others(corpus, tally)

@@ -84,7 +84,7 @@ def _make_second_version(document: TextDocument, changes: ValueChanges, taken: d
     stem = document.filename.rpartition(".")[0]
     name = f"{stem} (second version).pdf"
     if name in taken:
-        raise ToolkitError(f"{name}: the bundle has a document of that name already; rename it")
+        raise ToolkitError(f"{name}: the bundle has a document of that name already; rename that document")
     text = EditedText(document.text, changes.edits).text
     return replace(document, filename=name, title=f"{document.title} (second version)", text=text)
 

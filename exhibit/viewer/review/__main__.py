@@ -170,9 +170,13 @@ def _check(reviews: Sequence[Review], files: Sequence[Path], *, several_pages: b
     for review, path in zip(reviews, files, strict=True):
         key = review.review, review.reviewer
         if review.review != reviews[0].review and not several_pages:
-            raise ToolkitError(f"{path}: belongs to another page than {files[0]}; read each of them separately")
+            raise ToolkitError(
+                f"{path}: is a review of another page than {files[0]}; run exhibit review read for each page separately"
+            )
         if key in seen:
-            raise ToolkitError(f"{path}: by {review.reviewer}, like {seen[key]}; give only the later file")
+            raise ToolkitError(
+                f"{path}: {review.reviewer} reviewed the same page in {seen[key]}; give only the later one of the two"
+            )
         seen[key] = path
 
 

@@ -47,7 +47,8 @@ class DraftedBundle:
         self.bundle = open_bundle(self.folder)
         if self.bundle.info is None or self.bundle.info.draft is None:
             raise BundleError(
-                f"{self.folder}: not a drafted bundle; review a run of it: exhibit review make results/RUN"
+                f"{self.folder}: not a bundle made by exhibit draft; evaluate it, then review the run: "
+                "exhibit review make results/RUN"
             )
         self.info, self.draft = self.bundle.info, self.bundle.info.draft
         self.name = self.name or self.folder.name

@@ -225,5 +225,5 @@ def require(value: Any, name: str, *, most: int = 20_000) -> str:
     Raise an error that names the field (`name`) if it is missing or has more than `most` characters.
     """
     if not isinstance(value, str) or len(value) > most:
-        raise ToolkitError(f"{name}: is missing or too long")
+        raise ToolkitError(f"{name}: is missing, or has more than {most} characters")
     return value

@@ -290,7 +290,9 @@ class Views:
         if given.get("folder"):
             source = self.library.folders[0] / pages.require(given["folder"], "the folder", most=1000)
         if not source.is_dir() or not source.resolve().is_relative_to(self.library.folders[0]):
-            raise ToolkitError(f"{source.name}: no folder of documents below {self.library.folders[0].name}")
+            raise ToolkitError(
+                f"{source.name}: no such folder in {self.library.folders[0].name}; upload documents first"
+            )
         out = _find_free(self.library.folders[0] / name)
         return self._start(f"Draft questions: {name}", ["draft", "--source", str(source), "--out", str(out)], out)
 

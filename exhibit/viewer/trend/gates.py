@@ -52,7 +52,7 @@ def check_gates(
             results = list(_check_expression(gate, series))
         if not results:
             raise ToolkitError(
-                f"--fail-on {gate!r}: no newest run has these figures, so the check would never fail; name others"
+                f"--fail-on {gate!r}: the newest runs have no such figure, so the check could never fail; name another"
             )
         checks += results
     return checks

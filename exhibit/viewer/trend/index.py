@@ -43,7 +43,7 @@ def index(options: argparse.Namespace) -> int:
     series = changes.make_series(runs)
     metrics = {one.title: changes.choose_watched_metrics(one, options.metrics, every=options.all) for one in series}
     if options.metrics and not any(metrics.values()):
-        raise ToolkitError(f"no run has {', '.join(options.metrics)}")
+        raise ToolkitError(f"no run has the metrics {', '.join(options.metrics)}; check their names")
     regressions = [
         regression
         for one in series
