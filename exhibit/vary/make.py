@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from exhibit.converters.benchmark import Benchmark, Block, DatasetInfo, Quote, RawDocument, RawRow, Tally, format_points
 from exhibit.converters.steps.build import build
-from exhibit.converters.steps.shared_documents import SharedDocuments
+from exhibit.converters.steps.materialise import SharedDocuments
 from exhibit.engine import open_engine, read_limits, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError

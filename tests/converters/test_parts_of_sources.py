@@ -29,9 +29,8 @@ from exhibit.converters.raw.documents import Shelf, Texts, files_of, is_url, sho
 from exhibit.converters.raw.laws import read_law
 from exhibit.converters.raw.maud_release import find_excerpts, read_cell, titles_of
 from exhibit.converters.raw.titles import pair_files
-from exhibit.converters.steps.build import counts_of
+from exhibit.converters.steps.build import counts_of, gold_of
 from exhibit.converters.steps.cli import format_table, make_summary_rows
-from exhibit.converters.steps.gold_lines import gold_of
 from exhibit.converters.steps.materialise import NOWHERE, QuotePlace, Task, make_tasks, materialise, place_of
 from exhibit.engine import Limits
 from exhibit.evidence import Document, locate

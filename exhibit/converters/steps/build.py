@@ -3,9 +3,9 @@
 import shutil
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from exhibit.converters.benchmark import (
     PAST_A_LIMIT,
@@ -19,39 +19,20 @@ from exhibit.converters.benchmark import (
     Tally,
 )
 from exhibit.converters.printing.press import PdfPrinter, describe_printing
-from exhibit.converters.steps.families import mark_families
-from exhibit.converters.steps.gold_lines import make_gold, note_absent, note_hidden
-from exhibit.converters.steps.materialise import Done, make_tasks, materialise
+from exhibit.converters.steps.description import finish, list_content_options, make_card_text
+from exhibit.converters.steps.families import FAMILY, mark_families
+from exhibit.converters.steps.materialise import NOWHERE, Done, QuotePlace, SharedDocuments, make_tasks, materialise
 from exhibit.converters.steps.pages import settle_pages
-from exhibit.converters.steps.shared_documents import SharedDocuments
 from exhibit.engine import Engine, Outcome, open_engine, read_limits, track
+from exhibit.evidence.place import is_ambiguous
 from exhibit.evidence.scan import read_ocr_flags
-from exhibit.hub.card import CardText, write_card
+from exhibit.hub.card import write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, Context, Gold, Row, __version__
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, drafts_text, write_gold, write_info, write_train
-from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, ToolkitError, escape_surrogates
+from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, drafts_text, write_gold, write_train
+from exhibit.schemas.errors import LimitError, ServiceError, SourceError, ToolkitError, escape_surrogates
 from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
-from exhibit.schemas.models import (
-    FORMAT,
-    HOWS,
-    BundleInfo,
-    Counts,
-    DocumentEntry,
-    DraftInfo,
-    FileEntry,
-    SourceEntry,
-    Tool,
-)
-from exhibit.schemas.validate import validate
-from exhibit.storage.bundle import sha256_of
+from exhibit.schemas.models import FORMAT, HOWS, BundleInfo, Counts, DocumentEntry, DraftInfo, SourceEntry, Tool
 from exhibit.storage.removal import remove_below
-
-_MACHINE_OPTIONS = frozenset(
-    {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict", "json"}
-    | {"per_host", "delay", "timeout", "retries", "refetch"}
-    | {"patch"}  # bundle.json records patches by their content
-)
-"""Options that do not change the bundle: where and how it is made."""
 
 ORIGINALS = "originals"
 """The folder of a bundle for the files from which its documents were printed."""
@@ -91,11 +72,11 @@ def build(
     settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
     questions = [_make_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
-    gold = list(make_gold(rows, done))
+    gold = list(_make_gold(rows, done))
     write_gold(gold, folder / GOLD)
-    note_absent(gold, questions, tally)
+    _note_absent(gold, questions, tally)
     _note_provisions(rows, done, tally)
-    note_hidden(gold, tally)
+    _note_hidden(gold, tally)
     kept = [raw for raw in benchmark.documents if raw.filename in done]
     if options.keep_originals:
         _keep_originals(kept, folder)
@@ -108,17 +89,6 @@ def build(
     remove_below(folder, _TEXTS)
     printers = describe_printing(one.printer for one in done.values())
     return finish(bundle.model_copy(update={"printing": printers}), folder)
-
-
-def finish(info: BundleInfo, folder: Path) -> BundleInfo:
-    """Write bundle.json, which lists every other file, and validate the bundle."""
-    info = info.model_copy(update={"files": _list_files(folder)})
-    write_info(info, folder / INFO)
-    problems = validate(folder)
-    if problems:
-        listing = "\n".join(f"  {problem}" for problem in problems[:20])
-        raise BundleError(f"the new bundle has {len(problems)} problems; please report this bug:\n{listing}")
-    return info
 
 
 def _materialise_all(
@@ -237,9 +207,84 @@ def _is_located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 def _set_drafts_apart(rows: Sequence[RawRow], done: dict[str, Done], folder: Path) -> list[RawRow]:
     """Write the rows with uncertain gold to drafts.jsonl, where a person must review them; return the other rows."""
     unsure = [row for row in rows if row.labels.get("draft") == "unsure"]
-    text = drafts_text((_make_row(row, done), make_gold([row], done)) for row in unsure)
+    text = drafts_text((_make_row(row, done), _make_gold([row], done)) for row in unsure)
     (folder / DRAFTS).write_text(text, encoding="utf-8")
     return [row for row in rows if row.labels.get("draft") != "unsure"]
+
+
+def _make_gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
+    """Yield the lines of gold.jsonl: one per gold passage of each row.
+
+    A row without gold passages has one line, which holds its labels.
+    """
+    for row in rows:
+        if not row.quotes:
+            yield gold_of(row.id, None, row.filename, NOWHERE, {**row.labels, **_label_family(row.filename, done)})
+        for index, quote in enumerate(row.quotes):
+            place = done[quote.filename].places[quote]
+            family = _label_family(quote.filename, done)
+            labels = {**row.labels, **family, **_label_near_misses(row, done), **dict(quote.labels)}
+            yield gold_of(row.id, index, quote.filename, place, labels)
+
+
+def _label_family(filename: str | None, done: dict[str, Done]) -> dict[str, Label]:
+    own = done[filename].entry.labels if filename in done else {}
+    return {FAMILY: own[FAMILY]} if FAMILY in own else {}
+
+
+def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
+    """Return the label `other_versions`: where the same clause is in versions of the document from other days.
+
+    A location has the form `file#start-end`. The result is an empty dictionary if there are no locations.
+    """
+    places = [
+        f"{quote.filename}#{start}-{end}"
+        for quote in row.near_misses
+        if quote.filename in done
+        for start, end in done[quote.filename].places[quote].spans
+    ]
+    return {"other_versions": " ".join(places)} if places else {}
+
+
+def gold_of(id: int, context: int | None, filename: str | None, place: QuotePlace, labels: dict[str, Label]) -> Gold:
+    """Return a line of gold.jsonl: the gold of question `id`, located at `place` in the file `filename`.
+
+    If words of the gold are invisible on the page, the label `hidden` states the reason.
+    """
+    fields = {"id": id, "context": context, "filename": filename, **vars(place)}
+    hidden = fields.pop("hidden")
+    del fields["text"], fields["remark"], fields["not_accepted"]
+    return Gold.model_validate({**fields, "labels": {**labels, "hidden": hidden} if hidden else labels})
+
+
+def _note_hidden(gold: Sequence[Gold], tally: Tally) -> None:
+    """Record a note for each line of gold.jsonl whose gold has words that are invisible on the page."""
+    for line in gold:
+        if "hidden" in line.labels:
+            name = f"{line.filename}: row {line.id}: {line.labels['hidden']}"
+            tally.note("gold with words that nobody sees on the page", name)
+
+
+def _note_absent(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
+    """Record a note for each quote that was not found in its document, and for one of few words and many locations.
+
+    With `--strict`, raise SourceError for a quote that was not found.
+    """
+    words = {row.id: row.contexts for row in rows}
+    for line in gold:
+        if line.context is not None and line.how == "absent":
+            quote = words[line.id][line.context].text
+            if not quote:
+                continue  # a file without a quote: nothing to locate
+            name = f"{line.filename}: row {line.id}: {quote[:80]!r}"
+            if tally.strict:
+                raise SourceError(f"{name}: quote not found in the document; fix the source, or remove --strict")
+            tally.note("quote not found in the document (kept in train.json, marked absent in gold.jsonl)", name)
+        elif line.context is not None and is_ambiguous(
+            quote := words[line.id][line.context].text or "", 1 + len(line.alternatives)
+        ):
+            name = f"{line.filename}: row {line.id}: {quote!r} on {1 + len(line.alternatives)} places"
+            tally.note("ambiguous gold: few words on many places", name)
 
 
 def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
@@ -287,7 +332,7 @@ def _describe(
         documents=documents,
         files={},
         tool=Tool(name="exhibit-rag", version=__version__),
-        options=_list_content_options(options),
+        options=list_content_options(options),
         patches=list(benchmark.patches),
         draft=_draft_info(benchmark, rows),
     )
@@ -317,28 +362,3 @@ def _draft_info(benchmark: Benchmark, rows: Sequence[Row]) -> DraftInfo | None:
         return None
     unsure = sum(row.labels.get("draft") == "unsure" for row in benchmark.rows)
     return benchmark.draft.model_copy(update={"sure": len(rows), "unsure": unsure})
-
-
-def _list_content_options(options: Namespace) -> dict[str, Label]:
-    chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
-    ocr = read_ocr_flags(options)
-    if ocr is not None:
-        chosen["ocr_engine"] = ocr.engine  # record the engine: `auto` may choose another one elsewhere
-    else:
-        chosen = {name: value for name, value in chosen.items() if not name.startswith("ocr")}
-    if not options.keep_originals:
-        del chosen["keep_originals"]
-    return chosen
-
-
-def make_card_text(info: DatasetInfo, converter: str) -> CardText:
-    """Return the texts for the dataset card that are not in the bundle's files, such as tags and limits."""
-    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived", "command")}
-    return CardText(converter=converter, **texts)
-
-
-def _list_files(folder: Path) -> dict[str, FileEntry]:
-    """Return every file of the bundle with its size and checksum."""
-    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    files = {name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size) for name, path in paths.items()}
-    return dict(sorted(files.items(), key=lambda item: PurePosixPath(item[0])))

@@ -1,25 +1,22 @@
 """Adds one document to the corpus: copies or prints it, reads it as a RAG system will, and locates its gold."""
 
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
-from exhibit.converters.benchmark import Quote, RawDocument, read_source_text
+from exhibit.converters.benchmark import Benchmark, Quote, RawDocument, RawRow, read_source_text
 from exhibit.converters.printing.press import PdfPrinter, Printed
+from exhibit.converters.steps.contract_facts import ContractFacts, find_contract_facts
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
 from exhibit.evidence.matches import prefer_whole_words
 from exhibit.evidence.readers import picture
 from exhibit.evidence.scan import Ocr, Scanned, read_scan
-from exhibit.law.amendments import ContractName, is_amendment, read_amendment
-from exhibit.law.families import FamilyMember
-from exhibit.law.profile import AGREED, read_profile
 from exhibit.law.provision_places import ProvisionIndex
 from exhibit.law.provisions import read_provisions
 from exhibit.schemas.errors import DocumentError
@@ -78,17 +75,10 @@ class Done:
     notes: tuple[str, ...]
     page_starts: tuple[int, ...] = ()
     """The offsets of its pages, for a source that states pages."""
-    contract: "ContractFacts | None" = None
+    contract: ContractFacts | None = None
     """The names of a contract, or the facts of an amendment; None for other documents."""
     printer: str = ""
     """The printer; empty for a file that was not printed."""
-
-
-class ContractFacts(NamedTuple):
-    """The facts by which contracts and their amendments are linked, without the text."""
-
-    name: ContractName[str]
-    member: FamilyMember[str]
 
 
 Spans = Sequence[tuple[int, int]]
@@ -168,16 +158,7 @@ def materialise(task: Task) -> Done:
     starts = tuple(one.span.start for one in document.pages) if any(q.stated is not None for q in task.quotes) else ()
     printed = task.printed or Printed(raw.printer)
     notes = (*printed.notes, *document.notes, *contradicted, *describe_hidden(hidden, document))
-    return Done(entry, places, notes, starts, _find_contract_facts(raw.filename, document), printed.printer)
-
-
-def _find_contract_facts(name: str, document: Document) -> ContractFacts | None:
-    profile = read_profile(document)
-    if profile.kind not in AGREED:
-        return None
-    amendment = read_amendment(document.text, profile.title) if is_amendment(document.text, profile.title) else None
-    named = ContractName(name, name, profile.title, profile.parties, profile.date)
-    return ContractFacts(named, FamilyMember(name, name, "", amendment))
+    return Done(entry, places, notes, starts, find_contract_facts(raw.filename, document), printed.printer)
 
 
 _LETTERS = 3
@@ -354,3 +335,53 @@ def _place(spans: Spans, document: Document, how: How, score: float, alternative
     pages = sorted({number for span in spans for number in document.pages_of(Span(*span))})
     others = [[(start, end) for start, end in other] for other in alternatives]
     return QuotePlace(pages, [(start, end) for start, end in spans], others, how, score)
+
+
+class SharedDocuments:
+    """The documents of one bundle, kept so that the next bundle can copy those that are identical.
+
+    For example, a variant of a bundle and its control have documents in common.
+    """
+
+    def __init__(self, texts: Path, corpus: Path, later: Sequence[RawRow]) -> None:
+        """Prepare to reuse the documents of a first bundle in a second bundle.
+
+        `texts` is the folder for the documents' texts, `corpus` the folder in which the first bundle's
+        documents will finally be, and `later` the rows of the second bundle.
+        """
+        self.texts = texts
+        self._corpus, self._later = corpus, _quotes_of(later)
+        self._done: dict[str, tuple[RawDocument, Done]] = {}
+
+    def quotes_of(self, benchmark: Benchmark) -> dict[str, list[Quote]]:
+        """Return the quotes to locate in each document, by file name.
+
+        They are the quotes of `benchmark` and those of the next bundle, which will reuse the located quotes.
+        """
+        quotes = _quotes_of(benchmark.rows)
+        for name, more in self._later.items():
+            quotes[name] += more
+        return quotes
+
+    def keep(self, raw: RawDocument, done: Done) -> None:
+        """Store a document of the first bundle, so that `place` can reuse it."""
+        self._done.setdefault(raw.filename, (raw, done))
+
+    def place(self, raw: RawDocument, quotes: Sequence[Quote], corpus: Path) -> Done | None:
+        """Copy a document of the first bundle into the next bundle's corpus and return its result.
+
+        Return None if the first bundle has no identical document, or has not located all the quotes in it.
+        """
+        known, done = self._done.get(raw.filename, (None, None))
+        if known != raw or done is None or not done.places.keys() >= set(quotes):
+            return None
+        shutil.copyfile(self._corpus / raw.filename, corpus / raw.filename)
+        return done
+
+
+def _quotes_of(rows: Sequence[RawRow]) -> dict[str, list[Quote]]:
+    quotes: dict[str, list[Quote]] = defaultdict(list)
+    for row in rows:
+        for quote in (*row.quotes, *row.near_misses):
+            quotes[quote.filename].append(quote)
+    return quotes

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exhibit.converters.benchmark import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.steps.build import ORIGINALS, counts_of, finish, make_card_text
-from exhibit.converters.steps.gold_lines import gold_of
+from exhibit.converters.steps.build import ORIGINALS, counts_of, gold_of
+from exhibit.converters.steps.description import finish, make_card_text
 from exhibit.converters.steps.materialise import NOWHERE, find_marked_place
 from exhibit.engine import open_engine, track
 from exhibit.evidence.read import read_within

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exhibit.converters.benchmark import Label
-from exhibit.converters.steps.gold_lines import gold_of
+from exhibit.converters.steps.build import gold_of
 from exhibit.converters.steps.materialise import NOWHERE
 from exhibit.converters.steps.patches import ChangedBundle, replace_gold, row_of, write_changed
 from exhibit.schemas.errors import BundleError
