@@ -243,7 +243,7 @@ class Collection:
             elif held[name].error or not held[name].ready:
                 bad[name] = held[name].error or "uploaded, but not ready in time (target_ingest_timeout)"
         aside = [f"{name}: {bad[name]}" for name in names if name in bad]
-        if len(aside) == len(names):
+        if aside and len(aside) == len(names):
             raise ToolkitError(
                 f"{dataset.name}: none of the {len(names)} files is ready in the system. The first file and "
                 f"the reason: {aside[0]}"
