@@ -207,7 +207,7 @@ def compare_cuad(jobs: int, limit: int) -> None:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Measure the named converters, or all."""
+    """Measure the time and memory of the named converters, or of all converters, and print them in a table."""
     parser = argparse.ArgumentParser(prog="python -m bench.convert", description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join([*SOURCES, *SAMPLES_ONLY])}")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")

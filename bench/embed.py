@@ -141,8 +141,8 @@ def find_top_ten(vectors: Vectors) -> list[set[int]]:
 def measure_agreement(ours: Vectors, exact: Vectors) -> list[str]:
     """Return how well two embedders agree on the same texts: three numbers as text.
 
-    They are the mean and the lowest cosine of their vectors, and the share of each text's ten nearest
-    neighbours that is the same.
+    They are the mean and the lowest cosine between the two vectors of a text, and the mean share of a text's
+    ten nearest neighbours that both embedders have in common.
     """
     cosines = (ours * exact).sum(axis=1)
     kept = np.mean([len(a & b) / 10 for a, b in zip(find_top_ten(ours), find_top_ten(exact), strict=True)])

@@ -184,7 +184,7 @@ def time_whole(clock: Clock, embedder: Embedder, chunks: Sequence[str]) -> None:
 
 
 def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
-    """Time the parts of an embedder with worker processes: tokenising alone, the device alone, then both."""
+    """Time an embedder that tokenises in worker processes: tokenising alone, the device alone, and both together."""
     alone, many = Feed(workers=0, slab=embedder.many), embedder.many
     slabs: list[Tokens] = []
     with clock.step("workers, until the first tokens are there"):
@@ -212,9 +212,10 @@ def time_parts(clock: Clock, embedder: Fed, chunks: Sequence[str]) -> None:
 
 
 def run_overlapped(embedder: Fed, slabs: Sequence[Tokens]) -> Iterator[int]:
-    """Embed slabs of tokenised texts with overlap, and yield the number of texts in each slab.
+    """Embed groups (slabs) of tokenised texts, and yield the number of texts in each slab.
 
-    While the device computes the vectors of a slab, those of the slab before it are copied from the device.
+    Computing and copying overlap: while the device computes the vectors of one slab, the vectors of the
+    previous slab are copied from the device.
     """
     waiting: list[Callable[[], Vectors]] = []
     for tokens in slabs:

@@ -77,8 +77,8 @@ def measure_quotes(root: Path, documents: dict[str, Document]) -> list[list[obje
 def measure_chunks(root: Path, documents: dict[str, Document]) -> list[list[object]]:
     """Return two table rows: one for all chunks of MinerU's text, and one for its chunks that contain a table.
 
-    A row gives how many chunks were located in the original PDF, the number of all such chunks, and the
-    share of located chunks. The first row also gives the seconds that both rows took.
+    A row has the number of chunks that were located in the original PDF, the number of all its chunks, and the
+    share of located chunks among all. The first row also has the seconds that both rows took.
     """
     counts = {"chunks": [0, 0], "chunks with a table": [0, 0]}
     started = time.perf_counter()

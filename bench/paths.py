@@ -77,7 +77,7 @@ def compare(law: Law) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...] | 
 
 
 def _list_paths(section: Section, above: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield, for each labelled part, the offset of its heading, and the labels from the top down to it."""
+    """Yield, for each section with a label, its heading's offset and the labels on the path from the top to it."""
     path = (*above, section.label) if section.label else above
     if section.label:
         yield section.title.start, path

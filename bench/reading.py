@@ -126,9 +126,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_short(config: Config) -> None:
-    """Print the reader's figures on short documents, in two groups.
+    """Print how well the reader model answers and refuses questions on short documents, for two groups.
 
-    The first group has the documents on which the confidence was calibrated; the second has all other
+    The first group has the documents on which the model's confidence was calibrated; the second has all other
     documents.
     """
     seen: dict[bool, list[Seen]] = {True: [], False: []}

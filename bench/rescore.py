@@ -80,7 +80,7 @@ def check_same_replies(before: Mapping[Key, dict[str, Any]], after: Mapping[Key,
 def find_changes(
     before: Mapping[Key, dict[str, Any]], after: Mapping[Key, dict[str, Any]], metrics: Sequence[str]
 ) -> Iterator[Change]:
-    """Yield how each metric changed on each dataset; a metric without a value in either run is left out."""
+    """Yield how each metric changed on each dataset, if at least one of the two runs has a value for the metric."""
     for dataset in dict.fromkeys(key[0] for key in before):
         keys = [key for key in before if key[0] == dataset]
         for metric in metrics:

@@ -1,7 +1,7 @@
 """Counts lines of code in Python, TOML and JavaScript, without comments, docstrings and blank lines.
 
-python -m bench.size            two tables: parts of the repository, and rooms (packages) of the product
-python -m bench.size --json     the same for a program
+python -m bench.size            print two tables: parts of the repository, and packages in `exhibit/`
+python -m bench.size --json     print both tables as JSON
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Size(NamedTuple):
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the sizes of the repository's parts, and of the product's rooms (the packages in `exhibit/`)."""
+    """Print the lines of code of each part of the repository, and of each package in `exhibit/`."""
     parser = argparse.ArgumentParser(prog="python -m bench.size", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)

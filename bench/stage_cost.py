@@ -39,7 +39,7 @@ def without_stages() -> Iterator[None]:
 
 
 def score_once(place: Path, dataset: Dataset, target: Builtin, prepared: PreparedDocuments | None) -> float:
-    """Return the processor time of scoring a dataset's replies and of writing its files."""
+    """Return the processor seconds of scoring a dataset's stored replies and of writing the result files."""
     with tempfile.TemporaryDirectory() as scratch:
         # the original journal is used, not a copy: it is only read, since no question is left to ask
         replies = scoring.ask(place, dataset, target)

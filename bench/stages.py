@@ -2,9 +2,9 @@
 
     python -m bench.stages [--data FOLDER] [--work FOLDER] [--questions N] [--page FILE]
 
-The samples and the first documents of the shared benchmarks (`DOCUMENTS` has their numbers) are converted
-once into the work folder. Each preset is evaluated on them; a finished run is not repeated. With --page,
-the tables are also written to this Markdown file.
+The samples and the first documents of the shared benchmarks (`DOCUMENTS` says how many) are converted once
+into the work folder. Each preset is evaluated on these bundles; a finished run is not repeated. With
+--page, the tables are also written to this Markdown file.
 """
 
 from __future__ import annotations

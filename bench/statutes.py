@@ -131,11 +131,12 @@ def score_case(case: Case) -> tuple[bool, bool | None, bool]:
 
 
 def format_figures(cases: Sequence[Case]) -> list[str]:
-    """Return three shares of the cases as text, each with its interval.
+    """Return three shares as text, each with its confidence interval.
 
-    They are the share whose first passage is the right §; among these cases, the share whose first passage is
-    in the right version; and the share with the right § and version among the first eight passages. For
-    impossible questions, the first is the share of refusals, and the others are `–`.
+    The first is the share of cases whose first passage is the right §. The second is the share of these cases
+    whose first passage is also in the right version. The third is the share of all cases that have the right §
+    in the right version among the first eight passages. For impossible questions, the first text is the share
+    of refusals, and the second and third are `–`.
     """
     columns = zip(*map(score_case, cases), strict=True)
     laws = [str(case.labels["law"]) for case in cases]

@@ -81,9 +81,10 @@ def make_mixture(rows: int, width: int, seed: int) -> Vectors:
 
 
 def grow(base: Vectors, rows: int, seed: int, *, spread: float = _SPREAD, keep: bool = True) -> Vectors:
-    """Return `rows` vectors: first the given ones, then new ones near them.
+    """Return `rows` vectors: first the vectors of `base`, then new vectors near them.
 
-    Without `keep`, all vectors are new. If more than `rows` are given, a random part of them is returned.
+    If `base` has more than `rows` vectors, a random sample of `base` is returned. Without `keep`, all returned
+    vectors are new.
     """
     draw = np.random.default_rng(seed)
     first = base[np.sort(draw.permutation(len(base))[:rows])] if keep else base[:0]

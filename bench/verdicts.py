@@ -53,7 +53,7 @@ def read_verdicts(path: Path = FILE) -> tuple[list[Case], list[str]]:
 
 
 def compute_kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
-    """Return Cohen's kappa of pairs of judgments; 1 if both sides always give the same single judgment."""
+    """Return Cohen's kappa of pairs of judgments; 1 if all judgments of all pairs are the same."""
     counts, n = Counter(pairs), len(pairs)
     agreed = sum(one == other for one, other in pairs) / n
     first, second = (sum(counts[pair] for pair in counts if pair[side]) / n for side in (0, 1))

@@ -151,7 +151,10 @@ def _tabulate_stages(work: Path) -> str:
 
 
 def _join(measured: Sequence[tuple[str, str]]) -> str:
-    """Return the lines of the table; consecutive kinds of variants with equal figures share one line."""
+    """Return the rows of the Markdown table; consecutive kinds of variants with equal figures share one row.
+
+    Each item of `measured` is the name of a kind, and the text of its figures.
+    """
     groups = [(figures, [kind for kind, _ in group]) for figures, group in groupby(measured, key=lambda one: one[1])]
     return "\n".join(f"| {', '.join(f'`{kind}`' for kind in kinds)} {figures}" for figures, kinds in groups)
 

@@ -173,7 +173,7 @@ def _make_document_records(bundle: Contents) -> Records:
 
 
 def import_extra(module: str) -> Any:
-    """Return a module of an optional dependency; raise an error that names the extra where it is missing."""
+    """Import an optional module and return it; if it is not installed, raise an error that says how to install it."""
     try:
         return import_module(module)
     except ImportError:

@@ -1,4 +1,4 @@
-"""The verbs of the `exhibit` command: for each its function, the same command without `exhibit`, and its help."""
+"""The subcommands of `exhibit`: the function, the help and the equivalent command (`python score.py`) of each."""
 
 import json
 from collections.abc import Sequence

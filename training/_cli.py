@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser, recipe: Any) -> None:
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add the flags for the inputs of training and measuring."""
+    """Add the flags that choose the training data, the data to measure on, the base weights and the device."""
     parser.add_argument(
         "--pack", type=Path, required=True, metavar="FILE", help="a file from python -m training.gather"
     )
@@ -259,8 +259,9 @@ def describe_weights(
 def origin_of(weights: Path) -> dict[str, Any]:
     """Return a description of the weights from which a training run starts, for the record of the new weights.
 
-    The result has the file's `sha256`. If the JSON record beside the file has them, it also has `recipe`,
-    `blend` (the weights that were averaged) and `start` (the weights from which these weights were trained).
+    The key `sha256` has the checksum of the file. The keys `recipe`, `blend` (the weights that were averaged)
+    and `start` (the weights from which the file was trained) are copied from the JSON file
+    beside it, if it has them.
     """
     record = weights.with_suffix(".json")
     told = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}

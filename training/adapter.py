@@ -234,7 +234,7 @@ def _mask_barred(batch: Batch, passages: Ints, examples: Examples) -> np.ndarray
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train an adapter and print all figures."""
+    """Train the embedder's adapter, print its metrics, and write its weights."""
     parser = argparse.ArgumentParser(prog="python -m training.adapter", description=__doc__.partition("\n")[0])
     _cli.add_arguments(parser, Recipe())
     parser.add_argument("--strength", type=float, default=1.0, help="the factor of the adapter (default: 1)")

@@ -108,8 +108,8 @@ def _compute_logistic(values: Floats) -> Floats:
 def report(title: str, told: Sequence[Verdict], slope: float, offset: float) -> None:
     """Print how well the confidence separates answerable questions from unanswerable ones.
 
-    There is one block of figures for each source and each role of the wording (such as `train` or `test`). The
-    confidence of a question is the logistic function of `slope` times its score plus `offset`.
+    Figures are printed for each benchmark (`source`) and each role of a question's wording, such as `train` or
+    `test`. The confidence of a question is the logistic function of `slope` times its score plus `offset`.
     """
     groups: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
     for verdict in told:

@@ -30,7 +30,7 @@ Shingles = npt.NDArray[np.uint64]
 
 
 def read_names(path: Path) -> frozenset[str]:
-    """Return the names of the listed documents, as `make_document_key` writes them."""
+    """Return the names in the column `document` of a file, normalised by `make_document_key`."""
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t"))
     if not rows or "document" not in rows[0]:

@@ -117,9 +117,9 @@ class Spots:
 def spot(pack: Pack, vectors: Tensor, documents: Ints) -> Spots:
     """Return a classifier that predicts from a passage's vector the kinds of questions that the passage answers.
 
-    For each kind of question, a calibration turns scores into probabilities. It is fitted by cross-validation,
-    on documents that the predicting classifier was not trained on. If a kind is hard to predict, the
-    calibration keeps its probabilities away from 0 and 1.
+    For each kind of question, a calibration turns the classifier's scores into probabilities. It is fitted by
+    cross-validation: each document is scored by a classifier that was trained on other documents. If a kind is
+    hard to predict, the calibration keeps its probabilities away from 0 and 1.
     """
     owner = torch.from_numpy(pack.passages[:, 0]).to(vectors.device)
     asked, answers, gold = _tabulate_kinds(pack, vectors.device)

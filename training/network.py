@@ -267,9 +267,10 @@ def use_half(device: torch.device) -> torch.autocast:
 
 
 def _split_rooms(lengths: Sequence[int]) -> list[slice]:
-    """Return slices that divide texts into batches of at most `_ROOM` tokens.
+    """Return slices that divide texts into batches of at most `_ROOM` tokens, including padding.
 
-    `lengths` has the tokens of each text, longest first. A text counts as much as the longest of its batch.
+    `lengths` has the number of tokens of each text, longest first. All texts of a batch are padded to the
+    length of the longest text.
     """
     rooms, at = [], 0
     while at < len(lengths):

@@ -107,7 +107,7 @@ def save_pack(pack: Pack, path: Path) -> None:
 
 
 def load_pack(path: Path) -> Pack:
-    """Read a pack; raise an error if the file is not a pack of this format."""
+    """Read a pack, a file of training data that `training.gather` wrote; raise an error if the file is not valid."""
     try:
         with np.load(path) as archive:
             told = json.loads(archive["about"].tobytes())

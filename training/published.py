@@ -1,8 +1,8 @@
 """The metrics of CUAD's authors: precision and recall at every confidence threshold, as in their script.
 
-A prediction is right if the words that it shares with a gold quote are at least half of all different words
-of the two. For the parties of a contract, a prediction that contains the quote is right, too. A quote
-without a right prediction is missed. Precision is made monotonic in recall.
+A prediction is right if its set of words and that of a gold quote have a Jaccard index of at least 0.5. For
+the parties of a contract, a prediction that contains the quote is also right. A quote without a right
+prediction is missed. The precision at a recall is the highest precision at this recall or at a higher one.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Wordings:
 
 
 def read_wordings(source: str) -> dict[str, Wordings]:
-    """Return the wordings of each kind of question of a benchmark."""
+    """Return, for each kind of question, the benchmark's wording and our wordings for training and for tests."""
     path = FOLDER / f"{source}.toml"
     told = tomllib.loads(path.read_text(encoding="utf-8"))
     own = OWN[source]

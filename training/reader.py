@@ -80,10 +80,10 @@ def train_reader(
     start: Mapping[str, Array] | None = None,
     say: Say = lambda _: None,
 ) -> Reader:
-    """Return the trained reader.
+    """Train the reader, the model that finds the words of an answer, and return it.
 
-    `adapted` are the weights of the embedder that ranks the passages, `judged` those of the reranker, from
-    which the reader starts.
+    `adapted` are the weights of the embedder that ranks the passages. `judged` are the weights of the reranker;
+    the reader's training starts from them.
     """
     groups, windows = Groups(ground, adapted, recipe), Windows(ground.pack)
     hints = Hints(ground.pack, groups.queries, recipe.hints)
@@ -158,7 +158,10 @@ def read_loss(reader: Reader, shown: Batch, batch: Sequence[Group], windows: Win
 
 
 def compute_says_loss(odds: Tensor, said: Tensor) -> Tensor:
-    """Return the loss on yes or no, over the windows whose right answer is known; 0 if there are none."""
+    """Return the binary cross-entropy of the yes-or-no output, over the windows with a known right answer.
+
+    The loss is 0 if no window has a known right answer.
+    """
     known = said >= 0
     if not known.any():
         return odds.sum() * 0

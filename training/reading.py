@@ -78,9 +78,10 @@ class Models:
         return embed_all(encoder, Texts(pack.tokens, pack.ends, device), pack)
 
     def words(self, pack: Pack, wanted: Sequence[Ask], queries: torch.Tensor) -> list[Tokens]:
-        """Return the tokens of each question; if there is a classifier of question kinds, most questions get a hint.
+        """Return the tokens of each question, with a hint after them if there is a classifier of question kinds.
 
-        A hint is the benchmark's wording of the kind that the classifier predicts. It is added after the question.
+        The hint is the benchmark's wording for the kind of question that the classifier predicts. A question
+        without a predicted kind, or already in that wording, gets no hint.
         """
         own = [pack.text(int(pack.queries[ask.query, 0])) for ask in wanted]
         if self.kinds is None:
@@ -287,8 +288,8 @@ def with_hints(pack: Pack, models: Models) -> Models:
 def report_all(pack: Pack, models: Models, options: argparse.Namespace) -> None:
     """Print the reader's figures on the tuning documents of `pack` and on each pack of --measure.
 
-    The figures are printed separately for each origin of the questions' wordings, such as the benchmark's
-    own.
+    Questions are divided into three groups with separate figures: `own` (in the benchmark's words), `test` (in
+    words that are not in the training data), and `asked` (questions of no known kind).
     """
     sets = [(pack, "dev", "dev"), *((load_pack(path), None, path.stem) for path in options.measure)]
     for measured, split, name in sets:

@@ -70,7 +70,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Group:
-    """A question with passages, and the target probability of each passage; all are 0 if no passage answers."""
+    """A question with passages, and the target probability of each passage.
+
+    If no passage answers the question, all probabilities are 0.
+    """
 
     query: int
     passages: list[int]
@@ -110,7 +113,7 @@ def train_reranker(
 def compute_judged_loss(judge: Judge, texts: Texts, batch: Sequence[Group], recipe: Recipe) -> Tensor:
     """Return the reranker's loss on a batch of questions, each with right and wrong passages.
 
-    The reranker scores every passage; `compute_scores_loss` compares the scores with the right ones.
+    The reranker scores every passage; `compute_scores_loss` compares the scores with the target probabilities.
     """
     device = texts.ids.device
     questions = torch.tensor([group.query for group in batch for _ in group.passages], device=device)
@@ -164,7 +167,7 @@ class Groups:
         self.size = sum(self.counts.values())
 
     def make_epoch(self, steps: int) -> list[list[Group]]:
-        """Return at most `steps` batches for an epoch; answerable, impossible and other questions are mixed."""
+        """Return at most `steps` batches for an epoch, with all kinds of training questions in random order."""
         todo = [(name, turn) for name, count in self.counts.items() for turn in range(count)]
         order = self.random.permutation(len(todo))
         rows = {name: self._order(getattr(self.examples, name)) for name in ("answerable", "impossible")}

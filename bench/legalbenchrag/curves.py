@@ -46,7 +46,10 @@ class Panel:
 
 
 def draw(runs: Sequence[Measured], papers: Sequence[Paper], *, title: str) -> str:
-    """Return the picture of some runs and of the published figures; metrics without values are left out."""
+    """Return an SVG image with a plot for each metric and dataset, which shows the runs and the papers' figures.
+
+    Metrics for which no run has a value are left out.
+    """
     head = 26 + 16 * math.ceil((len(runs) + len(_list_their_methods(papers))) / 3)
     rows = [metric for metric in METRICS if any(run.figure(metric, "ALL", KS[0]) for run in runs)]
     parts = [f'<rect width="{WIDTH}" height="100%"/>', f'<text x="8" y="18" class="title">{escape(title)}</text>']

@@ -54,7 +54,10 @@ class Condition(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """The name of the bundle's folder, without the wording of the questions: all wordings share one index."""
+        """The name of the bundle's folder, such as `legalbenchrag-mini-txt`.
+
+        The name does not contain the wording of the questions, so that all wordings share one index.
+        """
         return f"legalbenchrag-{self.size}-{self.file_type}"
 
     @property
@@ -69,7 +72,7 @@ class Condition(NamedTuple):
 
 
 def list_conditions(limit: int | None) -> list[Condition]:
-    """Return all combinations of size, file type, file names and wording, each with the given limit."""
+    """Return all combinations of size, file type, file names and wording, each with at most `limit` questions."""
     made = product(("mini", "full"), ("txt", "pdf"), (True, False), WORDINGS)
     return [Condition(size, kind, wording, names, limit) for size, kind, names, wording in made]  # type: ignore[arg-type]
 
@@ -210,7 +213,7 @@ def _make_settings(
 
 
 def is_finished(folder: Path, settings: Settings, bundle: Path) -> bool:
-    """Return whether a run has ended, with these settings and questions."""
+    """Return whether a run is complete, and used this version of Exhibit, these settings and these questions."""
     return (folder / SUMMARY).is_file() and _is_same(folder, settings, bundle)
 
 

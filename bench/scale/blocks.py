@@ -79,7 +79,7 @@ def _write_conversions(convert: Mapping[str, Sequence[Mapping[str, Any]]]) -> st
 
 
 def draw_documents(results: Results) -> dict[str, Chart]:
-    """Return the chart of ingestion by stage."""
+    """Return a chart of each ingestion stage's processor seconds by number of documents; its key is `documents`."""
     points = results["documents"]["ingest"]
     lines = [Series("all", [(p["documents"], p["seconds"]) for p in points])]
     lines += [Series(s, [(p["documents"], p["stages"][s]) for p in points]) for s in STAGES if s != "checksum"]
@@ -94,7 +94,7 @@ def draw_documents(results: Results) -> dict[str, Chart]:
 def write_memory(results: Results) -> str:
     """Return the table of peak memory by store and number of documents.
 
-    Its last columns have the growth in per cent, per document and per chunk.
+    Its last three columns show the growth: in per cent, in kB per added document, and in bytes per added chunk.
     """
     part = results["memory"]
     times = sorted({p["times"] for p in part["points"]})

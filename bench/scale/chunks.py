@@ -135,7 +135,7 @@ def _fit_law(points: Iterable[Mapping[str, Any]], store: str, what: str) -> tupl
 
 
 def merge_points(old: Iterable[Point], new: Iterable[Point]) -> list[Point]:
-    """Return all points in order; a new point replaces the old one with the same rows and store."""
+    """Return the sorted measurements; a new measurement replaces the old one of the same store and row count."""
     points = {(point["rows"], point["store"]): point for point in [*old, *new]}
     order = {store: number for number, store in enumerate((*STORES, *MILVUS))}
     return [points[key] for key in sorted(points, key=lambda key: (key[0], order.get(key[1], 99)))]

@@ -59,7 +59,7 @@ def _list_sizes(sizes: Sequence[int], limit: int) -> list[int]:
 
 
 def measure_ingestion(source: Path | None, size: int) -> dict[str, Any]:
-    """Return the cost of ingesting `size` documents, and of queries on that index."""
+    """Ingest `size` documents and query the new index; return the times and the peak memory of both steps."""
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
         paths = repeat(documents_of(source), size, folder / "corpus")

@@ -93,7 +93,7 @@ def read_originals(index: Index) -> Iterator[Original]:
 
 
 def names_of(entry: Entry) -> tuple[str, ...]:
-    """Return the words of a document's file name, title and parties that distinguish it."""
+    """Return the distinctive words in a document's file name, title and parties, without words like `agreement`."""
     written = " ".join([entry.filename, entry.profile.title, *entry.profile.parties])
     return tuple(sorted({word for word in _NAME.findall(written) if word.lower() not in _KNOWN}))
 
@@ -116,7 +116,10 @@ def _move(letter: str, step: int) -> str:
 
 
 def rename(text: str, names: Sequence[str], turn: int) -> str:
-    """Return the text of copy number `turn`, in which the words in `names` are replaced by words of equal length."""
+    """Return the text of a document's copy number `turn`; copy 0 is the original.
+
+    In a copy, the words in `names` are replaced by other words of equal length.
+    """
     if not turn or not names:
         return text
     pattern = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)), re.IGNORECASE)

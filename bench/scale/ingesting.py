@@ -226,7 +226,7 @@ def _list_stages(clock: Clock) -> dict[str, float]:
 
 
 def measure_sizes(folder: Path) -> dict[str, int]:
-    """Return the bytes of an index, by kind of file."""
+    """Return the bytes of an index under two keys: `documents and words` (.sqlite, .json) and `vectors`."""
     bytes_of = {"documents and words": 0, "vectors": 0}
     for path in folder.rglob("*"):
         if path.is_file():

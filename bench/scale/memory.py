@@ -49,9 +49,9 @@ def measure(source: Path | None, *, quick: bool) -> dict[str, Any]:
 
 
 def measure_flatness(source: Path | None, *, quick: bool) -> dict[str, Any]:
-    """Return the peak memory of building two indexes with words and vectors: of 1,000 and of 20,000 documents.
+    """Measure the peak memory of building an index of 1,000 documents and an index of 20,000 documents.
 
-    With `quick`, of 15 and of 300 documents.
+    With `quick`, the indexes have 15 and 300 documents. The key `points` of the result has both measurements.
     """
     once = 15 if quick else FLAT_ONCE
     points = [

@@ -102,9 +102,10 @@ def list_constants(results: Mapping[str, Any]) -> dict[str, Constant]:
 
 
 def _compute_held(points: Sequence[Mapping[str, Any]]) -> float:
-    """Return the bytes per chunk that a process holds to answer queries.
+    """Return the memory, in bytes per chunk, that a process needs to answer queries.
 
-    It is the growth of its peak memory from the smallest to the largest index, divided by the added chunks.
+    This is the difference in peak memory between the largest and the smallest index, divided by the difference
+    in the number of chunks.
     """
     first, last = points[0], points[-1]
     return float((last["query_peak"] - first["query_peak"]) / max(1, last["chunks"] - first["chunks"]))

@@ -71,7 +71,10 @@ def make_small_index(folder: Path) -> Path:
 
 
 def read_questions(bundle: Path | None) -> Questions:
-    """Return evenly spaced answerable questions of a bundle; without a bundle, a few about the samples."""
+    """Return evenly spaced answerable questions of a bundle, each with the name of its document.
+
+    Without a bundle, return a few fixed questions about the sample documents, each with an empty name.
+    """
     if bundle is None:
         return [(question, "") for question in QUESTIONS]
     rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """Measures ingestion with one worker and with two, in processes and on Ray.
 
-The results are the speed-up, and the serial share of the work.
+The results are the speed-up, and the share of the work that cannot run in parallel.
 """
 
 from __future__ import annotations

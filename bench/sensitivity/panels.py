@@ -60,7 +60,10 @@ class Panel:
 
 
 def draw(curves: Sequence[Curve]) -> str:
-    """Return an SVG picture with one panel per curve; all curves are of one way of asking (`Way`)."""
+    """Return an SVG picture with one panel per curve.
+
+    All curves must have the same `Way`, which is a variant of the questions and of the index.
+    """
     title = f"Change from the default in points: {curves[0].way.title}"
     low, high, step = _choose_axis(
         [f.change for curve in curves for _, figures in curve.points for f in figures.values()]
@@ -172,10 +175,10 @@ def write_page_block(curves: Sequence[Curve], *, questions: int) -> str:
 
 
 def _summarise(curves: Sequence[Curve]) -> list[str]:
-    """Return two cells for the table's row of a setting.
+    """Return two table cells for one setting.
 
-    The first lists the tried values of the setting with which no metric differs significantly from the default.
-    The second lists the other values, each with the changes of the metrics.
+    The first cell lists the values that change no metric significantly, compared with the setting's default.
+    The second cell lists the other values, each with its significant changes of metrics.
     """
     calm = []
     loud = []

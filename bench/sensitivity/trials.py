@@ -119,18 +119,19 @@ class Way(NamedTuple):
 
 
 def ways_of(setting: Setting) -> list[Way]:
-    """Return the variants of the questions and the index with which a setting is measured.
+    """Return the conditions under which a setting is measured: which questions, and which index.
 
-    A setting for questions that name no document is measured with such questions only. Any other setting is
-    measured with file names in the index and without them.
+    Most settings are measured twice: with file names in the index and without them. A setting with `unnamed` is
+    measured once: with file names in the index, and with questions that name no document.
     """
     return [Way(True, True)] if setting.unnamed else [Way(False, True), Way(False, False)]
 
 
 class Trial(NamedTuple):
-    """One measurement: a setting with one value, in one way of asking (`Way`).
+    """One measurement: a setting, its value, and the variant of the questions and the index (`way`).
 
-    In the measurement with all defaults, `setting` is empty.
+    A variant says whether the questions name their document, and whether the index has file names. In the
+    measurement with all defaults, `setting` is empty.
     """
 
     way: Way
@@ -143,10 +144,11 @@ class Trial(NamedTuple):
 
 
 def trials_of(settings: Sequence[Setting]) -> list[Trial]:
-    """Return all trials.
+    """Return all trials: first those with all defaults, then those with one changed setting.
 
-    Each way of asking has one trial with all defaults. Each setting has one trial for every value other than
-    its default, in each way of asking that the setting can affect.
+    Each trial has a `Way`: whether the questions name their document, and whether the index has file names.
+    Each `Way` has one trial with all defaults. Each setting has one trial for every value other than its
+    default, in each `Way` in which the setting is measured.
     """
     ways = dict.fromkeys(way for setting in settings for way in ways_of(setting))
     varied = [(s, way, value) for s in settings for way in ways_of(s) for value in s.values if value != s.default]

@@ -56,7 +56,7 @@ class _Entry:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the ground truth and the documents, and resolve each citation to a document."""
+    """Read the questions and the documents, and resolve each citation of a question to a document."""
     sources, entries, hashes = _resolve_sources(source, options, tally)
     rows = [_make_row(entry) for entry in entries]
     if options.limit:

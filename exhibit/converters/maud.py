@@ -146,9 +146,10 @@ def _choose_best(rows: list[_Contract], labels: Labels, tally: Tally) -> _Contra
 
 
 def _leave_wrong(contract: _Contract, tally: Tally) -> bool:
-    """Return whether to leave out an agreement: its row has excerpts, but its text contains none of them.
+    """Return whether to leave out an agreement because its text contains none of the excerpts in its row.
 
-    If users reported the agreement as faulty, record a note; the report alone is no reason to leave it out.
+    An agreement without excerpts is kept. If users reported the agreement as faulty, record a note; the report
+    alone is no reason to leave it out.
     """
     if contract.name in KNOWN_BAD:
         tally.note("reported as bad by users of the release", f"{contract.name}.txt: {KNOWN_BAD[contract.name]}")

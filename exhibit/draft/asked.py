@@ -68,10 +68,10 @@ class SpanReader(Protocol):
 
 
 class Levels(NamedTuple):
-    """The two probability thresholds for the result of a question about a document.
+    """The two thresholds for the probability that a document answers a question.
 
-    If the probability of an answer is at least `sure`, the passages count as the answer. If it is at most
-    `absent`, the document counts as having no answer; with `again`, the reranker then checks this once more.
+    From `sure` upwards, the passages count as the answer. Up to `absent`, the document counts as having no
+    answer; with `again`, only if the reranker does not contradict this.
     """
 
     sure: float = SURE
@@ -182,9 +182,9 @@ class Asker:
         return _Sought(question, kind, best, texts, each, spot, levels)
 
     def _read(self, sought: _Sought) -> tuple[float, list[Reading]]:
-        """Read the best chunks one by one; stop early if it is clear that the document has no answer.
+        """Let the reader model read the best chunks one by one; stop early if the document clearly has no answer.
 
-        Return the probability that the document answers the question, and the readings.
+        Return the probability that the document answers the question, and the reader's output for each chunk read.
         """
         readings: list[Reading] = []
         spot, absent = sought.spot, sought.levels.absent

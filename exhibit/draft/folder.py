@@ -78,7 +78,7 @@ VERSION = 9  # raised when the same folder would give other drafts: cached draft
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flags of drafting."""
+    """Add the flags for drafting questions, such as `--playbook` and `--llm`, to a parser."""
     parser.add_argument(
         "--playbook",
         default="",
@@ -169,7 +169,10 @@ class Worked:
 
 @dataclass(frozen=True)
 class PreparationWork:
-    """The part of drafting that needs no model; it can be pickled, so that worker processes can run it."""
+    """A callable that reads and splits a document and makes questions from its text, without a model.
+
+    It can be pickled, so that worker processes can run it.
+    """
 
     preparation: Preparation
 

@@ -57,7 +57,7 @@ PACKED = MemoryShare(1 / 48, 2_000_000)
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of one item; None means unlimited."""
+    """The time limit and the memory limit for processing one item, such as a document; None means unlimited."""
 
     seconds: float | None = SECONDS
     memory: int | None = MEMORY
@@ -81,7 +81,7 @@ class Limits:
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
         """Return the limits of processor time and memory for reading a file of `size` bytes; larger files get more.
 
-        `share` says how the memory limit depends on the size. No limit exceeds the present one.
+        `share` says how the memory limit depends on the size. The result never exceeds the limits of this object.
         """
         seconds, memory = self.seconds, self.memory
         if seconds is not None:

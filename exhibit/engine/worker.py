@@ -91,7 +91,10 @@ class Worker:
     """A worker process and the pipe to it."""
 
     def __init__(self, *, script: bool) -> None:
-        """Start the process; with `script` it first runs the user's script, for functions that the script defines."""
+        """Start the process.
+
+        With `script`, it first runs the user's script, so that it has the functions that the script defines.
+        """
         context = ScriptContext() if script else WorkerContext()
         self.pipe, theirs = context.Pipe()
         # spawn works on every system, and the process inherits no lock or browser in an undefined state

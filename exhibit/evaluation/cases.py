@@ -94,16 +94,17 @@ class Passage:
     def tells(self) -> bool:
         """Whether it is known what the passage contains: it has a position, or a text.
 
-        A text that the corpus has nowhere or almost everywhere counts only if the system names a file outside it.
+        A text that occurs nowhere or almost everywhere in the corpus does not count, unless the system names a file
+        that is not in the corpus.
         """
         elsewhere = bool(self.told_filename) and self.filename is None
         return bool(self.span) or (bool(self.text.strip()) and (elsewhere or not self.unplaced))
 
     @property
     def source(self) -> str | None:
-        """The file that the passage's spans refer to; None if it is unknown.
+        """The file that the passage's spans refer to; None if that file is unknown.
 
-        If several files contain the passage's text, it is the one among them that was chosen as the most likely.
+        If several files contain the passage's text, `source` is the file that was chosen as the most likely.
         """
         return self.filename or (self.also_in[0] if self.also_in and self.span else None)
 

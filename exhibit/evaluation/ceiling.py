@@ -83,7 +83,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class CeilingRow:
-    """The shares of gold that a parser, or a parser with a splitter, keeps whole, in part, or not at all."""
+    """The shares of gold passages that a parser, or a parser with a splitter, keeps whole, in part, or not at all."""
 
     name: str
     kind: str
@@ -210,7 +210,7 @@ class NamedSplitter(NamedTuple):
 
     @classmethod
     def of(cls, wanted: str) -> "NamedSplitter":
-        """Parse the name of a splitter from the command line; the number at its end is the size."""
+        """Parse a splitter from the command line: `rcts:500` is the splitter `rcts` with chunks of 500 characters."""
         name, sign, last = wanted.rpartition(":")
         plugin, size = (name, int(last)) if sign and last.isdecimal() else (wanted, SIZE)
         module, argument = load_plugin("exhibit.rag.splitters", plugin)

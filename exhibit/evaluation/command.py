@@ -112,7 +112,8 @@ def _record(run: EvaluatedRun) -> dict[str, Any]:
 def _parse_flags(words: list[str]) -> dict[str, Any]:
     """Return the settings of a command line by name.
 
-    Flags of other tools, and settings written as flags, are translated: `--all` means `--by source_type`.
+    Flags of other tools are translated: `--all` becomes `--by source_type`. A setting written as a flag is
+    translated, too: `--chunk-size 300` becomes `--set chunk_size=300`.
     """
     parser = _make_parser()
     known = [flag for action in parser._actions for flag in action.option_strings]

@@ -170,8 +170,8 @@ class AnswerComparison:
     def compare_signs(self, given: Meaning) -> tuple[list[str], list[str]]:
         """Compare which words the expected answer and the text `given` affirm or deny.
 
-        Return two lists: the words on which the two texts agree, and the words that one text affirms and the other
-        denies. If a text denies a shared word, the first list leaves out the words that both texts affirm.
+        Return two lists: the words that both texts affirm or both deny, and the words that one text affirms and the
+        other denies. If either text denies a shared word, the first list has only words that both texts deny.
         """
         mine, other = self.wanted.list_signs(), given.list_signs()
         shared = sorted(term for term in mine.keys() & other.keys() if mine[term] and other[term])
@@ -232,8 +232,8 @@ class AnswerComparison:
     def _is_instead(self, term: str, other: str) -> bool:
         """Return whether the reply's word `other` stands in place of the expected word `term`.
 
-        It does if both words have a third word in common near them: in the expected answer near `term`, and in the
-        reply near `other`. It also does if the expected answer has only a few words.
+        It does if the expected answer has only a few words. It also does if some third word is near `term` in the
+        expected answer and near `other` in the reply.
         """
         few = len(self.wanted.terms) <= _FEW
         return few or bool(find_near(self.wanted, term) & find_near(self.given, other))

@@ -101,7 +101,10 @@ def compute_calibration(pairs: Sequence[ConfidencePair]) -> list[dict[str, float
 
 
 def compute_risk_at_coverage(pairs: Sequence[ConfidencePair]) -> list[dict[str, float]]:
-    """Return the share of unanswerable questions among the most confident 10%, 20% and so on of the questions."""
+    """Return a dict with `coverage` and `risk` for the most confident 10%, 20% and so on of the questions.
+
+    `coverage` is 0.1, 0.2 and so on. `risk` is the share of these questions that are unanswerable.
+    """
     ranked = sorted(pairs, key=lambda row: -row[0])
     curve = []
     for coverage in _COVERAGES:

@@ -198,10 +198,10 @@ def _accept(found: AnswerComparison) -> Decision:
 
 
 def _decide_by_words(found: AnswerComparison, needed: frozenset[str], lost: frozenset[str]) -> Decision:
-    """Return the decision on a reply from the words that it lacks.
+    """Return the decision on a reply, right or undecided, from the expected words that the reply lacks.
 
-    `needed` are the words of the expected answer that are not in the question. `lost` are those of them that
-    the reply lacks, without words that may always be left out.
+    `needed` are the words of the expected answer that are not in the question. `lost` are the words in `needed`
+    that the reply lacks, except for words that any reply may omit.
     """
     if not lost:
         if found.missing and (_is_silent(found) or (not needed and found.extra)):
@@ -275,7 +275,7 @@ def _is_silent(found: AnswerComparison) -> bool:
 
 
 def _find_unsaid(found: AnswerComparison) -> str:
-    """Return a message about something that the reply leaves out of the expected answer; empty if it is complete."""
+    """Return a message about a figure, date or condition that the reply omits or changes; else an empty text."""
     for one in found.wanted.quantities:
         if one.is_place and len(found.wanted.terms) > WORDS:
             continue

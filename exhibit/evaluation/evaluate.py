@@ -241,7 +241,10 @@ def _open_run(folder: Path, settings: Settings, plan: _Plan) -> dict[str, Any]:
 
 
 def _hash_inputs(settings: Settings) -> dict[str, str]:
-    """Return the sha256 of the target's file: predictions, or a TOML description of a system."""
+    """Return the sha256 of the target's file, by file name; empty if the target is not a file.
+
+    The file has predictions, or it is the TOML description of a system.
+    """
     named = {settings.target_name, settings.target_name.partition(":")[2]}
     return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
 
@@ -283,7 +286,7 @@ def _make_config(settings: Settings, plan: _Plan) -> dict[str, Any]:
 def _probe(folder: Path, settings: Settings, plan: _Plan, say: Warn) -> None:
     """Probe the target with questions of each dataset that has unanswered questions, before any other work.
 
-    A probe checks that the target works. `say` reports the notes that it returns.
+    A probe checks that the target works, and returns notes for the user; `say` is called with each note.
     """
     for dataset in plan.datasets:
         journals = [journal_of(folder / dataset.name, dataset, plan.target, n) for n in range(settings.repeat)]

@@ -56,7 +56,7 @@ class Flips:
 
     @property
     def counts(self) -> FlipCounts:
-        """The content of flips.json."""
+        """The content of flips.json: how many questions get different replies when asked again, and the worst 20."""
         worst = sorted(self.questions, key=lambda one: (-one.verdict, -one.files, -one.answer, str(one.id)))
         return FlipCounts(
             questions=self.asked,

@@ -72,7 +72,10 @@ def deepeval_dataset(folder: str | Path) -> Any:
 
 
 def squad_inputs(folder: str | Path) -> dict[str, list[dict[str, Any]]]:
-    """Return `predictions` (without citations; empty for a refusal) and `references` for SQuAD 2.0's metric."""
+    """Return the inputs of SQuAD 2.0's metric: a dictionary with the lists `predictions` and `references`.
+
+    A prediction is the answer without its citations; for a refusal, it is an empty text.
+    """
     predictions, references = [], []
     for row in RunFolder(folder).rows:
         if row.reply.error or row.reply.answer is None:

@@ -47,11 +47,11 @@ class Offer(NamedTuple):
 
 
 def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
-    """Return, for each question that has the label, the choices to offer and the right one.
+    """Return, for each question that has the label, the choices to offer and the right choice.
 
     The choices are all values that the label has in the dataset. A label may combine several sub-questions,
-    each with a value, as in MAUD ("MAE applies to: Target; …"). Then only one sub-question is asked: the
-    first of the question's label that has 2 to 12 different values in the dataset.
+    each with a value, as in MAUD ("MAE applies to: Target; …"). Then the system is asked only one of them: the
+    first sub-question in the label that has 2 to 12 different values in the dataset.
     """
     labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
     finer = {

@@ -112,10 +112,10 @@ class Evidence:
                     self.examples = list(dict.fromkeys([*self.examples, str(passage.told_filename)]))
 
     def lines(self, name: str) -> list[str]:
-        """Return lines about the missing data of a dataset.
+        """Return lines of text on the data that a dataset's passages and questions lack, such as file names.
 
-        Missing data of passages is always listed, missing data of questions only if more than a tenth of them is
-        affected.
+        For most kinds of data, one passage that lacks it is enough for a line. Data that questions lack is listed
+        only if more than a tenth of the questions lack it.
         """
         notes = []
         for kind in ("foreign", "misnamed", "nameless", "ambiguous", "nowhere", "few"):

@@ -4,9 +4,10 @@ If a case has grades (`Case.grades`), the items are files. A file's rank is that
 counting each file once. If irrelevant files have grades too (grade 0, as in ACORD), ungraded files are left
 out of the ranking, because many of them may be relevant.
 
-Otherwise the items are gold passages, each at the rank where it is found. If one passage finds several gold
-passages, the first takes its rank and the others take the next ranks, so that nDCG does not exceed 1. Gold
-that names a file but quotes no text is not an item; only the document metrics count it.
+Otherwise the items are gold passages, each at the rank of the retrieved passage that finds it. If a
+retrieved passage finds several gold passages, the first gold passage gets this rank, and the other gold
+passages get the next free ranks, so that nDCG does not exceed 1. Gold that names a file but quotes no text
+is not an item; only the document metrics count it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -148,9 +149,10 @@ def find_gold_ranks(case: Case) -> list[int | None]:
 
 
 def find_first_gold(case: Case, numbers: Sequence[int]) -> int | None:
-    """Return the number of the passage, among `numbers`, at which the first gold is found; None if none is found.
+    """Return the lowest passage number at which a gold passage is found; None if no gold passage is found.
 
-    A gold is found when the passages up to that number contain at least half of its characters, as in recall.
+    The passages with these `numbers` are read in order. A gold passage is found as soon as the passages read so
+    far contain at least half of its characters, as in recall.
     """
     passages = [case.reply.passages[number - 1] for number in numbers]
     ranks = (rank_found(gold, passages) for gold in golds_of(case) if gold.worded)
@@ -158,10 +160,10 @@ def find_first_gold(case: Case, numbers: Sequence[int]) -> int | None:
 
 
 def rank_found(gold: GoldPassage, passages: Sequence[Passage]) -> int | None:
-    """Return the first rank at which the passages so far contain at least half of a gold's characters.
+    """Return the lowest k for which the first k passages contain at least half of a gold passage's characters.
 
-    Passages with a known position are compared by position, others by text. None if there is no such rank.
-    Recall, verdicts and the tiles of a report all use this rule.
+    Passages with a known position are compared by position, and other passages by text. None if there is no
+    such k. Recall, verdicts and the report all use this rule.
     """
     placed: list[Held] = []
     worded: list[tuple[int, str]] = []
@@ -213,11 +215,11 @@ def subtract_span(gap: Span, span: Span) -> list[Span]:
 
 
 def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
-    """Return the span of each part of a gold quote, and `(rank, span)` for each piece of a part in a passage.
+    """Find the parts of a gold quote in passages; `passages` has the rank and the text of each passage.
 
-    The parts are the texts between the quote's omission marks. A piece is a text that a part and a passage
-    share; `rank` is the rank of that passage. Offsets count in the parts after folding (without spaces and
-    typographic differences), joined together.
+    Return two lists. The first has the span of each part of the quote; parts are separated by omission marks.
+    The second has `(rank, span)` for each text that a part shares with a passage. Offsets count in the joined
+    parts after folding, which removes spaces and typographic differences.
     """
     line: list[Span] = []
     held: list[Held] = []

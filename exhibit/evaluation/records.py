@@ -47,9 +47,9 @@ def write_json(path: Path, content: Any) -> None:
 def format_row(times: Sequence[Case], *, tag: str, stages: Sequence[Sequence[GoldStages]] = ()) -> bytes:
     """Return a question's row for the results file, made from its first reply that is not an error.
 
-    `times` has one case for each repetition of the question. `stages` has, for each repetition, the stages of
-    the question's gold passages. The row has no scores yet: which metrics apply is known only when the whole
-    run is scored.
+    `times` has one case for each repetition of the question. `stages` has, for each repetition, what happened
+    to each gold passage at each stage of the system. The row has no scores yet: which metrics apply is known
+    only when the whole run is scored.
     """
     at = next((at for at, one in enumerate(times) if not one.reply.error), 0)
     case, judgment = times[at], examine(times[at])
@@ -181,7 +181,7 @@ def write_evaltools(folder: Path) -> None:
 
 
 def _flatten_row(row: RunQuestion) -> dict[str, Any]:
-    """Return a row in evaltools' format: each figure is a column, and `answer` has the error if there is one."""
+    """Return a row as the tool evaltools expects it: a column per metric, and any error message in `answer`."""
     error = row.reply.error
     context = "\n\n".join(f"{one.filename or '?'}: {one.text}" for one in list_passages_read(row))
     return {
@@ -228,8 +228,8 @@ def with_drm_means(means: Means, pooled: Mapping[str, float | None], table: Tabl
 def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
     """Return the names of the labels by which questions can be grouped.
 
-    They are the labels with at least two different values, but at most `most` and at most half as many as there
-    are questions. A label with more values identifies single questions.
+    Such a label has from 2 to `most` different values. The number of its values is also at most half the number
+    of questions, because a label with more values identifies single questions.
     """
     values: dict[str, set[str]] = defaultdict(set)
     for row in labels:

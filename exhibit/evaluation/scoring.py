@@ -143,8 +143,8 @@ class Round:
     def __init__(self, dataset: Dataset, journal: Journal, places: Mapping[Id, int], *, exact: bool) -> None:
         """Store, for each case of the dataset, the offset of its reply in the journal.
 
-        When a reply is read, its passages are searched in the documents. With `exact` this is not necessary,
-        because the target gives the positions of its passages.
+        When a reply is read, its passages are located in the documents. With `exact`, they are not located, because
+        the target itself gives the positions of its passages.
         """
         self._dataset, self._journal, self._exact = dataset, journal, exact
         self._provisions = ProvisionPlacer(dataset.documents)
@@ -231,7 +231,7 @@ class Scored:
     def add(self, times: Times, scoring: Scoring) -> None:
         """Score the next batch of cases, and write their rows.
 
-        `times` has the same cases once for each round, each time with the reply of that round.
+        `times` has one tuple for each round of asking: the same cases, with the replies of that round.
         """
         first = times[0]
         stages: list[list[list[GoldStages]]] = [

@@ -242,9 +242,10 @@ class _Stratum:
 
 
 def _stratify(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
-    """Return the values of all datasets as weighted groups, for a mean in which each dataset counts equally.
+    """Return the values of a metric as weighted groups; in their mean, each dataset counts equally.
 
-    The weight of a dataset is divided equally among its groups of questions.
+    The questions of a dataset may be grouped by a label. The weight of the dataset is then divided equally
+    among these groups.
     """
     datasets = [groups for table, values in columns if (groups := _group_values(table, values))]
     return [

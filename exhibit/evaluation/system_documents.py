@@ -133,8 +133,8 @@ class PlacedChunks(NamedTuple):
 def place_chunks(chunks: Sequence[Passage], documents: Documents, *, label: str = "chunks") -> PlacedChunks:
     """Locate chunks in the documents.
 
-    The offsets of a chunk are used if its text is there. Otherwise its text is searched, and every occurrence
-    counts.
+    If a document has a chunk's text at the chunk's stated offsets, these offsets are used. Otherwise the text
+    is searched, and every occurrence counts.
     """
     by_file: dict[str, list[Place]] = {}
     unplaced = 0

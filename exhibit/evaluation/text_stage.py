@@ -66,10 +66,10 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
 
 
 def _place_short(place: Place, letters: str, document: Document, parsed: Document) -> InText | None:
-    """Return whether a system's text contains a short gold passage: `whole` or `absent`.
+    """Return whether a system's text contains a short gold passage: `whole`, `absent` or, if uncertain, None.
 
-    The text around the passage must be found as well. None if the system's text has the words of the passage
-    only with other text around them, because they may be another occurrence of the same words.
+    `whole` requires that the text around the passage is found as well. If only the words of the passage are
+    found, the result is None, because they may be another occurrence of the same words.
     """
     first, last = place[0].start, place[-1].end
     start = max(first - _AROUND, 0)

@@ -76,10 +76,10 @@ def find_near(meaning: Meaning, term: str) -> frozenset[str]:
 def find_pairs(
     wanted: Meaning, given: Meaning
 ) -> Iterator[tuple[str, str, list[frozenset[str]], list[frozenset[str]]]]:
-    """Yield each pair of figures, or of opposite words, that occur in both the expected answer and the reply.
+    """Yield each pair of figures, or of opposite words, if the expected answer has both and the reply has both.
 
-    Each tuple has the two words, then the neighbours of each word in the expected answer, then the neighbours
-    of each word in the reply.
+    A tuple has four items: the first word, the second word, the neighbours of each word in the expected answer,
+    and the neighbours of each word in the reply. Neighbours are the words of the same segment, without figures.
     """
     terms = list(dict.fromkeys(word.term for word in wanted.words))[:_PAIRED]
     there = {word.term for word in given.words}

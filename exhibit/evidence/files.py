@@ -139,7 +139,7 @@ def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
 
 
 def read_part(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """Return one part of an archive; None if there is no part of that name."""
+    """Return the bytes of one file in a ZIP archive; None if the archive has no file of that name."""
     try:
         return archive.read(name)
     except KeyError:

@@ -102,7 +102,7 @@ class Fold:
 
     @cached_property
     def letters(self) -> "Fold":
-        """This folded text without all characters that are not letters or digits."""
+        """This folded text, reduced to its letters and digits."""
         points = list_code_points(self.text)
         distinct, which = np.unique(points, return_inverse=True)
         kept = np.array([chr(point).isalnum() for point in distinct], dtype=bool)[which]

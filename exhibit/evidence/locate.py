@@ -1,7 +1,8 @@
-"""Locates quotes in documents: exact, folded, in parts, fuzzy; always as offsets into the original text.
+"""Locates quotes in documents, always as offsets into the original text.
 
-A document is folded once (see `Document`); each quote then needs one `str.find` pass over the folded text. Only
-quotes that are not found this way take longer.
+A quote is found exactly, after folding, in several parts, or with small differences (fuzzy). Folding
+removes differences such as line breaks and quotation marks. A document is folded once (see `Document`).
+Each quote is first searched by one `str.find` over the folded text; slower searches follow if needed.
 """
 
 from collections import Counter

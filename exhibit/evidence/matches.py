@@ -76,7 +76,7 @@ def measure_stretch(chain: Sequence[Match]) -> int:
 
 
 def join_matches(chain: Sequence[Match]) -> Match:
-    """Return one match for the matches of a quote's parts; overlapping spans are merged."""
+    """Join the matches of a quote's parts into one match, and merge overlapping spans."""
     spans: list[Span] = []
     for span in sorted({span for match in chain for span in match.spans}):
         if spans and span.start < spans[-1].end:

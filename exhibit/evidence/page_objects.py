@@ -1,4 +1,4 @@
-"""The objects that a PDF page draws, as PDFium reports them: bounds, colours, matrices."""
+"""The bounds, colours and transformation matrices of the objects on a PDF page, as PDFium reports them."""
 
 import ctypes
 from collections.abc import Sequence

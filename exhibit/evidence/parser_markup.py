@@ -1,7 +1,7 @@
 """Recognises the markup that document parsers leave in a text: Markdown, HTML, LaTeX and marks of PDF parsers.
 
-For comparisons, markup is a list of ranges that are left out when the text is folded to its letters, so
-that every letter keeps its offset in the original text.
+A comparison of letters skips the ranges of markup. The markup is not deleted from the text, so that every
+letter keeps its offset.
 """
 
 import re
@@ -77,7 +77,7 @@ def cells_of(text: str) -> list[TextCell]:
 
 
 def has_omissions(text: str) -> bool:
-    """Return whether a quote has marks of omitted words: an ellipsis, or a mark that `quote_parts` knows."""
+    """Return whether a quote has a mark of omitted words: `...`, `…` or `<omitted>`."""
     return "..." in text or "…" in text or len(quote_parts(text)) > 1
 
 

@@ -144,10 +144,10 @@ def _find_cell_ranges(cells: Sequence[TextCell], needle: Fold) -> list[tuple[int
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[Stretch], needle: Fold, document: Document
 ) -> list[Stretch]:
-    """Return the matches (`stretches`), and a new match for each table cell without one that occurs near them.
+    """Return the matches (`stretches`), and new matches for table cells that had no match.
 
-    A match is a range of the text with its spans in the document. If `stretches` is empty, cells are searched
-    in the part of the document that contains the most letters of cells.
+    A match is a range of the text with its spans in the document. A cell is searched near the existing matches.
+    If `stretches` is empty, the cell is searched in the part of the document with the most letters of cells.
     """
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:

@@ -237,7 +237,7 @@ _NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—
 
 
 class Text(NamedTuple):
-    """A line of words on a page: its box in points from the top left of the straightened page."""
+    """A line of words on a page: the words, and their box in points from the top left of the straightened page."""
 
     left: float
     top: float

@@ -33,10 +33,12 @@ class Stretch(NamedTuple):
 
 
 def find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]]) -> list[Stretch]:
-    """Return the stretches of the needle that also occur in the haystack, without overlaps.
+    """Return the longer parts (stretches) of the needle that also occur in the haystack, without overlaps.
+
+    A stretch has at least 24 letters and digits, and may differ slightly from the haystack.
 
     Args:
-        ranges: the ranges of the needle to search; all other letters are ignored.
+        ranges: the ranges of the needle to search; the rest of the needle is ignored.
     """
     found = []
     for first, last in ranges:

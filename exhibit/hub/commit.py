@@ -197,7 +197,7 @@ class Content:
     sha256: str
 
     def is_at(self, remote: RemoteFile) -> bool:
-        """Return whether the Hub already has this content."""
+        """Return whether the file `remote` on the Hub has exactly this content."""
         if remote.sha256 is not None:
             return remote.sha256 == self.sha256
         if remote.size != self.size:

@@ -96,7 +96,7 @@ _TURNS = 3
 
 @dataclass(frozen=True)
 class PulledBundle:
-    """A bundle in the cache: `folder` contains its files, and `card` is the card as it was before publication."""
+    """A bundle in the cache: `folder` has its files, and `card` is its dataset card as it was before publication."""
 
     folder: Path
     repo_id: str
@@ -170,7 +170,7 @@ def _find_cached_commit(hub: Hub, revision: str | None) -> str | None:
 
 
 def _read_info(hub: Hub, commit: str) -> BundleInfo:
-    """Download and return bundle.json, before any larger file."""
+    """Return the content of a commit's bundle.json; raise BundleError if the repository is not a bundle."""
     try:
         path = hub.ask(
             lambda: hub.api.hf_hub_download(hub.repo_id, INFO, repo_type=KIND, revision=commit),

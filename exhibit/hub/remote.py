@@ -175,7 +175,7 @@ class Hub:
 
 
 def read_token() -> str | None:
-    """Return the token from the environment or the Hub's own store."""
+    """Return the user's Hub token from the environment or from the last `hf auth login`; None if there is none."""
     try:
         return huggingface_hub.get_token()
     except Exception as error:

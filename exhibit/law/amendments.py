@@ -189,7 +189,10 @@ def find_changes(text: str) -> tuple[SectionChange, ...]:
 
 
 def _end_of(text: str, start: int, following: int) -> int:
-    """Return the offset where the text of a change ends: at the next change, the next item, or the length limit."""
+    """Return the offset where the text of a change ends.
+
+    It ends at the next change (`following`), the next numbered item, a closing phrase or the length limit.
+    """
     last = min(following, start + _LONGEST)
     stop = _END.search(text, start, last)
     return stop.start() if stop else last
@@ -297,7 +300,7 @@ def find_amended_contract(amendment: Amendment, filename: str, contracts: Sequen
 
 
 def _is_named_after(filename: str, contract: str) -> bool:
-    """Return whether a file name is a contract's file name and a word for an amendment."""
+    """Return whether a file name is a contract's name plus a word for an amendment: `lease - Amendment 1.pdf`."""
     stem, own = (name.rpartition(".")[0] or name for name in (contract, filename))
     return own.startswith(stem) and _SUFFIX.match(own, len(stem)) is not None
 

@@ -62,6 +62,7 @@ def _continues(inner: Sequence[str], name: str, *, besides: Sequence[str]) -> bo
 
     Args:
         inner: the labels of the nested list so far.
-        besides: the numbering of the outer list, such as a, b, c …; the nested list must have another one.
+        besides: the series of the outer list's labels, such as a, b, c …; the nested list must use another
+            series, such as i, ii, iii ….
     """
     return any([*inner, name] == series[: len(inner) + 1] for series in _SERIES if series is not besides)

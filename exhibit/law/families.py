@@ -28,7 +28,8 @@ class FamilyMember(Generic[Key]):
     def holds(self, day: date) -> bool:
         """Return whether the document is in force on a day.
 
-        A contract always is. An amendment is in force from its day on, or always if its day is unknown.
+        A contract is always in force. An amendment is in force from the day that it states, or always if it states
+        no day.
         """
         return self.amendment is None or self.amendment.day is None or self.amendment.day <= day
 
@@ -181,7 +182,7 @@ def link_families(amendments: Sequence[FamilyMember[Key]], contracts: Sequence[C
 def _amend_the_same(one: FamilyMember[Key], other: FamilyMember[Key]) -> bool:
     """Return whether two amendments seem to amend the same contract.
 
-    They do if both name a contract of the same day and their file names begin alike.
+    They do if their openings name the same date (usually the contract's) and their file names begin alike.
     """
     shared = normalise_name(one.filename)[:_ISSUER] == normalise_name(other.filename)[:_ISSUER]
     days = [member.amendment.contract_days for member in (one, other) if member.amendment]

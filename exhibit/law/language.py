@@ -214,7 +214,7 @@ class LegalSystem:
 
     @cached_property
     def small(self) -> frozenset[str]:
-        """Further stop words of the language, which are common in questions, such as `wann` in German."""
+        """Stop words that are common in questions, such as `wann` in German; `glue` has the other stop words."""
         return frozenset(self.data.get("small", "").split())
 
     @cached_property

@@ -1,8 +1,8 @@
-"""Reads the meaning of an answer by rules: its words with their polarity, the agent, permissions and figures.
+"""Reads the meaning of an answer by rules: its words with polarity, the acting party, permissions and figures.
 
-Synonyms are reduced to one word (`meaning.toml`). Each word has a sign: 1 by default, -1 if the text
-denies the word ("not exclusive", "non-exclusive"), and 0 if that is unclear. It is unclear for words
-before a denial and for words in an exception.
+Synonyms are reduced to one word (`meaning.toml`). Each word has a sign: 1 if the text affirms the word, -1
+if the text denies it ("not exclusive", "non-exclusive"), and 0 if this is unclear. The sign is unclear for
+words before a denial and for words in an exception.
 """
 
 import re
@@ -193,7 +193,10 @@ def read_meaning(text: str) -> Meaning:
 
 
 def _sign_words(tokens: list[str]) -> list[MeaningWord]:
-    """Return the words with their signs: a denial applies to the words after it in its clause, up to a preposition."""
+    """Return the content words and figures, each with a sign: 1 for affirmed, -1 for denied, 0 for unclear.
+
+    A word such as `not` denies the words after it, usually until a preposition or the end of the clause.
+    """
     words: list[MeaningWord] = []
     known = {stem(token) for token in tokens}
     scope = _Scope()

@@ -74,7 +74,10 @@ def read_small_contrasts() -> tuple[frozenset[str], ...]:
 
 @lru_cache(maxsize=65536)
 def find_canonical(word: str) -> tuple[str, int]:
-    """Return the canonical form of a word and its sign: -1 if the word negates the canonical form."""
+    """Return a word's canonical form and a sign: -1 if the word is the opposite of this form, else 1.
+
+    `void` gives `valid` and -1.
+    """
     listed = _read_lexicon()
     plain = word.removesuffix("'s").removesuffix("'")
     if plain in listed:
@@ -100,7 +103,10 @@ def is_party(term: str) -> bool:
 
 
 def carries_meaning(token: str) -> bool:
-    """Return whether a word adds to the meaning: a content word, a word in `meaning.toml`, or one like `before`."""
+    """Return whether a word adds to the meaning of a text.
+
+    Such a word is a content word, a word in `meaning.toml`, or one of before, after, below, all and both.
+    """
     plain = token.removesuffix("'s")
     return plain in _read_lexicon() or is_content(plain) or plain in _SMALL
 

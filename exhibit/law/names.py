@@ -75,7 +75,7 @@ def split_page(cited: str) -> tuple[str, int | None]:
 
 
 class FileNames:
-    """Finds files by other forms of their names: a URL, a path, another case or encoding, a unique stem."""
+    """Finds files by other forms of their names: a URL, a path, another case, or a name without extension."""
 
     def __init__(self, files: Iterable[str], aliases: Mapping[str, Iterable[str]] | None = None) -> None:
         self._levels: list[dict[str, list[str]]] = []
@@ -245,7 +245,7 @@ def name_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 13)
 def _list_shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
-    """Return the entries for a word: usually one, two for `Nondisclosure`, because it equals `Non-Disclosure`.
+    """Return the entries for a word: usually one entry; for `Nondisclosure` two, `non` and `disclosure`.
 
     An entry has the word's form for comparison, whether the word is written like a name (with a capital, or
     with digits and letters), and the parts of a word such as `DataBank`.

@@ -107,8 +107,8 @@ class ProvisionIndex:
     def _find_begun(self, step: ProvisionStep) -> list[Span]:
         """Return the ranges of text that begin with a line such as `Article 5`: a unit's word, then `step.number`.
 
-        If there are no such lines, return the ranges that begin with a line with only the number, such as `2.01`.
-        Only decimal numbers of sections or articles are searched for alone.
+        If there are no such lines, return the ranges that begin with a line without a unit's word, such as `2.01`.
+        This second search is made only for decimal numbers of sections or articles.
         """
         words = "|".join(re.escape(word) for word, sort in list_unit_sorts().items() if sort == step.sort)
         word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
@@ -118,9 +118,10 @@ class ProvisionIndex:
         return lined
 
     def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
-        """Return those sections whose word for the unit, such as `Art`, is the most common in the document.
+        """Return the sections whose unit word, such as `Art`, is the most common in the document.
 
-        If a law writes `Art 6` and a treaty annexed to it `Artikel 6`, only the law's article is returned.
+        For example, a law uses `Art 6`, and a treaty in its annex uses `Artikel 6`: only the law's section is
+        returned.
         """
         if len(found) < 2:
             return found
@@ -154,9 +155,9 @@ class ProvisionIndex:
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
     def _find_within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
-        """Return the part of a provision that a path of lower units, such as paragraph and letter, leads to.
+        """Return the location of a part of a provision; `below` is the path to it, such as paragraph 2, letter b.
 
-        If a unit of the path is not found, return the last part that was found, with `whole` set to true.
+        If a unit of the path is not found, return the smallest unit that was found, with `whole` set to true.
         """
         whole = False
         for step in below:
@@ -214,9 +215,9 @@ def _find_own_span(section: Section) -> Span:
 
 
 def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
-    """Return the sections of the highest level; sections in schedules count only if there are no others.
+    """Return the sections of the highest level; sections in schedules are left out if there are other sections.
 
-    Of sections with the same heading, only the longest is returned.
+    If several sections have the same heading, only the longest is returned.
     """
     own = [one for one in found if not one.attached] or list(found)
     highest = min(one.section.level for one in own)

@@ -72,7 +72,7 @@ class NamedProvision(NamedTuple):
 
     @property
     def has_word(self) -> bool:
-        """Whether a word shows that it is a provision: true for `§ 535`, false for `535`."""
+        """Whether a word or sign such as `§` marks the provision: true for `§ 535`, false for `535`."""
         return any(step.word for step in self.path)
 
 

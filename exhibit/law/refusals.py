@@ -281,7 +281,7 @@ def _find_kind(piece: str) -> Kind:
 
 @cache
 def _make_foreign_pattern() -> re.Pattern[str]:
-    """Return the pattern for refusals in the languages of the legal systems, from their files."""
+    """Return the pattern for refusals in the languages of all legal systems, made from the systems' TOML files."""
     phrases = "|".join(phrase for system in load_systems() for phrase in system.data.get("refusals", ()))
     return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE)
 

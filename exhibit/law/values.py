@@ -135,7 +135,10 @@ def find_values(text: str) -> list[Value]:
 
 
 def _find_windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
-    """Yield the ranges to search for values of a kind: only near its units or signs, to save time."""
+    """Yield the ranges of a text to search for values of a kind, so that not all of the text is searched.
+
+    Amounts, percentages and periods are searched only near words and signs such as `$`, `%` or `days`.
+    """
     anchor = _ANCHORS.get(kind)
     if anchor is None:
         yield 0, len(text)

@@ -54,10 +54,10 @@ def denies(text: str) -> bool:
 
 
 def says_contrary(question: str, text: str) -> bool:
-    """Return whether a clause says the opposite of what a question asks for, so that it is no ground for a yes.
+    """Return whether a clause says the opposite of what a question asks for, so that it cannot support a yes.
 
-    For example, `does not grant a licence`, or `may assign this Agreement without the consent of`. To a
-    question for exclusivity, a clause that grants only a `non-exclusive` right says the opposite.
+    Examples are `does not grant a licence`, and `may assign this Agreement without the consent of`. If the
+    question asks for an exclusive right, a clause that grants only a `non-exclusive` right is also an example.
     """
     if _WITHHOLDS.search(text) or (_PERMITS.search(text) and not _FORBIDS.search(text)):
         return True

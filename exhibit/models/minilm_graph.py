@@ -316,10 +316,10 @@ class _Graph:
 def has_exact_signed_products(multiply: Callable[[_BYTES, _SINGLE], _SINGLE] | None = None) -> bool:
     """Return whether this processor multiplies unsigned states by signed weights without an overflow.
 
+    The test multiplies the largest numbers, with onnxruntime or with the function `multiply` if that is given.
     Processors with instructions for dot products of 8-bit integers have no overflow, and are up to three times
-    as fast with signed weights. Other processors add two products in 16 bits, which can overflow. They get
-    unsigned weights, which are exact on all processors, so that all processors compute the same vectors. The
-    test multiplies the largest numbers. It uses onnxruntime, or the function `multiply` if that is given.
+    as fast with signed weights. Other processors add two products in 16 bits, which can overflow. These
+    processors get unsigned weights, which are always exact, so that all processors compute the same vectors.
     """
     chance = np.random.default_rng(0)
     weight = chance.choice(np.array([-127, 127], np.float32), _PROBED)

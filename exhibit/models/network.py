@@ -1,9 +1,9 @@
-"""MiniLM for all back ends: its shape, its weights, its tokenizer, and the names of its vectors.
+"""MiniLM for all back ends: its shape, weights and tokenizer, and the names of its vectors in the cache.
 
 Texts get the same token ids as with the model's own tokenizer, but each distinct word is tokenised only
 once. This is possible because the tokenizer never looks across a space: the ids of a text are the ids of
-its words in a row. Most words recur, so a cache of words saves most of the time, and a device need not wait
-for tokens.
+its words, one after another. Most words recur, so a cache of words saves most of the time, and a device
+need not wait for tokens.
 """
 
 import atexit

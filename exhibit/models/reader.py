@@ -202,17 +202,17 @@ class Reader(PairModel):
         usual: float = 0.0,
         also: Sequence[Also] = (),
     ) -> float:
-        """Return the calibrated probability that one of the passages answers: a logistic function of all arguments.
+        """Return the calibrated probability that one of the passages answers the question: a logistic function.
 
         Args:
             scores: the reader's scores of the passages; it may be empty if `spot` is given.
-            found: a reranker's confidence for the same question. By default there is none.
+            found: a reranker's confidence for the same question; None if there is none, or if `spot` is given.
             spot: the log-odds that the document answers, from the vectors of all its passages (`Kinds.together`).
                 By default they are not used.
             usual: the prior log-odds of the question's kind.
-            also: the cases that apply, each of which shifts the log-odds: `short` (a short question about passages
-                that are the whole document), `whole` (any other question about such passages), `policy` (a privacy
-                policy).
+            also: the cases that apply; each case shifts the log-odds. `policy`: the document is a privacy policy.
+                `short`: the passages are the whole document, and the question is short. `whole`: the passages are
+                the whole document, and the question is not short.
         """
         calibration = self._calibration
         curve = calibration["alone" if found is None else "together"]

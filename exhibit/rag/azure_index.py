@@ -78,9 +78,7 @@ class AzureIndex:
         ]
 
     def test(self) -> list[tuple[str, bool, str]]:
-        """Run the checks of the index; return a tuple for each check: its name, whether it passed, the observed
-        value.
-        """
+        """Run the checks of the index; return `(name, whether it passed, observed value)` for each check."""
         documents = self.documents(None)
         unnamed = sum(row["passages"] for row in documents if not row["document"])
         return [

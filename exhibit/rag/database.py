@@ -225,8 +225,8 @@ class Waiting:
 def let_go(folder: Path, store: str, *, but: str = "") -> None:
     """Delete the data that vector stores hold outside the folder of an index, except the data of the store `but`.
 
-    `store` is the store that the user names, such as `milvus:URI`. By naming it, the user allows deletion at
-    this address; the address in the index alone does not.
+    `store` is the store that the user names, such as `milvus:URI`. Data at an address is deleted only if the
+    user names this address; an address that only the index contains is not trusted.
     """
     named, _, argument = store.partition(":")
     for name in list_plugins("exhibit.rag.stores"):

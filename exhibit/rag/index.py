@@ -101,7 +101,7 @@ class Index:
 
     @property
     def numbers(self) -> list[int]:
-        """The documents' numbers, in order."""
+        """The numbers of all documents in the index, in ascending order."""
         return [number for (number,) in self._database.read("SELECT number FROM documents ORDER BY number")]
 
     @property

@@ -192,7 +192,7 @@ def _search_selected(
 
 
 def add(index: faiss.IndexIDMap2, keys: Keys, vectors: Vectors) -> None:
-    """Add rows with their keys."""
+    """Add vectors to a FAISS index, each under its key."""
     index.add_with_ids(np.ascontiguousarray(vectors, dtype=np.float32), keys)
 
 

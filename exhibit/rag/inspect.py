@@ -125,7 +125,7 @@ class Inspector:
         ]
 
     def categories(self, _: str | None = None) -> list[dict[str, Any]]:
-        """Return the number of documents of each category."""
+        """Return a row for each category: its name (`category`) and its number of documents (`documents`)."""
         counts = Counter(self.category.values())
         return [{"category": name, "documents": count} for name, count in sorted(counts.items())]
 

@@ -135,7 +135,7 @@ class Source:
 
     @property
     def section(self) -> str:
-        """The headings above the source."""
+        """The headings above the source in its document, outermost first, joined by " > "."""
         return self.hit.chunk.section
 
     @property

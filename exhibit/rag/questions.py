@@ -96,7 +96,8 @@ def find_day_end(question: str) -> int:
 def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Query | None:
     """Return a question as a query with two parts: the document's name, and the question without that name.
 
-    Return None if no reference certainly names a document, or if nothing remains without the names.
+    `references` are the words that name a document or only describe it, such as `an insurance policy`. Return
+    None if no document is named, or if no question remains without the names.
     """
     names = " ".join(text[slice(*reference.span)].strip() for reference in references)
     named = [reference.span for reference in references if reference.sure]
@@ -117,9 +118,9 @@ def _parse_apart(question: str, text: str, references: "list[NamedPart]") -> Que
 def _parse_mentions(
     question: str, text: str, references: "list[NamedPart]", quotes: list[Span], carried: Carried
 ) -> Query:
-    """Return the query of a question in which no separate part names a document.
+    """Return the query for a question from which no document name can be separated.
 
-    The field `asks` of the query is the whole question. The words that look like names are also in `names`.
+    The query's field `asks` is the whole question. Its field `names` has the words that may name a document.
     """
     named = [text[slice(*reference.span)].strip() for reference in references]
     mentions = _find_mentions(text, quotes, carried)
@@ -206,13 +207,15 @@ def _is_inside(at: int, spans: list[Span]) -> bool:
 
 
 def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -> bool:
-    """Return whether the clause before a question names a document.
+    """Return whether the clause before a question names a document, as in `Under the Acme Lease, who pays?`.
 
-    `led` means that a word such as `Under` precedes the clause; `strong` means that a semicolon follows it. The
-    function `carried` returns whether a text has a word that names a document of the collection. A clause that
-    is `led` names a document if it has a quotation or a word for a kind of document. Otherwise the clause must
-    satisfy `carried`, and it must either be both `led` and `strong`, or consist only of names and words that
-    join names. The clause in `If Kenway is sold, who pays?` has other words, so it names no document.
+    `led` means that a word such as `Under` precedes the clause; `strong` means that a semicolon follows it.
+    `carried(text)` is true if the text has a word that names a document of the collection. The clause names a
+    document in two cases:
+
+    1. It is `led`, and it has a quotation or a word for a kind of document, such as `Lease`.
+    2. `carried(clause)` is true. In addition, the clause is both `led` and `strong`, or it has only names,
+       words for kinds of documents, and words that join them. `If Kenway is sold` has other words.
     """
     if led and (patterns.KIND.search(clause) or patterns.QUOTED.search(clause)):
         return True
@@ -222,7 +225,7 @@ def _names_document(clause: str, carried: Carried, *, led: bool, strong: bool) -
 def _has_only_names(clause: str, carried: Carried) -> bool:
     """Return whether a clause only names documents, as in `the Acme Supply Agreement`.
 
-    Its words are then names, words for kinds of documents, or words that join them, such as `of` and `the`.
+    Every word must be a name, a word for a kind of document, or a joining word such as `of` and `the`.
     """
     rest = patterns.KIND.sub(" ", clause).split()
     return all(patterns.NAMED.match(word) or _is_joining_word(word) or carried(word) for word in rest)

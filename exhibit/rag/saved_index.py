@@ -36,7 +36,10 @@ def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
 
 
 def load_index(folder: Path, manifest: dict[str, Any], config: Config | None, own: Mapping[str, Any]) -> Index:
-    """Return an index whose vectors are not opened yet; raise an error if it was built with other settings."""
+    """Return an index whose vectors are not opened yet.
+
+    Raise an error if `config` has other ingestion settings than those that the index was built with.
+    """
     # only the hash of the ingestion settings is compared, so that an index stays usable when another setting is removed
     known = {name: value for name, value in manifest["config"].items() if name in Config.model_fields}
     made_with = Config.parse(known, where=str(folder / MANIFEST))

@@ -32,7 +32,7 @@ Arguments = ParamSpec("Arguments")
 
 
 class Invocation(NamedTuple):
-    """The way a command was called: the command names for its messages, and how much to print on stderr."""
+    """The user's call of a command: which command names to print in messages, and how much to print on stderr."""
 
     names: Mapping[str, str] = MappingProxyType({})
     """For each command's own name, the name under which the user called the command."""

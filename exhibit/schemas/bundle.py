@@ -152,7 +152,7 @@ def read_gold(path: Path) -> Iterator[Gold]:
 
 
 def read_info(path: Path) -> BundleInfo:
-    """Read `bundle.json`."""
+    """Return the validated content of a `bundle.json`; raise BundleError if it is invalid."""
     try:
         return BundleInfo.model_validate_json(read_text(path))
     except ValidationError as error:

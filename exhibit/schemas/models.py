@@ -166,7 +166,10 @@ class Counts(_Model):
 
 
 class Account(_Model):
-    """A count of a folder's files or a table's rows: each is kept, or left out for one reason."""
+    """The counts of a folder's files or a table's rows: given, kept, and left out for each reason.
+
+    `given` is the sum of all other counts.
+    """
 
     given: Natural
     kept: Natural

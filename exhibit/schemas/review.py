@@ -93,7 +93,7 @@ class AddedQuestion(_Model):
 
 
 class Sample(_Model):
-    """How the questions were sampled."""
+    """A sample of a run's questions: `size` questions out of `of`, drawn with the seed `seed`, stratified by `by`."""
 
     size: Natural
     of: Natural
@@ -207,7 +207,7 @@ def read_review(path: Path) -> Review:
 
 
 def read_patch(path: Path) -> Patch:
-    """Return a patch; raise one error that names the file's problems."""
+    """Read a patch file; raise one error that lists the problems if the file is invalid."""
     return _read(path, Patch)
 
 

@@ -136,7 +136,7 @@ class RunReply(_Part):
 
 
 class RunRepeat(_Part):
-    """One of several repeats of a question."""
+    """One reply to a question that was asked several times: answer, time, error, scores, verdict and cited files."""
 
     answer: str | None = None
     seconds: FiniteFloat | None = None

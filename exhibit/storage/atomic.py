@@ -106,7 +106,7 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
 
 
 def _begin(out: Path, record: UnfinishedRecord, kept: frozenset[str]) -> Path:
-    """Return an empty folder beside `out`: a new one, or a killed run's folder from which all but `kept` is removed."""
+    """Return a folder beside `out` to write into: a new one, or a killed run's folder, emptied except for `kept`."""
     left = record.read(out.parent)
     if left is not None:
         remove_folder(left, identity_of(left), kept=kept)
@@ -131,7 +131,10 @@ def check_free(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> None:
 
 @contextmanager
 def lock_folder(folder: Path, *, busy: str, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold a lock on a folder; if another process holds it, raise with the message `busy`, or `say` it and wait."""
+    """Hold a lock on a folder while the `with` block runs.
+
+    If the lock is taken, raise an error with the message `busy`; if `say` is given, call `say(busy)` and wait.
+    """
     # the lock file is beside the folder: Windows cannot rename a folder that contains an open file
     path = name_beside(folder, ".lock")
     lock = FileLock(path)

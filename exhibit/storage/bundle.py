@@ -101,7 +101,10 @@ def _list_remote_files(root: Path, origin: Remote) -> Iterator[Location]:
 
 
 def sha256_of(path: Location) -> str:
-    """Return a file's sha256 in hexadecimal; for a remote file, the recorded one, which every download must match."""
+    """Return a file's sha256 in hexadecimal.
+
+    For a remote file whose location already states the sha256, return that value without a download.
+    """
     if isinstance(path, Remote) and path.sha256 is not None:
         return path.sha256
     with fetch_file(path) as here:

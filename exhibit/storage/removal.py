@@ -34,7 +34,7 @@ class FolderIdentity(NamedTuple):
 
 
 def identity_of(folder: Path) -> FolderIdentity | None:
-    """Return the identity of a folder; None for a missing folder and for a link."""
+    """Return the device and inode numbers of a folder; None if the path is missing, or is a link or a file."""
     with suppress(OSError):
         found = folder.lstat()
         if stat.S_ISDIR(found.st_mode):
@@ -48,7 +48,7 @@ def name_beside(path: Path, ending: str) -> Path:
 
 
 def make_folder_beside(path: Path, ending: str) -> Path:
-    """Make an empty folder beside a path, with a random name so that nobody can have prepared it."""
+    """Make an empty folder beside a path, with a random name that nobody else can guess and create in advance."""
     folder = name_beside(path, f".{secrets.token_hex(8)}{ending}")
     folder.mkdir()  # mkdir fails if the name exists, even as a link
     return folder

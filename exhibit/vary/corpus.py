@@ -61,7 +61,7 @@ class TextPassage:
 
     @property
     def places(self) -> tuple[tuple[Span, ...], ...]:
-        """All occurrences of the passage, each as a tuple of spans; the occurrence that the source means is first."""
+        """All occurrences of the passage, each as a tuple of spans; the first is the one that the benchmark means."""
         return (self.spans, *self.alternatives)
 
 
@@ -231,9 +231,10 @@ class EditedText:
 
 
 def apply_edits(corpus: TextCorpus, edits: Mapping[str, Sequence[Edit]]) -> TextCorpus:
-    """Return the corpus after edits; a passage that was deleted completely is removed from its row.
+    """Return the corpus after edits of its documents.
 
-    An alternative occurrence of a passage is kept only if its text still equals that of the passage.
+    A passage whose text was deleted completely is removed from its question. An alternative occurrence of a
+    passage is kept only if its text still equals the text of the passage.
     """
     changed = {name: EditedText(corpus.documents[name].text, own) for name, own in edits.items() if own}
     documents = {

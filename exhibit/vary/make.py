@@ -85,7 +85,10 @@ class _About:
 
     @cached_property
     def checksums(self) -> dict[str, str]:
-        """The SHA-256 of each file of the original bundle on which the content of its variants depends, by path."""
+        """The SHA-256 of the files of the original bundle, by path.
+
+        The files are `train.json`, `gold.jsonl`, `bundle.json` and the documents of the corpus.
+        """
         names = [name for name in (TRAIN, GOLD, INFO) if (self.bundle.root / name).is_file()]
         own = {name: sha256_of(self.bundle.root / name) for name in names}
         return own | {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(self.bundle.files.items())}

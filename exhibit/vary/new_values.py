@@ -40,7 +40,7 @@ def replace_key(value: Value, new: Decimal | str) -> Key:
 def list_options(value: Value) -> Sequence[Decimal | str]:
     """Return the numbers or place names that can replace a value; the value must not be a date.
 
-    Raise UnsureError if no rule tells how the sentence reads with another value.
+    Raise UnsureError if the value cannot be replaced safely, such as `100%` or a period of 1.5 years.
     """
     if value.kind == "place":
         return [name for name in GROUPS[value.unit] if name != value.key]

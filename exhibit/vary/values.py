@@ -87,7 +87,7 @@ class ValueChanges:
 
 
 class ValueChanger:
-    """Changes the values of one document that answer its questions."""
+    """A maker of changes to one document: it replaces the values that answer questions about the document."""
 
     def __init__(self, document: TextDocument, rows: Sequence[TextRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
@@ -171,7 +171,7 @@ class ValueChanger:
         return stated
 
     def _find_held(self, row: TextRow) -> Iterator[Value]:
-        """Yield the values in the gold of a question."""
+        """Yield the values (such as amounts, dates and places) that are inside a gold passage of a question."""
         spans = [span for passage in row.passages for place in passage.places for span in place]
         for value in self._values:
             if any(span.start <= value.span.start and value.span.end <= span.end for span in spans):
@@ -199,10 +199,10 @@ class ValueChanger:
         return [Edit(*value.span, self._write_value(value, new)) for value in chosen]
 
     def _names_place_otherwise(self, row: TextRow, place: str) -> bool:
-        """Return whether the gold refers to a place by more than its name: by a statute, an adjective, or its country.
+        """Return whether other words of the gold depend on a place, so that its name cannot be changed alone.
 
-        Example: in "the laws of Ontario and the federal laws of Canada", another province would not fit the
-        country.
+        Such words are the title of a statute (`Civil Code`), an adjective (`English` for England), or a country
+        beside its province (`Ontario` and `Canada`).
         """
         groups = {value.unit for value in self._find_held(row) if value.kind == "place"}
         words = " ".join(self._text[slice(*span)] for span in spans_of(row))
@@ -221,8 +221,8 @@ class ValueChanger:
     def _find_elsewhere(self, key: Key, gold: set[Value]) -> Iterator[Value]:
         """Yield the occurrences of a value outside the gold that state the same fact as the gold does.
 
-        The facts are the same if the words around the occurrence resemble the words around the gold value; a place
-        must name the governing law. Raise UnsureError if the words resemble each other only partly.
+        A place counts if it is named as the governing law. Any other value counts if the words around it resemble
+        the words around the gold value. Raise UnsureError if these words resemble each other only partly.
         """
         around = [self._list_words_around(value) for value in gold]
         for value in self._values:
@@ -246,10 +246,9 @@ class ValueChanger:
         return frozenset(list_content_words(own))
 
     def _is_law(self, value: Value) -> bool:
-        """Return whether the name of a place states the governing law or the courts, as in `the laws of Ohio`.
+        """Return whether the words next to a place refer to its law, courts or state, as in `the laws of Ohio`.
 
-        It does not if it is part of an address or of a company's seat, or of a longer name such as `England and
-        Wales`.
+        False if the place is joined to another name, as in `England and Wales`.
         """
         if _JOINED.match(self._text, value.span.end):
             return False  # England and Wales

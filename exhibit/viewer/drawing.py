@@ -1,4 +1,7 @@
-"""Select the document pages that a report shows with its questions, and draw each of them once, up to a limit."""
+"""Select the document pages that a report shows with its questions, and draw each page once.
+
+The number of drawn pages is limited, by default to `PAGES`.
+"""
 
 from __future__ import annotations
 
@@ -93,9 +96,8 @@ def choose_pages(row: RunQuestion, at: Mapping[str, PlacedSpans], *, most: int =
     """Return the pages to show for a question as `(filename, page)`; the page is 0 if the document has no pages.
 
     Pages with gold come first. Then comes the page of each retrieved passage that is cited or is among the top
-    results. Together, these are at most `most` pages. The gold pages leave room for the others, but at least
-    two gold pages are shown if there are two. The further pages of long passages follow; they do not count
-    towards `most`.
+    results. If these are more than `most` pages together, gold pages are left out first, except for the first
+    two gold pages. At the end come the further pages of long passages, which do not count towards `most`.
     """
     gold = dict.fromkeys(_list_gold_pages(row, at))
     passages = row.reply.passages

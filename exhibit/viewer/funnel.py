@@ -68,7 +68,10 @@ def _format_left(stage: str, means: Mapping[str, Estimate]) -> str:
 
 
 def describe_case_stages(gold_stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return, for each gold passage, its result at every stage, the stage that lost it, and the missing text."""
+    """Return a dict for each gold passage: its result at every stage, the stage that lost it, and the reason.
+
+    The keys are `gold` (a number), `stages`, `lost`, `reason`, `missing` (text) and `cut` (by a chunk).
+    """
     shown = []
     for gold in gold_stages:
         stages = [[stage, _describe_stage(stage, gold)] for stage in STAGE_TITLES if stage in gold]

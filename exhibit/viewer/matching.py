@@ -1,4 +1,4 @@
-"""The questions of one run or several: the outcome of each, its change between runs, and the order of the list."""
+"""The question list of a report on one or more runs: outcomes, changes between the runs, and the order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _DOUBTFUL = ("failed", "invented figures")
 
 
 class OutcomeLook(NamedTuple):
-    """The meaning of a question's outcome, or of its change between runs, in words, and its colour in the report."""
+    """The presentation, in the report, of a question's outcome or of the change of its outcome between runs.
+
+    `meaning` is the explanation as text, and `tone` is the colour.
+    """
 
     meaning: str
     tone: str = ""
@@ -295,9 +298,10 @@ class Matching:
         return len(self._places)
 
     def scan(self) -> Iterator[list[Side]]:
-        """Yield every question once, as its row in each run, and count its outcome in the run's tally.
+        """Yield the rows of each question, one per run (None if a run lacks it), and count its outcome in each run.
 
-        After the last question, the questions are sorted for the list.
+        After the last question, the questions are sorted by their change between runs or, with one
+        run, by their outcome.
         """
         order = list(CHANGES if self.several else OUTCOMES)
         seen: Counter[tuple[str, str]] = Counter()
@@ -361,6 +365,6 @@ class Matching:
 
     @property
     def tones(self) -> dict[str, str]:
-        """The colour of every outcome and change."""
+        """The colour of each outcome, by the outcome's name; with several runs, also the colour of each change."""
         known = OUTCOMES | CHANGES if self.several else OUTCOMES
         return {name: change.tone for name, change in known.items() if change.tone}

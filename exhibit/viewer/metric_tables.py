@@ -1,4 +1,7 @@
-"""The tables of metrics in a report or a comparison: rows and cells of means, with their intervals and bands."""
+"""The tables of metrics in a report or a comparison.
+
+A cell has a mean, its interval and, if bounds are set for the metric, its band: good, acceptable or poor.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -59,7 +62,7 @@ class Breakdown(NamedTuple):
 
 
 def group_rows(rows: Sequence[MetricRow]) -> list[tuple[Group, list[MetricRow]]]:
-    """Return the rows by group of metrics, in the order of the groups."""
+    """Return each group of metrics with its rows, in the order of `GROUPS`; groups without rows are left out."""
     groups = ((group, [row for row in rows if row.about.group == group]) for group in GROUPS)
     return [(group, mine) for group, mine in groups if mine]
 

@@ -151,7 +151,10 @@ def format_start(run: RunResults, language: str = "en") -> str:
 
 
 def headline_of(run: RunResults, dataset: str, means: Means) -> str | None:
-    """Return a dataset's main metric: its converter's choice, else a default one; None if neither has a value."""
+    """Return the name of a dataset's main metric: the metric that its converter names, if that has a value.
+
+    Otherwise return the first of `char_recall`, `ndcg` and `document_hit` that has a value, or None.
+    """
     known = [name for name, one in means.items() if one.mean is not None]
     named = run.config.datasets[dataset].headline
     if named in known:

@@ -100,9 +100,10 @@ class Corpus:
         return {court: short for _, courts in self.guides for court, short in courts.items()}
 
     def documents(self, name: str) -> Iterator[tuple[Literal["exact", "normalised"], RulesFile]]:
-        """Yield the documents that a name can mean, each with `exact` or `normalised`.
+        """Yield each document that a name can mean, with `exact` if it has exactly this name, else `normalised`.
 
-        Documents are matched by the whole name, else by the number in the name, else by the court in the name.
+        Documents are searched by the whole name. If none is found, they are searched by the number in the name, and
+        then by the court in the name.
         """
         exact = {source.raw.filename for source in self._exact.get(name, ())}
         ways = (self._plain.get(normalise_name(name), ()), self._find_by_number(name), self._find_by_court(name))
@@ -174,7 +175,10 @@ class Corpus:
         return Resolution(best.source, best.how, place=place, score=best.likeness)
 
     def _choose_best(self, candidates: list[_Candidate]) -> list[_Candidate]:
-        """Return the most likely target of a citation in each document, the most likely first."""
+        """Return the best candidate of each document, sorted from best to worst.
+
+        A candidate is a possible target of a citation.
+        """
         best: dict[str, _Candidate] = {}
         for candidate in candidates:
             name = candidate.source.raw.filename
@@ -239,8 +243,8 @@ class Corpus:
     ) -> Iterator[_Candidate]:
         """Yield the headings that match `section` in each document that matches `document`.
 
-        If no heading of a document matches, yield the document itself, but only if the citation states a section,
-        or if the name `document` contains a digit or the word "guide".
+        A document without a matching heading is itself yielded in two cases: the citation states a section, or the
+        name `document` contains a digit or the word "guide".
         """
         for how, source in self.documents(document):
             score = _INSIDE + self._weigh_evidence(source, row)

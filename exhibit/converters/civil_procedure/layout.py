@@ -170,10 +170,10 @@ class Layout:
             yield None, 1.0, False
 
     def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
-        """Yield the headings that match `right` and are below a heading that matches `left`, with their similarity.
+        """Yield the headings that match `right` below a heading that matches `left`, with their similarity to `right`.
 
-        A heading that matches `right` exactly needs no parent heading that matches `left` in two cases: the number
-        in `right` begins with the number in `left`, or `left` is only the number of a Part.
+        An exact match of `right` needs no matching parent in two cases: its number begins with the number in
+        `left`, or `left` is only the number of a Part.
         """
         above, wanted = read_name(left), read_name(right)
         if not above.number and not above.title:
@@ -194,10 +194,10 @@ class Layout:
                         yield heading, 1.0
 
     def _find_section(self, heading: RuleHeading) -> RuleHeading:
-        """Return a copy of a heading with the end of its section; the heading is not in the list `headings`.
+        """Return a copy of a heading that is not in `headings`, with the end and the last page of its section.
 
-        Let A be the last titled heading before the section. The section ends at the next titled heading that is at
-        most one level deeper than A.
+        Let A be the last titled heading before the given heading. The section ends at the next titled heading that
+        is at most one level deeper than A.
         """
         above = next((h for h in reversed(self.headings) if h.start < heading.start and h.titled), None)
         level = above.level if above else 1
@@ -271,8 +271,8 @@ def _read_lines(source: RulesFile) -> Iterator[SourceLine]:
 def read_bookmark_levels(path: Path) -> dict[str, float]:
     """Return a rank for each title in a PDF's bookmarks: 3 for a chapter, 0 for a lower heading.
 
-    Chapters are the titles at the level of the highest numbered title, and above it. The keys are the titles
-    reduced to their letters and digits.
+    The chapters are the titles on the outermost level that has a numbered title, and on all levels above that
+    level. The keys are the titles reduced to their letters and digits.
     """
     listed = read_outline(path)
     numbered = [depth for title, depth in listed if read_name(title, loose=False).number]

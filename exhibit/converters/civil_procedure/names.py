@@ -56,7 +56,7 @@ class Name:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """The first three letters of each content word; a misspelling rarely changes them in every word."""
+        """The first three letters of each content word; a misspelt name usually still has some of them."""
         return frozenset(word[:3] for word in self.words)
 
 

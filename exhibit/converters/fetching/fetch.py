@@ -237,7 +237,10 @@ def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy, tell: bool =
 
 
 async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: Policy) -> dict[str, UrlLine]:
-    """Fetch the URLs and store their PDFs; URLs that differ only in their fragment are downloaded once."""
+    """Fetch the URLs and store their PDFs; return the result for each URL.
+
+    URLs that differ only in their fragment (`#…`) are downloaded once.
+    """
     groups: dict[str, list[str]] = defaultdict(list)
     for url in names:
         groups[urldefrag(url).url].append(url)

@@ -1,6 +1,7 @@
-"""Prints web pages with Chromium: one browser without network access, a new profile for each page.
+"""Prints web pages with one Chromium, which has no network access and uses a new profile for each page.
 
-Our own client, which connects only to checked addresses, fetches whatever a page requests and passes it to the browser.
+Our own client, which connects only to checked addresses, fetches whatever a page requests and passes it to
+the browser.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class Printer:
 
     @property
     def browser(self) -> str:
-        """The browser's version."""
+        """The version of the browser that prints the pages."""
         return self._browser.version
 
     def __exit__(self, *error: object) -> None:
@@ -340,7 +340,10 @@ _WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; h
 
 
 def read_office_page(path: Path) -> Printable:
-    """Return the HTML page from which a file, such as a Word document, is printed, and its reader's remarks."""
+    """Return a file, such as a Word document, as an HTML page to print.
+
+    The result also has notes on the file, such as the number of accepted tracked changes.
+    """
     if path.suffix.lower() in HTML:
         return Printable(decode(path))  # an HTML file has its own style
     page = page_of(path)

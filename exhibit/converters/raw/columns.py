@@ -163,10 +163,10 @@ def correct_columns(columns: Columns, named: Iterable[str], records: Sequence[Re
 
 
 def _check_columns(columns: Columns, given: set[str], records: Sequence[Record]) -> Columns:
-    """Return the columns after two checks of their cells.
+    """Return the column of each role after two checks of the cells; roles in `given` are not changed.
 
-    A numeric role, such as `page`, is removed if a cell of its column is not a number. A column of verdicts
-    becomes the column `impossible` if each cell says whether the question must be refused.
+    A numeric role, such as `page`, loses its column if a cell of the column is not a number. A column of
+    verdicts gets the role `impossible` if each cell says whether the question must be refused.
     """
     for role in _NUMERIC:
         column = columns.get(role)
@@ -213,9 +213,10 @@ def _assign_by_nesting(columns: Columns, given: set[str], nested: Sequence[str])
 
 
 def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> Columns:
-    """Return the columns; a column becomes the column `document` if most of its cells name files of the folder.
+    """Choose the column `document`, whose cells name files of the folder; return all columns.
 
-    If there are several such columns, the column with the largest share of such cells is chosen.
+    The column with the largest share of such cells is chosen. The share must be at least 50% (90% for a column
+    that has another role), and larger than that of the present column `document`.
     """
     guessed = columns["document"]
     others = {name for role, name in columns.items() if role not in ("document", "provision")}

@@ -155,9 +155,9 @@ class Shelf:
         return files | self._find_alike(rest, files.values(), tally)
 
     def _find_alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
-        """Return a file for each name that no file has exactly: a file with a similar name.
+        """Return a file with a similar name for each of `names`, which no file has exactly.
 
-        Two spellings of one name get the same file. A name without a similar file is recorded in `lost`.
+        Two spellings of one name get the same file. Without a similar file, the reason is stored in `self.lost`.
         """
         files = {file.path: file for file in self.files}
         used = {make_file_key(file.path.name): file for file in taken}
@@ -313,9 +313,9 @@ class Texts:
         return None
 
     def may_be(self, name: str, provision: NamedProvision) -> bool:
-        """Return whether a document may contain a provision such as `§ 3 StGB`: its start must name the code `StGB`.
+        """Return whether a document may contain a provision such as `§ 3 StGB`: its start must contain `StGB`.
 
-        A provision that is cited without the code of a law may be in any document.
+        A provision without a law's abbreviation, or with a dotted number (`CPR 36.14`), may be in any document.
         """
         if not _CODE.fullmatch(provision.source) or "." in provision.path[0].number:
             return True  # `the Agreement` fits any document, and so does CPR 36.14, whose number decides

@@ -118,7 +118,7 @@ class GoldReader:
     def _read_documents(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
         """Yield the documents that a row names, each with the page that is stated with its name, else None.
 
-        If a row has one object per passage, and the object names the document, nothing is yielded here.
+        Nothing is yielded if the row has an object for each passage and these objects name the documents.
         """
         column, inner = self._split_path("document")
         if inner and column in (self._split_path("text")[0], self._split_path("provision")[0]):
@@ -246,9 +246,10 @@ class GoldReader:
     def _document_of(
         self, provision: NamedProvision, law: str, named: Sequence[tuple[str, int | None]], place: str
     ) -> str | None:
-        """Return the document of a provision; None, with a note, if there is none or several are possible.
+        """Return the document that has a provision; None, with a note, if no document or several are possible.
 
-        It is the file of the named law, else the row's only document, else the only document with the provision.
+        The document is the file of the named law, else the only document that the row names, else the only document
+        that contains the provision.
         """
         for source in filter(None, (law, provision.source)):
             file = self.texts.find_law_file(source)

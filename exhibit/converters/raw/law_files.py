@@ -158,7 +158,7 @@ def _make_distinct_names(paths: dict[Key, PurePosixPath]) -> dict[Key, str]:
 
 @dataclass(frozen=True)
 class _Written:
-    """A law's file after a commit."""
+    """A version of a law's file in Git: the commit that wrote the file, its date, the path, and the law's number."""
 
     commit: str
     day: str

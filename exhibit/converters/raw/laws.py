@@ -128,10 +128,10 @@ class _Reader:
 def _open(stack: list[LawHeading], heading: LawHeading) -> None:
     """Add a new heading to the stack of open headings, after removing the headings that it closes.
 
-    A heading is open until its division ends; the outermost is first in the stack. The new heading is compared
-    with an open one by the rank of its level and by its number of `#` marks, because neither is enough. Czech
-    laws use the same number of marks for divisions and titles of every level. German laws use one name for
-    divisions of several levels.
+    A heading is open until its division ends; the outermost open heading is first in the stack. Two criteria
+    decide what the new heading closes: the rank of its level, and its number of `#` marks. One criterion alone
+    is not enough. Czech laws use the same number of marks for divisions and titles of every level. German laws
+    use one name for divisions of several levels.
     """
     rank = _rank(heading)
     if heading.level is None:
@@ -175,7 +175,7 @@ def _make_heading(depth: int, text: str, system: LegalSystem) -> LawHeading:
 
 
 def _find_unmarked_depth(text: str, system: LegalSystem) -> int:
-    """Return the heading depth of a part's label that has no `#` marks, such as `Pododdíl 1`; 0 for other text."""
+    """Return the heading depth of a line such as `Pododdíl 1`, a part's label without `#`; 0 for other lines."""
     match = system.label.fullmatch(text) if len(text) < _WIDTH else None
     level = system.by_word[match["word"].lower()] if match and (match["number"] or match["before"]) else None
     return _DIVISION if level and not level.unit and not level.text and level.rank > 1 else 0

@@ -32,7 +32,10 @@ _MADE_UP = frozenset({"abridged", "rare_answers"})
 
 @dataclass
 class Labels:
-    """MAUD's label files: the agreements with each `material adverse effect` definition, and experts' answers."""
+    """The content of MAUD's label files: which agreements have each MAE definition, and the experts' answers.
+
+    MAE means material adverse effect.
+    """
 
     owners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Agreements by the key of their MAE definition."""
@@ -223,9 +226,10 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    """Return the excerpts without each excerpt that also occurs inside the location of another excerpt.
+    """Return the excerpts without those that repeat a part of another excerpt.
 
-    Some cells of the table repeat a part of a text. Of two excerpts with the same location, the first is kept.
+    An excerpt repeats a part of another if it occurs inside the location of the other in the agreement. Of two
+    excerpts with the same location, the first is kept.
     """
     taken = [(index, excerpt.span) for index, excerpt in enumerate(excerpts) if excerpt.span]
     return [

@@ -96,9 +96,9 @@ def make_tasks(
     ocr: Ocr | None = None,
     texts: Path | None = None,
 ) -> Iterator[Task]:
-    """Yield a task for each document; a document without a file is printed before its task is yielded.
+    """Yield a task for each document; if the document has no file yet, first print or write the file.
 
-    Workers locate the gold of earlier documents at the same time.
+    While a file is printed, workers already locate the gold of earlier documents.
     """
     for raw in documents:
         target = corpus / raw.filename
@@ -364,13 +364,13 @@ class SharedDocuments:
         return quotes
 
     def keep(self, raw: RawDocument, done: Done) -> None:
-        """Store a document of the first bundle, so that `place` can reuse it."""
+        """Store a document of the first of two bundles, so that `place` can copy it into the second bundle."""
         self._done.setdefault(raw.filename, (raw, done))
 
     def place(self, raw: RawDocument, quotes: Sequence[Quote], corpus: Path) -> Done | None:
-        """Copy a document of the first bundle into the next bundle's corpus and return its result.
+        """Copy a document of an earlier bundle into the next bundle's folder `corpus`; return its located quotes.
 
-        Return None if the first bundle has no identical document, or has not located all the quotes in it.
+        Return None if the earlier bundle has no identical document, or has not located all of `quotes` in it.
         """
         known, done = self._done.get(raw.filename, (None, None))
         if known != raw or done is None or not done.places.keys() >= set(quotes):

@@ -111,7 +111,7 @@ class _Work:
 
 
 def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
-    """Run an item in a child process of a Ray worker, and wait for the result: a child process can be killed.
+    """Process an item in a child process of a Ray worker, because a child process can be killed at its limits.
 
     The outcome is returned as bytes, because arrays that Ray's store returns without copying would be
     read-only.

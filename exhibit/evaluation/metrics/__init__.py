@@ -1,15 +1,15 @@
 """Metrics, one file each. On the command line a metric is named by its file, or by a figure that it returns.
 
-A metric is a module with `NAMES`, the figures that it returns with the default options; `ABOUT`, an `About`
-for each figure without its `@k` (ours are in the TOML file beside the module); and
-`measure(cases, options)`. `measure` is called only with cases that meet the needs in the `About`, and with
-only the gold that the metric may use (`limit_gold`). Its keyword-only arguments are the metric's
-parameters: `--metrics 'ndcg(cutoff=20)'`.
+A metric is a module with `NAMES`, `ABOUT` and `measure(cases, options)`. `NAMES` lists the figures that the
+metric returns with the default options. `ABOUT` maps each figure's name, without `@k`, to an `About` (a
+description); Exhibit's own metrics have a TOML file beside the module instead. `measure` is called only
+with cases that meet the needs in the `About`, and only with gold that the metric may use (`limit_gold`).
+Its keyword-only arguments are the metric's parameters: `--metrics 'ndcg(cutoff=20)'`.
 
-`HEADLINE` names the figure that represents the metric; without it, the first of `NAMES` does. A metric that
-needs a judge or the corpus lists it in its needs. A metric that asks a judge has `PROMPT_VERSION`. No other
-file has to be edited: tables, report and `diff` call `describe_metric`. Metrics of other distributions
-import from here.
+`HEADLINE` names the figure that represents the metric; by default it is the first of `NAMES`. A metric that
+needs a judge or the corpus says so in the needs of its `About`. A metric that asks a judge has
+`PROMPT_VERSION`. A new metric needs no change in other files: tables, report and `diff` call
+`describe_metric`. A metric in another distribution imports what it needs from this module.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -20,9 +20,9 @@ def _is_right(case: Case) -> float | None:
 
 
 def _is_judged(case: Case) -> float | None:
-    """Return 1 if the answer was judged as right or wrong, and 0 if it could not be judged.
+    """Return 1 if the answer is judged as right or wrong, and 0 if it is not judged.
 
-    Return None if it was not judged and the question is impossible or has no expected answer.
+    An answer that is not judged gives None, not 0, if the question is impossible or has no expected answer.
     """
     right = _is_right(case)
     return None if right is None and (case.is_impossible or not case.truth.strip()) else float(right is not None)

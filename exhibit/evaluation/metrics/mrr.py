@@ -1,6 +1,6 @@
-"""Mean reciprocal rank@10: one over the rank of the first gold; 0 where none is among the first ten.
+"""Mean reciprocal rank@10: one over the rank of the first gold; 0 if no gold is among the first ten items.
 
-`evaluation.ranking` defines the ranked items: passages, or files where a case has grades.
+`evaluation.ranking` defines the items: gold passages or, if a question has relevance grades, files.
 """
 
 from collections.abc import Sequence

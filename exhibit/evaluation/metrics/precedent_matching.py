@@ -1,11 +1,12 @@
-"""Precedent matching: how similar the cited sources are to those in the expected answer's brackets.
+"""Precedent matching: how similar the sources that an answer cites are to the expected sources.
 
-Each expected source is compared with the most similar cited source. Names that are equal after
-normalisation score 1. If one name contains the other, they score 0.95. Other names score 0.9 times the
-number of their common words divided by the number of all their different words. So names without a common
-word score 0, even if their topic is the same. A citation by number counts as the name of that passage's
-file. `precedent_matching_strict` counts only equal names. The option `parity=seed` reproduces the scores of
-another project: names of the same topic score 0.75, and names with common words 0.75 to 0.9.
+The expected sources are the names in the expected answer's brackets. Each gets the score of the most
+similar cited source. Names that are equal after normalisation score 1. If one name contains the other, they
+score 0.95. Other names score 0.9 times the number of words in both names, divided by the number of words in
+either name. So names without a common word score 0, even if their topic is the same. A citation by number,
+such as `[2]`, counts as the file name of passage 2. `precedent_matching_strict` counts only equal names.
+The option `parity=seed` reproduces the scores of another project: names that share only a topic score 0.75,
+and names with common words 0.75 to 0.9.
 """
 
 from collections.abc import Sequence

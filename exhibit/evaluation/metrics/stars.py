@@ -1,8 +1,8 @@
-"""Stars: three shares of the first five files, those with at least three, at least four, and five stars.
+"""Stars: three metrics, the shares of the first five files that have at least 3, at least 4, and 5 stars.
 
-The shares are those that ACORD's paper reports. The number of stars is the grade plus one: grade 2 is three
-stars. If fewer than five files were retrieved, the missing files count as files without stars. The metrics
-apply only to cases with grades.
+ACORD's paper reports the same shares. The number of stars is the grade plus one: grade 2 is three stars. If
+fewer than five files were retrieved, the missing files count as files without stars. The metrics apply only
+to cases with grades.
 """
 
 from collections.abc import Sequence

@@ -77,7 +77,7 @@ def list_provision_paths(reference: Reference) -> list[str]:
 
 
 def _make_large_path(word: str, number: str, rest: list[str]) -> list[str]:
-    """Return a list with the path of a Schedule, Part, Chapter or Annex.
+    """Return a list with one path on legislation.gov.uk, for a Schedule, Part, Chapter or Annex.
 
     The list is empty for any other unit of an instrument, such as a recital.
     """

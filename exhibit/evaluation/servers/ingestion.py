@@ -68,9 +68,9 @@ class Collection:
     # ---------------------------------------------------------------- requests
 
     def _call(self, step: Step | None, deadline: Deadline, *, path: Path | None = None, **more: Any) -> Any:
-        """Send the request of a step of the interface for documents, and return the JSON of the reply.
+        """Send one request to the system's interface for documents, such as an upload; return the reply's JSON.
 
-        None if `step` is None, which means that the system does not have this step.
+        Return None if `step` is None, which means that the system has no such request.
         """
         if step is None:
             return None

@@ -38,7 +38,7 @@ _DEEPEST = 8
 
 
 class MadeRequest(NamedTuple):
-    """A request template, and the origin of its form: a path or a remark such as `as many servers expect it`."""
+    """A request template and its origin: the path of the server's API description, or a note in words."""
 
     template: Any
     where: str
@@ -63,7 +63,10 @@ def list_served_paths(server: Probed) -> list[str]:
 
 
 def list_requests(server: Probed) -> Iterator[MadeRequest]:
-    """Yield the requests to try: the one that the server's description defines, or else the usual simple ones."""
+    """Yield the requests to try: the request that the server's own description defines.
+
+    If there is no description, yield a few simple requests, such as `{"question": …}` and `{"query": …}`.
+    """
     made = make_request(server)
     if made is not None:
         yield made._replace(where=f"as its {made.where} says")
@@ -104,7 +107,8 @@ def make_request(server: Probed) -> MadeRequest | None:
 def _fetch_description(server: Probed, path: str, *, origin: bool = False) -> Mapping[str, Any]:
     """Return the JSON object at a path of the server, such as its OpenAPI description or a schema.
 
-    Return an empty mapping if the request fails or the reply is not an object.
+    The path is below the server's address or, with `origin`, below the root of its host. Return an empty
+    mapping if the request fails or the reply is not an object.
     """
     parts = urlsplit(server.url)
     base = f"{parts.scheme}://{parts.netloc}" if origin else server.url.removesuffix("/invoke")

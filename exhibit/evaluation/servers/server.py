@@ -318,7 +318,7 @@ class Server:
             raise
 
     def fetch(self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", **given: Any) -> Any:
-        """Return the JSON of a reply; None if the reply to a request other than POST is empty."""
+        """Send a request and return the reply's JSON; None if the reply is empty and the method is not POST."""
         with self.send(path, body, deadline=deadline, method=method, **given) as response:
             data = response.read()
         if not data.strip() and method != "POST":

@@ -1,4 +1,4 @@
-"""Recognise replies and rows by their fields, as shapes.toml describes them, and read values at paths."""
+"""Recognises the format of a reply or of a results row by its fields (shapes.toml), and reads values from it."""
 
 import json
 import math
@@ -321,7 +321,7 @@ def _flatten(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
 
 
 def _parse_string(given: str, names: Names) -> Passage:
-    """Return a passage from a string: `Part 36#page=Offers: words`, a file name, or else the text of the passage."""
+    """Parse a passage from `nda.pdf#page=3: TEXT`, from a file name alone, or from a text without a file name."""
     for match in re.finditer(r":\s", given[:_LONGEST_NAME]):
         name = given[: match.start()].strip()
         if filename := names(name):
@@ -359,9 +359,9 @@ def _read_span(fields: Mapping[str, Any]) -> Span | None:
 
 
 def _read_numbers(fields: Mapping[str, Any], name: str, count: int) -> tuple[float, ...] | None:
-    """Return the numbers in the first field that has a known synonym of `name` and exactly `count` numbers.
+    """Return the numbers in a passage's field whose name is a known synonym of `name`.
 
-    Fields in which all numbers are 0 are ignored. None if there is no such field.
+    The field must have exactly `count` numbers, not all 0. The first such field counts; None if there is none.
     """
     for key in NAMES[name]:
         value = _parse_list(fields.get(key))

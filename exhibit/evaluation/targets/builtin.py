@@ -115,9 +115,9 @@ class Builtin:
         return report if not report.set_aside or self._options.ingest == "never" else self._add(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:
-        """Return the folder of the index.
+        """Return the folder of the dataset's index.
 
-        Its name depends on every setting and document that determines its content.
+        The folder's name has a hash of the documents and of all settings that determine the content of the index.
         """
         config = self._options.config
         parts = [FORMAT, config.ingest_hash, self._pipeline.embedder.name]

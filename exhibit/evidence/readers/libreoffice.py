@@ -1,4 +1,7 @@
-"""Older and rarer office files, which LibreOffice converts, if installed, to a format that has a reader."""
+"""Office files such as .doc, .xls and .odp, which are read with the help of LibreOffice.
+
+LibreOffice must be installed. It converts a file to .docx, .xlsx or .pptx for the reader of that format.
+"""
 
 import os
 import shutil

@@ -24,7 +24,7 @@ def page(path: Path) -> Printable:
 def extract_rtf_text(data: bytes) -> str:
     """Return the text of an RTF file.
 
-    The file itself is ASCII; it declares the code page in which its other characters are escaped.
+    An RTF file is ASCII. It writes all other characters as escapes, in a code page that it declares.
     """
     from striprtf.striprtf import rtf_to_text
 

@@ -185,7 +185,7 @@ def accept_changes(root: Any) -> int:
 
 
 def _join_paragraphs(root: Any) -> None:
-    """Join a paragraph whose end mark was deleted to the next one."""
+    """Merge each paragraph with the next paragraph if a tracked change deleted the paragraph mark between them."""
     for struck in list(root.iter(f"{W}p")):
         if struck.find(f"{W}pPr/{W}rPr/{W}del") is None:
             continue

@@ -132,7 +132,7 @@ class Format(Protocol):
     """The protocol of a module that writes an export format."""
 
     def write(self, export: Export, folder: Path) -> None:
-        """Write the bundle into an empty folder."""
+        """Write the bundle of `export` into an empty folder, in this format."""
 
 
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -140,7 +140,7 @@ class ReferenceCorpus:
 
 
 def list_own_places(text: str) -> Iterator[Reference]:
-    """Yield the text's own provisions: the rules of a Part, the paragraphs of a practice direction or a guide."""
+    """Yield the provisions that a text contains, such as the rules of a CPR Part, not those that it only cites."""
     if (system := system_of(text)).units:
         yield from _list_law_places(text, system)
         return

@@ -109,7 +109,10 @@ _HIGHEST = 99  # the highest number of a Part: the Rules have 89, and a higher n
 
 
 def find_rules(text: str) -> Iterator[Mention]:
-    """Yield the Parts and rules of the CPR, but not Parts of other texts, bare numbers or rules of other bodies."""
+    """Yield each citation of a Part or a rule of the CPR (Civil Procedure Rules) in a text.
+
+    Parts of other texts, bare numbers and rules of other bodies are left out.
+    """
     for match in _RULE.finditer(text):
         unit = (match["of"] or match["unit"] or "").lower().rstrip(".")
         numbers = read_numbers(text, match.end(), plural=unit in {"parts", "rules", "rr", "pts"})

@@ -134,7 +134,10 @@ def _find_numbered(text: str) -> Iterator[Named]:
 
 
 def _name_eu_source(sort: str, first: str, second: str, *, no: bool, known: bool) -> str | None:
-    """Return an EU act's name, `eu regulation 2016/679`; None for other acts, like a board's `Decision 12/2019`."""
+    """Return an EU act's name, such as `eu regulation 2016/679`; None if it is not clearly an EU act.
+
+    `no` means that `No` precedes the numbers; `known` means that a word such as `(EU)` shows an EU act.
+    """
     if sort == "decision" and not known:
         return None
     year, number = _parse_year(first), second

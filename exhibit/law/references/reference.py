@@ -210,8 +210,8 @@ def read_units(
 ) -> Iterator[NumberedUnit]:
     """Yield each unit that a text cites, such as `section 5`: the unit's word and the numbers after the word.
 
-    The group `unit` of `pattern` matches the word. Annexes and appendices may have letters as numbers. The
-    paths of annexes, appendices and recitals begin with their word: `annex A`.
+    The group `unit` of `pattern` matches the word. Annexes and appendices may have letters as numbers. For
+    annexes, appendices and recitals, the number is returned together with the word: `annex A`.
 
     Args:
         roman: the words whose numbers may be Roman.
@@ -299,7 +299,10 @@ def _replace_last(path: Path, brackets: str, dots: str) -> Path | None:
 
 
 def _list_between(low: Path, high: Path) -> list[Path]:
-    """Return the paths inside a range whose ends differ only in the last number; [] for other or very long ranges."""
+    """Return the references between the two ends of a range: 3.5 and 3.6 for the range from 3.4 to 3.7.
+
+    The ends may differ only in the last number. For any other range, and for a very long range, return [].
+    """
     if low[:-1] != high[:-1] or not (low[-1].isdigit() and high[-1].isdigit()):
         return []
     numbers = range(int(low[-1]) + 1, int(high[-1]))

@@ -326,7 +326,7 @@ def _find_outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]
 
 
 def _list_paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
-    """Yield the path of each provision that a unit cites, from the outermost unit to the innermost.
+    """Yield the path of each provision in a citation such as `sections 3 and 4`, with the outermost unit first.
 
     The path of `paragraph 6 of Schedule 18` begins with the Schedule.
     """

@@ -138,7 +138,7 @@ class _Finder:
     # ---------------------------------------------------------------- by the outline
 
     def _find_listed(self, index: int) -> HeadingMatch:
-        """Return the heading at a line, or None, and its number of lines.
+        """Return the heading that begins at a line, and its number of lines; the heading is None if none is found.
 
         A heading is found here if the outline lists its title, or if its font is larger or bolder than the text's.
         """
@@ -291,7 +291,7 @@ def _make_heading(line: Line, label: Label, title: str, end: int) -> Heading:
 
 
 def _find_fixed(line: Line) -> Heading | None:
-    """Return the heading of a part with fixed words, such as `RECITALS`, `NOW, THEREFORE` or `IN WITNESS WHEREOF`."""
+    """Return a heading if a line begins with a standard phrase of contracts, such as `NOW, THEREFORE`; else None."""
     whole = _RECITALS.fullmatch(line.text)
     for match, kind, rank in (
         (whole or _WHEREAS.match(line.text), "recitals", 6),
@@ -340,8 +340,8 @@ def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
 def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
     """Return the headings without the lists in front of an agreement, such as a list of exhibits.
 
-    In front of the agreement, headings of schedules and recitals and unnumbered titles are left out. The first
-    title there is kept, because it is the document's name.
+    In front of the agreement, three kinds of headings are left out: schedules, recitals, and titles without a
+    number. The first title without a number is kept, because it is the document's name.
     """
     body = next((at for at, heading in enumerate(headings) if _begins_agreement(heading)), 0)
     while body and headings[body - 1].kind == "recitals":

@@ -75,7 +75,7 @@ def heads_nothing(text: str) -> bool:
 
 
 def is_prose(title: str) -> bool:
-    """Return whether words in capitals are a sentence."""
+    """Return whether a text in capitals is a sentence: very long, or more than six words with a verb."""
     return len(title) > _LONGEST or (len(title.split()) > 6 and _VERBS.search(title.lower()) is not None)
 
 

@@ -107,10 +107,10 @@ class _Piece(NamedTuple):
 
 
 def _split_pieces(document: Document, listed: bool) -> Iterator[_Piece]:
-    """Yield the text between line ends or wide spaces as ranges; an empty range for a blank line.
+    """Split the text at line ends and wide spaces, and yield the ranges; a blank line gives an empty range.
 
-    Running heads, feet and page numbers are left out. `listed` says whether the document's headings are known
-    from a list; then a line with a label such as `Part 3` is not taken for a running head.
+    Running heads, feet and page numbers are left out. `listed` says whether the document's headings are known,
+    for example from bookmarks. A line with a label such as `Part 3` is then a heading, not a running head.
     """
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
@@ -139,7 +139,10 @@ def _find_line_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_stretches(text: str, flat: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a line between wide spaces; `flat` is the text with a plain space for each tab or NBSP."""
+    """Yield the ranges of a line that are separated by three or more spaces.
+
+    `flat` is the text with a plain space in place of each tab or NBSP.
+    """
     while start < end:
         wide = flat.find(_WIDE, start, end)
         last = end if wide < 0 else wide
@@ -261,7 +264,7 @@ class Outline(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether headings are known in advance, or the text is a set of numbered rules."""
+        """Whether the text has headings that are known in advance, or is a set of numbered rules."""
         return bool(self.titles or self.heights or self.rules)
 
 

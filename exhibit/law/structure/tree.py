@@ -33,7 +33,7 @@ class Section:
     """The span of the section's own heading; the section's span may begin with headings above it."""
 
     def walk(self) -> "Iterator[Section]":
-        """Yield this section and all below it, in reading order."""
+        """Yield this section and its subsections at every level, in reading order."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -72,7 +72,10 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
 
 
 def format_section_path(root: Section, span: Span, *, limit: int = 200) -> str:
-    """Return the headings above a span, outermost first: at each level the section that contains most of the span."""
+    """Return the headings of the sections above a span, outermost first, joined by " > ".
+
+    At each level, the section contains more than half of the span. The result has at most `limit` characters.
+    """
     headings, section = [], root
     while section.children:
         child = _find_holder(section.children, span)

@@ -195,7 +195,7 @@ def load_graph(variant: str, network: Network = OFFICIAL) -> bytes:
 
 
 def find_graph_path(variant: str, network: Network = OFFICIAL) -> Path:
-    """Return the path of a graph in the cache.
+    """Return the path of the embedder's ONNX graph in the cache; the file may not exist yet.
 
     An int8 graph has one path for signed weights and another for unsigned weights (see `takes_signed`).
     """

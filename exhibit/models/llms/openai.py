@@ -1,6 +1,6 @@
 """Any server with OpenAI's chat completions API: `openai:MODEL`, at `OPENAI_BASE_URL`, with `OPENAI_API_KEY`.
 
-`OPENAI_TIMEOUT` is the timeout in seconds for one reply (60).
+`OPENAI_TIMEOUT` is the timeout for one reply in seconds, by default 60.
 """
 
 import json
@@ -60,7 +60,10 @@ def open(argument: str | None, options: Mapping[str, object]) -> "OpenAI":
 
 
 def options_of(options: Mapping[str, object]) -> ServerOptions:
-    """Return the options from names and values; None means the default."""
+    """Return the server options with these names and values; a value of None means the option's default.
+
+    Raise ToolkitError for an unknown name.
+    """
     known = {item.name for item in fields(ServerOptions)}
     if unknown := sorted(set(options) - known):
         raise ToolkitError(f"openai: no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")

@@ -196,11 +196,11 @@ class ReaderAnswerer:
     def _read(
         self, asks: tuple[str, str], windows: Sequence[_Window], judge: Callable[[list[float]], float], meant: str
     ) -> tuple[list[tuple[_Window, Reading]], float]:
-        """Return the windows that were read, each with its reading, and the probability that one of them answers.
+        """Return the text windows that the model has read, with its outputs, and the probability of an answer in them.
 
-        `asks` has the question and a hint, its wording in the training data. `judge` computes the probability
-        from the windows' scores. If the question is about one document (`meant`), the first window is read alone,
-        and the other windows are read only if the probability is then neither very high nor very low.
+        `asks` has the question and a hint: a benchmark's wording for this kind of question. `judge` computes
+        the probability from the windows' scores. If the question is about one document (`meant`), the first window
+        is read alone. The other windows are then read only if the probability is neither very high nor very low.
         """
         read: list[tuple[_Window, Reading]] = []
         sure, first = 0.0, 1 if meant else len(windows)

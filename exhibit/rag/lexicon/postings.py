@@ -121,7 +121,10 @@ class Postings:
             self._rewrite()
 
     def blocks(self) -> Iterator[Entries]:
-        """Yield all entries sorted by word, then by owner; no word is in two blocks."""
+        """Yield all entries in blocks, sorted by word and then by owner (a chunk, section or document).
+
+        All entries of a word are in the same block.
+        """
         self.save()
         return self._make_blocks()
 

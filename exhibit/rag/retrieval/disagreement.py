@@ -134,11 +134,11 @@ def _is_version(one: Entry, other: Entry, index: Index) -> bool:
 
 
 def _compare_sections(source: Source, stated: set[tuple[str, str]], index: Index) -> Iterator[str]:
-    """Yield a sentence for each contradiction between a section and a clause that restates the section's value.
+    """Yield a sentence for each contradiction between a section's value and a clause that restates this value.
 
-    Such a clause reads `the period stated in Section 9.1 is …`. The section or the clause must overlap the
-    source, and the answer must contain one of the two values. `stated` has the values in the answer, each as
-    its kind and its normal form.
+    Example: Section 9.1 says three years, but a clause says `the period stated in Section 9.1 is four years`.
+    The section or the clause must overlap the source, and the answer must contain one of the two values.
+    `stated` has the values in the answer, each as its kind and its normal form.
     """
     text = index.text_of(index.entry(source.document).number)
     here = source.hit.chunk.span

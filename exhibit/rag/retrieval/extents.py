@@ -130,9 +130,10 @@ class Extents:
         return 0 <= other < len(self.table) and self._place(other)[1] == self._place(row)[1]
 
     def _find_free(self, seed: Seed) -> list[tuple[int, int]]:
-        """Return the ranges of adjacent pieces (sentences) of a seed that are in no passage yet.
+        """Return the ranges of a seed's pieces that are in no passage yet.
 
-        A range is a pair of the first and the last piece number. No range is longer than the length limit.
+        A seed is a run of adjacent pieces (sentences) of one chunk. A range is a pair: the number of its first
+        piece and the number of its last piece. No range is longer than the length limit.
         """
         pieces, taken = self._pieces(seed.row)
         first, end = seed.first, min(len(pieces), seed.last + 1)
@@ -174,10 +175,10 @@ class Extents:
         return kept[0], kept[-1]
 
     def _grow(self, row: int, first: int, last: int) -> Span:
-        """Return the span of the pieces (sentences) from `first` to `last` of a chunk, extended on both sides.
+        """Return the span of the pieces (sentences or clauses) `first` to `last` of a chunk, extended on both sides.
 
-        At each step, the neighbouring piece whose chunk has the higher score is added. A piece that is already in a
-        passage ends the extension on its side, and so does a piece that would make the passage longer than `limit`.
+        Each step adds the piece before or after the span, whichever is in the chunk with the higher score. A side
+        is finished if its next piece is already in a passage or would make the span longer than `limit`.
         """
         start, end = self._make_span(row, first, last)
         before, after = self._offer(row, first, -1), self._offer(row, last, 1)

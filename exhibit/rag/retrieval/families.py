@@ -21,11 +21,11 @@ changes.
 
 
 def add_contracts(documents: dict[int, float], query: Query, index: Index) -> dict[int, float]:
-    """Return the documents to search, by number with their log-weights, with the contracts of amendments added.
+    """Return `documents` with the contract of each amendment added; it maps document numbers to log-weights.
 
     An amendment repeats its contract's title and parties, so it may match a question about the contract
-    better than the contract does. The contract gets the amendment's weight. Nothing is added if the question
-    names an amendment.
+    better than the contract does. The contract gets at least the amendment's weight. Nothing is added if the
+    question names an amendment.
     """
     if not documents or _AMENDMENT.search(query.names) or not index.config.lexicon:
         return documents

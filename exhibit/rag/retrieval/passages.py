@@ -81,8 +81,8 @@ class RankedPassage:
 class SecondLook:
     """A reranker that scores chunks before passages are formed from them.
 
-    The first passage is thus formed around the chunk with the best combined score. The reranker was also
-    trained on chunks.
+    A chunk's reranker score is combined with its retrieval score, and the first passage is formed around the
+    chunk with the best result. The reranker was trained on chunks, too.
     """
 
     reranker: Reranker
@@ -120,14 +120,14 @@ def rank_passages(
     """Return the best passages for a question.
 
     Args:
-        asked: the words of the question that ask, without the document's name.
+        asked: the question without the document's name.
         vector: the question's vector.
         library: the collection.
         documents: the log-weight of each document to search, by number. By default all documents are searched.
         depth: the maximum number of passages.
         limit: the maximum number of characters of a passage.
-        candidate_chunks: if all documents are searched, the number of chunks to compare from the search by
-            vectors, and the number from the search by words.
+        candidate_chunks: the number of chunks to take from the search by vectors, and as many from the search
+            by words. It is used only if all documents are searched.
         trim_first: whether the first passage is cut down to the sentences that match the question best.
         weights: the weight of each signal.
         second: the reranker that scores chunks, if there is one.
@@ -263,9 +263,10 @@ def score_rows(
 
 
 def _compare_summaries(store: VectorStore, vector: Vectors, keys: Keys) -> Scores:
-    """Return, for each key, the similarity of its summary to the question.
+    """Return the similarity of the question to the summary of each document or section.
 
-    A key without a summary gets the mean similarity of the other keys.
+    `keys` are the keys of the documents or sections; the result has the same order. A document or section
+    without a summary gets the mean similarity of the others.
     """
     distinct, place = np.unique(keys, return_inverse=True)
     scores, near = store.search(vector.reshape(1, -1), len(distinct), within=distinct)

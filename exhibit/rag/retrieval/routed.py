@@ -336,7 +336,7 @@ def _search_layers(vector: Vectors, depth: int, parts: Parts) -> tuple[Vectors, 
 
 
 def _search_sections(vector: Vectors, numbers: Keys, keys: Keys, index: Index, config: Config) -> Keys:
-    """Return those of the chunks `keys` that are in the sections nearest to the question's vector.
+    """Return the keys of the chunks in the sections that are nearest to the question's vector.
 
     `numbers` are the documents to search, and `keys` are the keys of all their chunks.
     """

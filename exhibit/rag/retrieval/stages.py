@@ -119,9 +119,10 @@ def _standardise(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def choose_documents(state: SearchState, index: Index, config: Config) -> None:
-    """Keep only the chunks of the best documents, and rank again within these documents.
+    """Keep only the chunks of the best documents, at most `document_limit` documents; 0 means all documents.
 
-    A document's score is computed from its passages among the first candidates.
+    A document's score combines the highest and the mean score of its chunks among the first candidates. Without
+    document and section layers, these documents are then searched again.
     """
     if not config.document_limit or not len(state.keys):
         return
@@ -266,7 +267,10 @@ def _make_context(hits: Sequence[Hit], text: str, size: int) -> AnswerContext:
 
 
 def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits except blank ones, passages inside an earlier one, and repeated text of one document."""
+    """Return the hits without blank passages, and without passages that repeat an earlier passage of the document.
+
+    A passage repeats an earlier passage if it is inside that passage, or if both have the same text.
+    """
     kept: list[Hit] = []
     seen: set[tuple[str, str]] = set()
     for hit in hits:
@@ -369,9 +373,9 @@ def _find_nearest(question: str, text: str, words: Sequence[tuple[int, int]], *,
 
 
 def cut_hit(hit: Hit, start: int, end: int) -> Hit:
-    """Return a hit for a part of a hit's text, with the section and the page on which the part begins.
+    """Return a hit for the part of a hit's text from offset `start` to offset `end` in this text.
 
-    `start` and `end` are offsets in that text.
+    The new hit has the section and the page on which the part begins.
     """
     origin = hit.chunk.span.start
     span = Span(origin + start, origin + end)

@@ -120,7 +120,7 @@ def _find_law(question: str, laws: list[_Law]) -> _Law | None:
 
 
 def _find_longest(codes: Sequence[str], question: str) -> int:
-    """Return the length of a law's longest code that occurs in a question; 0 if none occurs."""
+    """Return the length of the longest code of a law, such as `BGB`, that is in the question; 0 if none is."""
     return max((len(code) for code in codes if code in question), default=0)
 
 
@@ -131,8 +131,8 @@ def _of_day(law: _Law, day: date) -> tuple[int, Edition] | None:
 def _find_provision(question: str, system: LegalSystem, laws: list[_Law]) -> Provision | None:
     """Return the provision that a question is about; None if the question cites no provision.
 
-    It is the first provision that the question cites. If a quotation mark stands directly before the last cited
-    provision, it is that last one.
+    If a quotation mark stands directly before the last cited provision, return the last cited provision.
+    Otherwise return the first cited provision.
     """
     names = [law.name for law in laws]
     named = list(find_provisions(question, system, names)) or [
@@ -201,8 +201,8 @@ def _find_system(index: Index, law: _Law) -> LegalSystem:
 def with_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
     """Return an answer with a note that names the version of the law from which its passages come.
 
-    If the question cites provisions, the text of these provisions replaces a refusal, and any answer that no
-    language model wrote.
+    If the question cites provisions, and the answer is a refusal or was not written by a language model, the
+    answer becomes the text of these provisions.
     """
     if answer.error or not retrieved.selected:
         return answer

@@ -101,7 +101,7 @@ class FaissStore:
         return int(self._index.ntotal) - self._gone if self._written is None else self._written
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
-        """Add rows; each vector must have finite numbers and as many of them as this store has dimensions."""
+        """Add rows; raise BundleError if a vector has a wrong number of dimensions, or a number that is not finite."""
         if not len(keys):
             return
         keys = np.asarray(keys, dtype=np.int64)

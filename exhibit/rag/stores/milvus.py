@@ -57,7 +57,10 @@ _KEYS = 8192
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> MilvusStore:
-    """Open the collection of a layer, or create it; after an interrupted run, its collection is used again."""
+    """Open the Milvus collection of an index layer (`name`: document, section or chunk), or create it.
+
+    The collection of an interrupted run is used again if the settings are the same.
+    """
     address = Address.parse(argument, own=folder / _PLACE / _FILE)
     record = folder / _PLACE / _RECORD
     wanted = {"store": argument or "lite", "dimensions": dimensions}
@@ -78,10 +81,11 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> M
 
 
 def peek(folder: Path, argument: str | None, *, name: str, dimensions: int, keys: Keys) -> MilvusStore | None:
-    """Open the Milvus collection of one layer of an index while another process is still writing the index.
+    """Open an index's Milvus collection while another process is still writing the index.
 
-    Rows whose key is greater than the last of `keys` are hidden. Return None if the collection is a local file,
-    which only the writing process can open, or if the index has no record of its collections.
+    `name` selects the collection: `document`, `section` or `chunk`. Rows whose key is greater than the last of
+    `keys` are hidden. Return None if the collection is a local file, which only the writing process can open,
+    or if the index has no record of its collections.
     """
     address, record = Address.parse(argument, own=folder / _PLACE / _FILE), folder / _PLACE / _RECORD
     if not address.is_server or not record.is_file():

@@ -113,7 +113,10 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _find_subject(document: Document, root: Section, title: str, *, agreed: bool) -> str:
-    """Return the purpose of a document: the sentence that states it, else the titles of its sections."""
+    """Return the sentence that states the purpose of a document or, if there is none, the titles of its sections.
+
+    With `agreed`, the document is an agreement, and a sentence on what the parties wish is preferred.
+    """
     opening = document.text[:_NEAR]
     recitals = next((part.span for part in root.walk() if part.kind == "recitals"), None)
     start, end = recitals if recitals and recitals.start < _NEAR else (0, _NEAR // 3)

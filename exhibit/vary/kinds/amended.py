@@ -1,4 +1,4 @@
-"""Adds amendments to each contract as separate documents, and asks questions about dates between them.
+"""Adds amendments to each contract as separate documents, and asks the same question for different dates.
 
 The right answer comes from the version of the clause that is in force on the date of the question; the
 other versions are superseded. `amended:2` makes two amendments to each contract; by default, each contract
@@ -146,7 +146,10 @@ class _Family:
         return eligible
 
     def _stands_elsewhere(self, row: TextRow, clause: Clause, changes: ValueChanges) -> bool:
-        """Return whether text outside the clause states the same value, which an amendment would leave unchanged."""
+        """Return whether the document also states the clause's value in text outside the clause.
+
+        An amendment of the clause would leave that other text unchanged.
+        """
         stated = keys_of(row.answer)
         return any(
             stated & keys_of(self._document.text[edit.start : edit.end])

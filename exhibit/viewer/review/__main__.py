@@ -141,10 +141,10 @@ def _apply_reviews(options: Any) -> int:
 
 
 def _add_questions(reviews: Sequence[Review], options: Any) -> int:
-    """Write a copy of a bundle that was not drafted, with the questions that reviewers added.
+    """Write a copy of a bundle with the questions that reviewers added; not for bundles of `exhibit draft`.
 
-    The reviews may also contain judgments on a run. These judgments are not applied: a note tells the user to
-    make a patch of them. Raise an error if the reviews contain judgments but no added questions.
+    The reviews may also contain judgments on a run. These judgments are not applied: a note tells the user how
+    to turn them into a patch. Raise an error if the reviews contain judgments but no added questions.
     """
     judged = sum(len(review.cases) for review in reviews)
     if judged and not any(review.added for review in reviews):

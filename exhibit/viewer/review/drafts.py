@@ -109,8 +109,8 @@ class DraftedBundle:
     def choose_worth_judging(self, size: int) -> list[Key]:
         """Return at most `size` drafted questions for a person to judge: first `unsure` drafts, then `sure` drafts.
 
-        Among the `unsure` drafts, those with a confidence nearest to 0.5 come first; among equal confidences, rare
-        kinds of questions. At least 30% of the sample are `sure` drafts in a pseudo-random order, if there are
+        The `unsure` drafts are sorted by confidence: nearest to 0.5 first. If two are equally near, the rarer kind
+        of question comes first. At least 30% of the sample are `sure` drafts in a pseudo-random order, if there are
         enough, to estimate how many `sure` drafts are wrong. Drafts that a person has already judged are returned
         only if there are no `unsure` and no `sure` drafts.
         """
@@ -210,8 +210,8 @@ def apply_reviews(
 def _stays(gold: Sequence[Gold], status: _Status, fitted: "Fitted | None") -> bool:
     """Return whether a drafted row that nobody judged in this review is used without a change.
 
-    A row that was judged in an earlier review is used. Otherwise `fitted`, which is the recalibrated confidence
-    of the drafts, decides; if `fitted` is None, the row must have the status `sure`.
+    A row that was judged in an earlier review is used. Any other row is used if `fitted`, which corrects the
+    confidence of drafts, calls it sure. If `fitted` is None, the row is used if its status is `sure`.
     """
     return status == "judged" or (status == "sure" if fitted is None else fitted.is_sure(gold))
 
@@ -245,11 +245,11 @@ def _add_labels(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
 
 
 def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
-    """Return the judgments of each row as right or wrong, and the ids of the rows that must be judged again.
+    """Return the judgments of each row, without unclear ones, and the ids of the rows to be judged again.
 
-    A row must be judged again if none of its judgments fits the current documents: the proposed text has
-    changed, or the text that a reviewer marked no longer exists. If an earlier review was already applied
-    to a row, the row has the reviewer's text; judgments of the text before that review are then ignored.
+    A row must be judged again if none of its judgments is still valid. A judgment is no longer valid if the
+    proposed text has changed since, or if the text that the reviewer marked no longer exists. If an earlier
+    review was already applied to a row, judgments of the text before that review are ignored.
     """
     clear: dict[int, Judged] = {}
     reopened: set[int] = set()
@@ -297,7 +297,10 @@ class Fitted:
     """Kinds of constructed drafts of which too many were wrong."""
 
     def is_sure(self, gold: Sequence[Gold]) -> bool:
-        """Return whether an unjudged draft is confident enough to be used without a person's judgment."""
+        """Return whether the models are confident enough in a draft to use it without a person's judgment.
+
+        The labels of `gold`, the draft's lines of gold, state the confidence.
+        """
         labels = _get_labels(gold)
         if labels.get("drafted") in self.doubtful:
             return False
@@ -335,11 +338,12 @@ _FEW = 5  # judgments of a kind; with fewer its share says nothing
 
 
 def _fit(said: Mapping[int, Judged], drafted: DraftedBundle) -> Fitted | None:
-    """Return a correction of the drafts' confidence, fitted to the reviewers' judgments.
+    """Return a correction of the drafts' confidence, fitted to the reviewers' judgments of playbook drafts.
 
-    If too few drafts from a playbook were judged, the confidence stays as it is, and the result only names the
-    other kinds of drafts that were often wrong; it is None if there are no such kinds. Rows with the status
-    `judged` are not used: a reviewer wrote or judged them earlier, so their text may differ from the draft.
+    The result also names the other kinds of drafts that were often wrong. If too few playbook drafts were
+    judged, the confidence stays unchanged; if no kind was often wrong either, the result is None. Rows with the
+    status `judged` are not used: a reviewer wrote or judged them earlier, so their text may differ from the
+    draft.
     """
     judged = [(gold, _is_right(votes)) for id, votes in said.items()
               if _find_status(_get_labels(gold := drafted.rows[id][1])) != "judged"]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Access control of the server: only requests with its token, from its own pages, at its own address."""
+"""Access control: the server accepts only requests with its token, for its own host and from its own pages."""
 
 import secrets
 from collections.abc import Iterable

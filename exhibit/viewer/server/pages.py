@@ -174,7 +174,7 @@ def format_document(
     hit: Sequence[int] = (),
     language: str,
 ) -> str:
-    """Return the page of one document: its pages, its questions, and the form for a new question."""
+    """Return the HTML page of one document: the document's pages, its questions, and a form for a new question."""
     mine = [line for line in bundle.questions if line.document == name]
     asked = next((one for one in bundle.questions if str(one.id) == question), None)
     body = render(

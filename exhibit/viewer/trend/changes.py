@@ -215,8 +215,8 @@ def _find_fall(
 ) -> Fall | None:
     """Return how much a metric got worse from `before` to `after`; None if it did not get significantly worse.
 
-    `others` contains the changes between other consecutive runs of the series. If there are enough of them, the
-    metric must also have changed by much more than their median.
+    `others` has the changes between other consecutive runs of the series. If there are enough such changes, the
+    metric must also have changed by much more than the median size of these changes.
     """
     change = change_of(before, after, metric)
     usual = median(abs(one[metric]) for one in others) if len(others) >= _OTHERS else None

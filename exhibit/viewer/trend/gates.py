@@ -27,7 +27,7 @@ class Check:
 
 
 def parse_gate(text: str) -> str:
-    """Return a `--fail-on` gate unchanged if it is valid; raise ArgumentTypeError if it is not."""
+    """Return a condition of `--fail-on`, such as `recall@10 >= 0.8`; raise ArgumentTypeError if it is invalid."""
     try:
         return text if text in (REGRESSION, BAND) or _parse_parts(text) else ""
     except ToolkitError as error:
@@ -39,8 +39,8 @@ def check_gates(
 ) -> list[Check]:
     """Check the newest run of each series against the `--fail-on` conditions (gates), and return all results.
 
-    A gate is `regression`, `band` or a comparison such as `recall@10 >= 0.8`. Raise an error if no newest run
-    has the figures that a gate needs.
+    A gate is `regression`, `band` (fails if a metric is in the band `Poor`), or a comparison such as
+    `recall@10 >= 0.8`. Raise an error if no newest run has the figures that a gate needs.
     """
     checks = []
     for gate in gates:

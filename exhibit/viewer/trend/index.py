@@ -161,9 +161,9 @@ def _describe_series(
 
 
 def _find_report(run: RunResults, folder: Path) -> str:
-    """Return the address of a run's report; empty if there is no report.
+    """Return the address of a run's report, for a link from a page in `folder`; empty if there is no report.
 
-    The address is relative if the report is below the page's folder, otherwise it is a file URL.
+    The address is relative if the report is below `folder`; otherwise it is a file URL.
     """
     report = run.folder / REPORT
     if not report.is_file():
@@ -230,7 +230,8 @@ def draw(
 def _find_range(means: Sequence[Estimate], share: bool) -> tuple[float, float]:
     """Return the lower and upper end of the vertical axis of a plot.
 
-    For a share, the ends are rounded outwards to tenths. For any other metric, they leave a margin of 10%.
+    For a share, the ends are the lowest and the highest value, rounded outwards to tenths. For any other
+    metric, a tenth of the distance between these two values is added as a margin at both ends.
     """
     ends = [end for mean in means for end in (mean.mean or 0.0, *(mean.ci95 or ()))]
     low, high = min(ends), max(ends)
