@@ -378,5 +378,5 @@ def find_invented_figures(case: Case) -> list[str]:
 
 
 def _may_count(number: str) -> bool:
-    """Return whether a number is small enough to count the answer's own list items, as in "the following three"."""
+    """Return whether a number is small enough to be a count of list items in the answer: "the following three"."""
     return number.isdecimal() and int(number) <= _LISTED

@@ -193,7 +193,8 @@ def _find_standing_alone(word: str, document: Document) -> list[Span]:
 def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
     """Return the range of a document that contains the most letters of the wanted table cells.
 
-    Among equal ranges, return the shortest; among equally short ranges, the first.
+    If several ranges contain equally many letters, return the shortest of them; if several are equally short, the
+    first.
 
     Args:
         wanted: the number of cells with each text.

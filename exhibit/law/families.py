@@ -78,8 +78,9 @@ class Family(Generic[Key]):
 
     @cached_property
     def _places(self) -> dict[str, Span]:
-        """The span in the contract of each section that an amendment changes, by the section's number.
+        """The changed sections: a mapping from the number of a section that an amendment changes to its span.
 
+        The span is in the text of the contract.
         Sections that are not found are left out. Without a contract, the mapping is empty.
         """
         if self.contract is None:

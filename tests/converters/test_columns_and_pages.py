@@ -317,10 +317,10 @@ class Browser(SimpleNamespace):
 @pytest.mark.parametrize(
     ("error", "connected", "reason", "tried"),
     [
-        (Error("Target has been closed"), True, "the browser cannot print it", 2),
-        (Error("net::ERR_ABORTED at x"), True, "the browser cannot print it", 2),
-        (Error("odd\nstack"), False, "the browser cannot print it", 2),
-        (Error("odd\nstack"), True, "the browser cannot print it", 1),
+        (Error("Target has been closed"), True, "the browser cannot print the page", 2),
+        (Error("net::ERR_ABORTED at x"), True, "the browser cannot print the page", 2),
+        (Error("odd\nstack"), False, "the browser cannot print the page", 2),
+        (Error("odd\nstack"), True, "the browser cannot print the page", 1),
         (TimeoutError("late"), True, "timed out", 1),
     ],
 )

@@ -298,7 +298,7 @@ def test_what_is_not_the_release_is_refused(copy):
     with pytest.raises(SourceError, match=r"dev\.json: not JSON"):
         read(copy)
     (copy / "dev.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(SourceError, match="no list of 'documents'"):
+    with pytest.raises(SourceError, match="no list under the key 'documents'"):
         read(copy)
 
 

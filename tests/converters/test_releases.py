@@ -60,7 +60,11 @@ def test_a_table_of_a_release_has_its_columns_and_as_many_cells_in_each_row():
 
 def test_json_of_a_release_has_its_list():
     assert read_json(Path("t.json"), b'\xef\xbb\xbf{"rows": []}', INFO, lists="rows") == {"rows": []}
-    for data, why in ((b"{", "not JSON"), (b"[]", "no list of 'rows'"), (b'{"rows": 3}', "no list of 'rows'")):
+    for data, why in (
+        (b"{", "not JSON"),
+        (b"[]", "no list under the key 'rows'"),
+        (b'{"rows": 3}', "no list under the key 'rows'"),
+    ):
         with pytest.raises(SourceError, match=why):
             read_json(Path("t.json"), data, INFO, lists="rows")
 

@@ -65,7 +65,7 @@ class PagePrinter:
             async with run_browser(tell=True) as browser:
                 with suppress(GoneError):
                     return await self._attempt(browser, reply, url)
-            raise FetchError("the browser cannot print it", "it makes the browser crash", fate="failed", url=url)
+            raise FetchError("the browser cannot print the page", "it makes the browser crash", fate="failed", url=url)
 
     async def _attempt(self, browser: Browser, reply: PageReply, url: str) -> tuple[bytes, str, str]:
         context = None
@@ -86,7 +86,7 @@ class PagePrinter:
             if not browser.is_connected() or re.search(r"has been closed|crashed|ERR_ABORTED", error.message):
                 raise GoneError from error
             detail = error.message.splitlines()[0]
-            raise FetchError("the browser cannot print it", detail, fate="failed", url=url) from error
+            raise FetchError("the browser cannot print the page", detail, fate="failed", url=url) from error
         finally:
             if context is not None:
                 # a page in an endless loop may not answer; its process ends with the browser

@@ -155,7 +155,7 @@ class Shelf:
         return files | self._find_alike(rest, files.values(), tally)
 
     def _find_alike(self, names: Sequence[str], taken: Iterable[NamedFile], tally: Tally) -> dict[str, NamedFile]:
-        """Return a file with a similar name for each of `names`, which no file has exactly.
+        """Return, for each of `names`, a file with a similar name; there is no file with exactly this name.
 
         Two spellings of one name get the same file. Without a similar file, the reason is stored in `self.lost`.
         """

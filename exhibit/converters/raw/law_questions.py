@@ -267,8 +267,8 @@ class QuestionMaker:
     def _name_unit(self, unit: str, at: int) -> str:
         """Return a provision's label as the law writes it, or in the language of the question: `§ 8`, `section 8`.
 
-        The label is translated only if the question and the law are in different languages, and only in some
-        questions. `at`, a hash of the question's data, decides whether it is.
+        If the question and the law are in different languages, the label is in the question's language for some
+        questions, and as the law writes it for the others. `at`, a hash of the question's data, decides this.
         """
         level = self.last.law.system.by_word.get(unit.partition(" ")[0].lower())
         words = self.system.data.get("units", {}).get(level.kind, []) if self.foreign and level else []

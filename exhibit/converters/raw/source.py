@@ -114,7 +114,7 @@ def read_json(path: Path, data: bytes, info: DatasetInfo, *, lists: str) -> dict
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON in UTF-8 ({error}); get it again from {info.url}") from error
     if not isinstance(content, dict) or not isinstance(content.get(lists), list):
-        raise SourceError(f"{path}: no list of {lists!r} in it; is this {info.benchmark}?")
+        raise SourceError(f"{path}: no list under the key {lists!r}; is this file from {info.benchmark}?")
     return content
 
 
