@@ -151,7 +151,8 @@ def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None
     for question in bundle.questions:
         if not isinstance(question.id, int):
             raise BundleError(
-                f"{bundle.root}: row {question.id!r}: its id is not a whole number; only rows whose id is a whole number can be varied"
+                f"{bundle.root}: row {question.id!r}: the id is not a whole number; "
+                "only rows whose id is a whole number can be varied"
             )
         mine = lines.get(question.id, [])
         passages = tuple(_make_passage(line, renamed) for line in mine if line.context is not None and line.spans)

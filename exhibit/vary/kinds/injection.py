@@ -23,7 +23,8 @@ NO_LINE = "the document has no line end outside its gold"
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with an instruction in each document; no question is changed."""
     if request.argument is not None and request.argument not in WAYS:
-        raise ToolkitError(f"injection:{request.argument}: unknown way to inject the instruction; choose one of {', '.join(WAYS)}")
+        ways = ", ".join(WAYS)
+        raise ToolkitError(f"injection:{request.argument}: unknown way to inject the instruction; choose one of {ways}")
     documents: dict[str, TextDocument] = {}
     edits: dict[str, list[Edit]] = {}
     names: dict[str, str] = {}
